@@ -9,6 +9,7 @@ from harness.handlers_rows import queue
 from harness.stores import opening
 from jobrunner.store.explain.explanation import Explanation
 from jobrunner.store.explain.runs import explain_run
+from jobrunner.store.explain.schedules import explain_schedule
 
 # The second one is a secret that happens to be a word of ours.
 SECRETS = ("hunter2", "jobrunner")
@@ -38,6 +39,16 @@ def test_secret_in_an_error_a_reason_a_key_or_an_effect_is_masked_and_no_word_of
         "INSERT INTO job_events (at, actor, action, run_id, detail) VALUES (?, 'ada', 'cancel', ?, ?)",
         [at, cancelled, '{"why": "hunter2 leaked"}'],
     )
+    waits = {"status": "failed", "last_error": "hunter2", "run_at": at + timedelta(hours=1)}
+    for number, overlap in ((1, "allow"), (2, "skip")):
+        values = [number, f"nightly {overlap}", overlap, at, at + timedelta(hours=1), at, at]
+        database.execute(
+            "INSERT INTO job_definitions (id, name, job_type, payload, schedule, timezone, source, overlap,"
+            " last_slot_at, next_run_at, created_at, updated_at)"
+            " VALUES (?, ?, 'echo', '{}', '@daily', 'UTC', 'cli', ?, ?, ?, ?, ?)",
+            values,
+        )
+        queue(database, "echo", definition_id=number, scheduled_for=at, **waits)
     tick = "INSERT INTO job_ticks (host, worker, version, started_at) VALUES ('here', 'here:1:x', '1', ?)"
     database.execute(tick, [at])
     found: dict[str, Explanation] = {}
@@ -47,6 +58,12 @@ def test_secret_in_an_error_a_reason_a_key_or_an_effect_is_masked_and_no_word_of
             one = store.read(partial(explain_run, run_id=run_id))
             assert one is not None
             found[one.reason] = one
+        # Those of a schedule repeat that of a run.
+        for name, reason in (("nightly allow", "not_due"), ("nightly skip", "overlap")):
+            one = store.read(partial(explain_schedule, name=name))
+            assert one is not None
+            assert (one.reason, "hunter2" in str(one.as_data())) == (reason, True)
+            found[name] = one
     assert {"dead", "uncertain_effect", "retry", "cancelled", "key"} <= set(found)
     for one in found.values():
         masked = one.masked(mask)

@@ -12,7 +12,9 @@ from harness import Commands, Database
 from harness.commands import COMMAND
 from harness.handlers_rows import queue
 from harness.stores import opening
+from jobrunner.admin.findings import findings
 from jobrunner.model import Policy, TickKind
+from jobrunner.settings import config
 from jobrunner.store import hosts
 from jobrunner.store.explain.runs import explain_run
 from jobrunner.store.hosts import HostReport
@@ -21,13 +23,14 @@ MINUTE = timedelta(minutes=1)
 # The ages of the last ticks in minutes, the oldest first; whether ticks have stopped.
 RHYTHMS: dict[str, tuple[Sequence[float], bool]] = {
     "each minute, and two are missing": ((7, 6, 5, 4), True),
-    "each minute": ((5, 4, 3, 2), False),
+    "each minute": ((4, 3, 2, 1), False),
+    "each minute, and the second is missing": ((5, 4, 3, 2), True),
     "every ten minutes": ((45, 35, 25, 15), False),
     "every ten minutes, and two are missing": ((52, 42, 32, 22), True),
     "each hour": ((250, 190, 130, 70), False),
     "each hour, and two are missing": ((310, 250, 190, 130), True),
     "two applications every ten minutes": ((35.1, 35, 25.1, 25, 15.1, 15), False),
-    "after a long break": ((5000, 4, 3, 2), False),
+    "after a long break": ((5000, 3, 2, 1), False),
     "the first one, just now": ((4,), False),
     "the only one, long ago": ((6,), True),
     "none": ((), True),
@@ -46,6 +49,8 @@ def insert_ticks(database: Database, ages: Sequence[float], host: str = "here") 
 
 @pytest.mark.promise("P12")
 def test_ticks_have_stopped_when_two_are_missing_in_the_rhythm_of_their_host(database: Database) -> None:
+    """explain waited for three minutes, and health for two, whatever the rhythm: one denied what the other said."""
+    settings = config.load({})
     with opening(database, patience_seconds=20) as open_one:
         store, wrong = open_one(), []
         report = HostReport(TickKind("here", "", ""), (Policy("echo"),), {"concurrency": 4}, "here", "boot")
@@ -60,7 +65,29 @@ def test_ticks_have_stopped_when_two_are_missing_in_the_rhythm_of_their_host(dat
                 assert found is not None
                 if found.reason != ("ticks_stopped" if expected else "ready" if host == "here" else "unreported"):
                     wrong.append((host, name, found))
+                told = {each.name for each in store.read(lambda connection: findings(connection, settings, None))}
+                if ("ticks_stopped" in told) != expected or "host_stopped" in told:
+                    wrong.append((host, name, told))
         assert wrong == []
+
+
+@pytest.mark.either_database
+def test_every_command_says_by_one_threshold_whether_ticks_have_stopped(
+    jobrunner: Commands, database: Database
+) -> None:
+    insert_ticks(database, [7, 6, 5, 4], "here")
+    run_id = queue(database, "echo")
+    for tick_age, expected in (("2m", True), ("10m", False)):
+        env = {"JOBRUNNER_HOST": "here", "JOBRUNNER_HEALTH_TICK_AGE": tick_age}
+        health, status, explain, show, doctor = (
+            jobrunner(*words, "--json", env=env, check=False).json()
+            for words in (("health",), ("status",), ("explain", run_id), ("show", run_id), ("doctor", "--no-crontab"))
+        )
+        reasons = (explain["reason"], show["explanation"]["reason"], status["oldest_due"]["reason"])
+        listed = [{each["name"] for each in found["findings"]} for found in (health, status)]
+        (tick,) = [each["verdict"] for each in doctor["checks"] if each["name"] == "last tick"]
+        said = [*(each == "ticks_stopped" for each in reasons), *("ticks_stopped" in each for each in listed)]
+        assert [*said, tick == "wrong"] == [expected] * 6, (tick_age, reasons, listed, tick)
 
 
 @pytest.mark.promise("P12")

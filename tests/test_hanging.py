@@ -33,7 +33,7 @@ COMMANDS = [
     ["enqueue", "echo", "--key", "k"],
 ]
 # What may write many rows may take its time, once the database has answered.
-MANY_ROWS = ("migrate", "apply", "schedule resume", "schedule backfill")
+MANY_ROWS = ("migrate", "apply", "schedule resume", "schedule backfill", "prune", "archive", "cancel --all")
 QUICK_COMMANDS = [words for words in COMMANDS if not " ".join(words).startswith(MANY_ROWS)]
 TABLES = [*metadata.tables, VERSION_TABLE]
 # Whom each table is needed by, whatever the sample.

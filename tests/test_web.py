@@ -275,44 +275,6 @@ def test_schedule_is_paused_resumed_and_triggered_from_its_page(database: Databa
     assert events[0]["detail"]["reason"] == "a move"
 
 
-def test_types_are_drawn_from_the_tallies_with_a_table_beside_them(database: Database) -> None:
-    now = database.now()
-    columns = {"status": "succeeded", "finished_at": now, "started_at": now}
-    for run_id in insert_runs(database, 3, "send", **columns):
-        end_of(database, run_id, "succeeded")
-    (dead,) = insert_runs(database, 1, "send", status="dead", finished_at=now)
-    end_of(database, dead, "dead")
-    asked = Asked(database)
-    for since in ("24h", "7d", "30d", "bad"):
-        page = asked.text(f"/types?since={since}")
-        read = Tags(page)
-        read.check()
-        bars = [attributes for tag, attributes in read.found if tag == "rect"]
-        # Of all types, and the small one of this type.
-        assert [bar["class"] for bar in bars] == ["bar dead", "bar succeeded"] * 2, since
-        assert [float(bar["height"] or 0) for bar in bars] == [30.0, 90.0, 6.0, 18.0]
-        labels = [each for each in read.words if re.fullmatch(r"\d\d[:-]\d\d", each)]
-        # Eight labels below at most: hours of one day, or days.
-        assert 4 <= len(labels) <= 8, labels
-        assert (":" in labels[0]) is (since in ("24h", "bad"))
-        assert '<td class="number">3</td><td class="number">0</td><td class="number">1</td>' in page
-        assert "3 succeeded, 0 cancelled, 1 dead" in page
-        assert "75.0 %" in page
-    assert "<h2>Ends in the last 24 hours</h2>" in asked.text("/")
-    assert "3 succeeded, 0 cancelled, 1 dead" in asked.text("/")
-    assert asked.json("/types")["types"][0]["ended"] == {"succeeded": 3, "dead": 1, "cancelled": 0}
-
-
-def end_of(database: Database, run_id: int, status: str) -> None:
-    """The row of an attempt, from which the tallies are made."""
-    now = database.now()
-    database.execute(
-        "INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, due_at, started_at,"
-        " finished_at, outcome, status) VALUES (?, 1, 1, 't', 'w', 'h', ?, ?, ?, ?, ?)",
-        [run_id, now, now, now, "failed" if status == "dead" else "succeeded", status],
-    )
-
-
 @pytest.mark.either_database
 def test_trails_go_on_page_by_page(database: Database) -> None:
     one_of_each(database)

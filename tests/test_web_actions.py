@@ -14,7 +14,9 @@ from harness import Database, postgresql_only, sqlite_only
 from harness.handlers_rows import status_of
 from harness.invariants import insert_runs
 from harness.web import Asked, is_page, one_of_each, paths
+from harness.web_day import insert
 from jobrunner.cli.program import cli
+from jobrunner.web import Verb
 from jobrunner.web.routes import ROUTES
 
 # What these change is declared: by the code, by a file, or by the person who writes the command.
@@ -159,6 +161,48 @@ def test_backfill_shows_what_it_would_make_and_then_makes_it(database: Database)
     assert "make " not in page
     assert database.query("SELECT detail FROM job_events ORDER BY id DESC")[0]["detail"]["reason"] == "lost"
     assert asked("/schedule/backfill", {**form, "from": "yesterday"}).status == 400
+
+
+def test_all_schedules_are_counted_and_asked_before_they_are_paused_or_resumed(database: Database) -> None:
+    # Half past: no slot comes while the test runs.
+    database.set_clock_offset(datetime(2027, 3, 26, 12, 30, tzinfo=UTC) - datetime.now(UTC))
+    now = database.now()
+    times = {"created_at": now - timedelta(days=9), "updated_at": now, "last_slot_at": now - timedelta(hours=3)}
+    fixed = {"job_type": "append", "payload": {}, "schedule": "0 * * * *", "timezone": "UTC", "source": "cli", **times}
+    names = ["a", "b", "c"]
+    insert(database, "job_definitions", [{"name": name, **fixed, "next_run_at": now} for name in names])
+    database.execute("UPDATE job_definitions SET paused_at = ? WHERE name = 'c'", [now])
+    asked, partly = Asked(database), Asked(database, {Verb.LOOK, Verb.PAUSE})
+    paused = "SELECT count(*) FROM job_definitions WHERE paused_at IS NOT NULL"
+    assert 'action="./schedules/resume"' in asked.text("/schedules")
+    assert 'action="./schedules/resume"' not in partly.text("/schedules")
+    page = asked("/schedules/pause", {"reason": "a move"}).body.decode()
+    assert ("2 schedules would be paused" in page, database.value(paused)) == (True, 1)
+    # The reason is asked for once.
+    assert hidden(page) == {"agreed": ["yes"], "reason": ["a move"]}
+    assert "pause: 2 schedules changed." in asked("/schedules/pause", hidden(page)).body.decode()
+    assert "pause: 0 schedules changed." in asked("/schedules/pause", hidden(page)).body.decode(), (
+        "somebody was quicker"
+    )
+    assert database.value(paused) == 3
+    assert "./schedules/pause" not in asked.text("/schedules")
+    assert partly("/schedules/resume", {"from": "now", "agreed": "yes"}).status == 403
+    assert asked("/schedules/resume", {"agreed": "yes"}).status == 400
+    page = asked("/schedules/resume", {"from": "missed"}).body.decode()
+    assert ("3 schedules would be resumed" in page, database.value(paused)) == (True, 3)
+    again = {**hidden(page), "reason": ["moved"]}
+    assert "The next tick decides on 9 missed slots." in asked("/schedules/resume", again).body.decode()
+    assert database.value(paused) == 0
+    page = asked("/schedules/resume", {"from": "now"}).body.decode()
+    assert "3 schedules would go on from now" in page
+    assert "9 slots are passed over." in asked("/schedules/resume", hidden(page)).body.decode()
+    events = [
+        (each["actor"], each["detail"].get("reason"))
+        for each in database.query("SELECT actor, action, detail FROM job_events ORDER BY id")
+        if each["action"] in ("pause schedule", "resume schedule")
+    ]
+    assert {actor for actor, _ in events} == {"ada (page)"}
+    assert [reason for _, reason in events] == ["a move"] * 2 + ["moved"] * 3 + [None] * 3
 
 
 def buttons(asked: Asked, runs: dict[str, int]) -> set[str]:

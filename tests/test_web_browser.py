@@ -70,7 +70,7 @@ def shape_of(url: str) -> str:
 
 def button_of(person: Person, action: str) -> "Locator":
     """The first button that sends a form to this address."""
-    path = re.sub(r"^.*?/(?=(runs/\d+|bulk|schedule|effects)/\w+$|pause$|resume$)", "", urlsplit(action).path)
+    path = re.sub(r"^.*?/(?=(runs/\d+|bulk|schedules?|effects)/\w+$|pause$|resume$)", "", urlsplit(action).path)
     own, of_form = f'button[formaction$="{path}"]', f'form[method=post][action$="{path}"] button:not([formaction])'
     return person.page.locator(f"{own}, {of_form}").first
 
@@ -114,6 +114,8 @@ EFFECTS = {
     **{f"/bulk/{verb}": f"{_EVENT} '{verb}' AND run_id IS NULL" for verb in BULK},
     "/pause": "SELECT count(*) > 0 AS done FROM job_pauses",
     "/resume": f"{_EVENT} 'resume all' OR action = 'resume type' OR action = 'resume host'",
+    "/schedules/pause": "SELECT paused_at IS NOT NULL AS done FROM job_definitions",
+    "/schedules/resume": "SELECT paused_at IS NULL AS done FROM job_definitions",
     "/schedule/pause": "SELECT paused_at IS NOT NULL AS done FROM job_definitions",
     "/schedule/resume": "SELECT paused_at IS NULL AS done FROM job_definitions",
     "/schedule/trigger": "SELECT count(*) > 0 AS done FROM job_runs WHERE origin = 'trigger'",
@@ -160,8 +162,9 @@ def test_every_link_leads_to_a_page_and_every_button_does_what_it_says(
             assert {each["actor"].endswith(" (page)") for each in events} == {True}
             assert ada.page.locator("h1").count() == 1
             pressed.add(shape)
-            if shape in ("/schedule/pause", "/pause"):
-                todo.append((url, action.replace("pause", "resume")))
+            if shape in ("/schedules/pause", "/schedule/pause", "/pause"):
+                # At once: the buttons for one schedule and for all would take the work from each other.
+                todo.insert(0, (url, action.replace("pause", "resume")))
         assert pressed | {"/keep-zone"} == {each.path for each in ROUTES if each.method == "POST"}
 
 

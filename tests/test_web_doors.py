@@ -17,6 +17,7 @@ from jobrunner.web.core import Web
 from jobrunner.web.doors import Door, PasswordDoor, ProxyDoor
 from jobrunner.web.messages import Request, Response
 from jobrunner.web.peers import WrongTries, address, origin_of, scheme_of
+from jobrunner.web.people import UserFile
 from jobrunner.web.standalone import Place, Standalone
 
 PASSWORD = "correct horse"
@@ -26,6 +27,18 @@ GOOD = "ada:scrypt$16384$8$5$" + "A" * 22 + "$" + "B" * 43
 
 def page_behind(door: Door, database: Database) -> Standalone:
     return Standalone(Web(lambda: locate(database.url)), door, Place((), "", PROXIES))
+
+
+class Written:
+    """A log that tests read."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, dict[str, str]]] = []
+
+    def info(self, event: str, **fields: str) -> None:
+        self.lines.append((event, fields))
+
+    warning = error = info
 
 
 class Client:
@@ -55,7 +68,8 @@ def test_only_the_right_password_signs_in_and_wrong_tries_make_their_own_address
 ) -> None:
     path = tmp_path / "people"
     people.add(path, "ada", PASSWORD, "all")
-    page = page_behind(PasswordDoor(people.read(path), 8321, PROXIES, is_read_only=False), database)
+    log = Written()
+    page = page_behind(PasswordDoor(UserFile(path), 8321, PROXIES, log, is_read_only=False), database)
     ada, stranger = Client(page, "192.0.2.1"), Client(page, "192.0.2.2")
     assert [ada("/").status, ada("/runs/1").status, ada("/static/style.css").status] == [303, 303, 200]
     cookie = dict(ada("/login", {"name": "ada", "password": PASSWORD}).headers)["Set-Cookie"]
@@ -69,6 +83,9 @@ def test_only_the_right_password_signs_in_and_wrong_tries_make_their_own_address
     assert stranger("/login", {**wrong, "more": "x" * 9000}).status == 413
     tries = [stranger.sign_in(name, given) for name, given in (("ada", "wrong"), ("eve", PASSWORD), ("", ""))]
     assert tries == [403, 403, 403]
+    # What is no name of ours may be a password in the wrong field.
+    told = [(event, fields["name"], fields["address"]) for event, fields in log.lines]
+    assert told == [("wrong password", name, "192.0.2.2") for name in ("ada", "(unknown)", "(unknown)")]
     refused = stranger("/login", wrong)
     assert (refused.status, dict(refused.headers)["Retry-After"]) == (429, "2")
     # Who waits is not asked for a password: the right one is of no use now.
@@ -78,6 +95,45 @@ def test_only_the_right_password_signs_in_and_wrong_tries_make_their_own_address
     assert ada("/logout", {"a": "b"}, sec_fetch_site="cross-site").status == 404
     out = ada("/logout", {"a": "b"})
     assert (out.status, "Max-Age=0" in dict(out.headers)["Set-Cookie"], ada("/").status) == (303, True, 303)
+
+
+@sqlite_only
+def test_person_who_is_taken_out_of_the_user_file_or_changed_there_is_signed_out_at_once(
+    database: Database, tmp_path: Path
+) -> None:
+    path, log = tmp_path / "people", Written()
+    for name in ("ada", "bob", "cleo", "dan"):
+        people.add(path, name, PASSWORD, "all")
+    page = page_behind(PasswordDoor(UserFile(path), 8321, PROXIES, log, is_read_only=False), database)
+    ada, bob, cleo, dan = clients = [Client(page, f"192.0.2.{number}") for number in range(4)]
+    for client, name in zip(clients, ("ada", "bob", "cleo", "dan"), strict=True):
+        assert (client.sign_in(name, PASSWORD), client("/").status) == (303, 200)
+    path.write_text("".join(line for line in path.read_text().splitlines(True) if not line.startswith("ada:")))
+    assert [client("/").status for client in clients] == [303, 200, 200, 200]
+    assert ada.sign_in("ada", PASSWORD) == 403
+    people.add(path, "bob", "another one", "all")
+    people.add(path, "cleo", PASSWORD, "read-only")
+    assert [client("/").status for client in clients] == [303, 303, 303, 200]
+    assert [bob.sign_in("bob", PASSWORD), bob.sign_in("bob", "another one"), cleo.sign_in("cleo", PASSWORD)] == [
+        403,
+        303,
+        303,
+    ]
+    assert [each("/runs/1/cancel", {"a": "b"}).status for each in (bob, cleo)] == [404, 403]
+    # A file that cannot be used lets nobody in, and says so once; when it is mended the sessions are there again.
+    text, told = path.read_text(), len(log.lines)
+    path.write_text(f"{text}dan\n")
+    for _ in range(3):
+        assert [client("/").status for client in (bob, dan)] == [503, 503]
+        assert [client("/login").status for client in (ada, dan)] == [503, 503]
+    path.unlink()
+    assert dan("/").status == 503
+    assert ["line 4 is not" in log.lines[told][1]["error"], len(log.lines) - told] == [True, 2]
+    path.write_text(text)
+    path.chmod(0o644)
+    assert dan("/").status == 503
+    path.chmod(0o600)
+    assert [client("/").status for client in clients] == [303, 200, 200, 200]
 
 
 def test_waits_grow_to_a_minute_and_end() -> None:
@@ -123,9 +179,9 @@ def test_user_file_is_written_for_one_name_and_refused_when_others_can_use_it(tm
     found = people.read(path)
     assert found.find("ada", PASSWORD) is None
     for name, password, verbs in (("ada", "another one", EVERYTHING), ("bob", PASSWORD, people.ROLES["read-only"])):
-        visitor = found.find(name, password)
-        assert visitor is not None
-        assert (visitor.name, visitor.verbs) == (name, verbs)
+        person = found.find(name, password)
+        assert person is not None
+        assert (person.visitor.name, person.visitor.verbs) == (name, verbs)
     for name, password, says in (("a:b", PASSWORD, "a name has"), ("", PASSWORD, "a name"), ("eve", "short", "from 8")):
         with pytest.raises(UsageError, match=says):
             people.add(path, name, password, "all")

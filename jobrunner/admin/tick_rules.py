@@ -19,7 +19,8 @@ def ticks_stopped(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
     A host that ticks no more is told until it is ``host_gone``: then it was taken out of service. A host with fewer
     than three ticks never had a crontab line: such are the pods of a Kubernetes CronJob, each with its own name.
     """
-    if not facts.hosts:
+    beat = facts.beat
+    if beat.started_at is None:
         yield finding(
             "ticks_stopped",
             Severity.CRITICAL,
@@ -27,20 +28,21 @@ def ticks_stopped(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             "crontab -l",
         )
         return
-    last = max(facts.hosts, key=lambda each: each.started_at)
-    if facts.at - last.started_at >= limits.tick_age:
+    if beat.has_stopped(facts.at, limits.tick_age):
         yield finding(
             "ticks_stopped",
             Severity.CRITICAL,
-            f"no tick has started for {age(facts, last.started_at)} on any host: the last one was on {last.host} at"
-            f" {at(last.started_at)}; look at cron there",
+            f"no tick has started for {age(facts, beat.started_at)} on any host: the last one was on {beat.host} at"
+            f" {at(beat.started_at)}; look at cron there",
             "crontab -l",
         )
         return
     missing = [
         each
         for each in facts.hosts
-        if limits.tick_age <= facts.at - each.started_at < limits.host_gone and each.ticks > _AGAIN
+        if each.host != beat.host
+        and limits.tick_age <= facts.at - each.started_at < limits.host_gone
+        and each.ticks > _AGAIN
     ]
     if missing:
         listed = listed_few([f"{each.host} for {age(facts, each.started_at)}" for each in missing])

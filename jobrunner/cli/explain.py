@@ -23,7 +23,7 @@ def explain(subject: str, as_json: bool) -> None:
     """
     config = environment.load()
     database = session.open_database(config)
-    found = database.read(lambda connection: subjects.explain(connection, subject))
+    found = database.read(lambda connection: subjects.explain(connection, subject, config.health.tick_age))
     found = add_own_ticks(found, config, database.location.label)
     if as_json:
         render.echo_json(found.as_data())

@@ -142,7 +142,8 @@ def show(run_id: int, as_json: bool) -> None:
     database = session.open_database(config)
 
     def work(connection: Connection) -> tuple[queries.Run | None, Explanation | None]:
-        return queries.show(connection, run_id), explain_run(connection, run_id)
+        shown = queries.show(connection, run_id)
+        return shown, explain_run(connection, run_id, tick_age=config.health.tick_age)
 
     found, explanation = database.read(work)
     if found is None or explanation is None:

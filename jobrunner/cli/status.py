@@ -40,7 +40,8 @@ def status(as_json: bool, watch: bool) -> None:
     state_problem = session.problem_of_state(config)
 
     def look(connection: Connection) -> tuple[State, list[Finding]]:
-        return overview.status(connection, known), findings(connection, config, state_problem)
+        state = overview.status(connection, known, tick_age=config.health.tick_age)
+        return state, findings(connection, config, state_problem)
 
     for number, (found, wrong) in enumerate(following.looks(database, look, _EVERY_SECONDS)):
         show = partial(_show, database.location.label, found, wrong, problem)

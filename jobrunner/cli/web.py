@@ -16,12 +16,13 @@ import click
 from jobrunner.cli import environment, render, session
 from jobrunner.cli.types import Checked
 from jobrunner.errors import ConfigurationError, JobrunnerError, UsageError
+from jobrunner.log import Log, open_log
 from jobrunner.text import whole_number
 
 if TYPE_CHECKING:
     from jobrunner.web.doors import Door
     from jobrunner.web.peers import Address
-    from jobrunner.web.people import People
+    from jobrunner.web.people import UserFile
 
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,60}")
 _EXTRA = ("jinja2", "markupsafe", "uvicorn", "h11")
@@ -104,12 +105,13 @@ def web(port: int, host: str, names: tuple[str, ...], prefix: str, redact: tuple
             f"the page needs {error.name}; install jobrunner with its extra: cron-jobrunner[web]"
         ) from None
     people = asked.people()
+    log = open_log(config.log, on_stderr=True)
     database = session.open_database(config)
     database.close()
     with _listen(address, port) as listening:
         bound = listening.getsockname()[1]
         shown = f"[{address}]" if ":" in address else address
-        door = asked.door(people, f"http://{shown}:{bound}{prefix.rstrip('/')}/", bound)
+        door = asked.door(people, f"http://{shown}:{bound}{prefix.rstrip('/')}/", bound, log)
         page = Web(lambda: database.location, redact)
         place = Place((*names, address), prefix, asked.proxies)
         serve(Standalone(page, door, place).respond, listening)
@@ -135,13 +137,13 @@ class _Doors:
         if self.trust_header and not _HEADER.fullmatch(self.trust_header):
             raise UsageError(f"--trust-header {self.trust_header[:40]!r} is not the name of a header")
 
-    def people(self) -> People | None:
+    def people(self) -> UserFile | None:
         """The people of the user file, if there is one."""
-        from jobrunner.web import people
+        from jobrunner.web.people import UserFile
 
-        return None if self.user_file is None else people.read(self.user_file)
+        return None if self.user_file is None else UserFile(self.user_file)
 
-    def door(self, people: People | None, url: str, port: int) -> Door:
+    def door(self, people: UserFile | None, url: str, port: int, log: Log) -> Door:
         """The door; it prints the address of the page, or the links to it."""
         from jobrunner.web.doors import LinkDoor, PasswordDoor, ProxyDoor
         from jobrunner.web.visitors import EVERYTHING, READ_ONLY, Visitor
@@ -152,7 +154,7 @@ class _Doors:
             return LinkDoor(visitor, lambda token: render.done(f"{url}?token={token}"), port)
         render.done(url)
         if people is not None:
-            return PasswordDoor(people, port, self.proxies, is_read_only=self.read_only)
+            return PasswordDoor(people, port, self.proxies, log, is_read_only=self.read_only)
         return ProxyDoor(str(self.trust_header), self.proxies, verbs)
 
 
@@ -166,7 +168,7 @@ def _add_user(asked: _Doors) -> None:
     else:
         password = sys.stdin.readline().rstrip("\n") if sys.stdin is not None else ""
     people.add(asked.user_file, asked.add_user, password, "read-only" if asked.read_only else "all")
-    render.done(f"{asked.add_user} may sign in, after a restart of `jobrunner web --user-file {asked.user_file}`")
+    render.done(f"{asked.add_user} may sign in where `jobrunner web --user-file {asked.user_file}` runs")
 
 
 def _address(host: str, asked: _Doors) -> str:

@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from jobrunner.lifecycle import FINISHED
-from jobrunner.store import tallies
+from jobrunner.store import rhythm, tallies
 from jobrunner.store.connection import Connection
+from jobrunner.store.rhythm import Beat
 from jobrunner.store.statement import Prepared, Question, Row
 
 PERIOD = timedelta(hours=1)
@@ -136,6 +137,7 @@ class Facts(NamedTuple):
     broken: list[BrokenDefinition]
     pauses: list[OldPause]
     known: list[KnownTypes]
+    beat: Beat
 
 
 class Limits(NamedTuple):
@@ -167,13 +169,15 @@ def facts(connection: Connection, limits: Limits) -> Facts:
         broken=[BrokenDefinition(**row) for row in found["broken_definitions"]],
         pauses=[OldPause(**row) for row in found["old_pauses"]],
         known=[KnownTypes(row["host"], _can_run(row)) for row in found["known_types"]],
+        beat=rhythm.look(connection),
     )
 
 
 def questions(limits: Limits) -> list[Question]:
     """What ``facts`` asks first, for a page that asks it together."""
     given = _values(limits)
-    return [(Prepared("tallies.clock"), {}), *((each, given[name]) for name, each in QUESTIONS.items())]
+    asked = ((each, given[name]) for name, each in QUESTIONS.items())
+    return [(Prepared("tallies.clock"), {}), rhythm.QUESTION, *asked]
 
 
 def _values(limits: Limits) -> dict[str, dict[str, Any]]:

@@ -16,6 +16,7 @@ from jobrunner.store.explain.explanation import Brief
 from jobrunner.store.notices import Unsent
 from jobrunner.store.pauses import Pause
 from jobrunner.store.records import read
+from jobrunner.store.rhythm import TICK_AGE
 from jobrunner.store.statement import Prepared, Question
 from jobrunner.store.uncertain import OpenEffect
 
@@ -153,11 +154,17 @@ class State:
 
 
 def status(
-    connection: Connection, known_types: Collection[str] | None, newest: int = 10, *, explains: bool = True
+    connection: Connection,
+    known_types: Collection[str] | None,
+    newest: int = 10,
+    *,
+    explains: bool = True,
+    tick_age: timedelta = TICK_AGE,
 ) -> State:
     """The state of everything. ``known_types`` None means that this host's job types could not be found out.
 
-    ``explains``: it says why the run that is due for the longest time does not run.
+    ``explains``: it says why the run that is due for the longest time does not run. ``tick_age`` is the threshold of
+    ``health``.
     """
     at, due, oldest = connection.execute(Prepared("overview.due")).one()
     counts = _counts(connection)
@@ -167,7 +174,7 @@ def status(
         runs_at_least=[status for status, count in counts.items() if count > MOST_COUNTED],
         due=due,
         oldest_due_seconds=None if oldest is None else max(0.0, (at - oldest).total_seconds()),
-        oldest_due=found.brief() if explains and (found := explained.oldest_due(connection)) else None,
+        oldest_due=found.brief() if explains and (found := explained.oldest_due(connection, tick_age)) else None,
         running=read(connection, RunningRun, Prepared("overview.running")),
         failing=read(connection, FailingRun, Prepared("overview.failing"), {"most": newest}),
         dead=read(connection, DeadRun, Prepared("overview.dead"), {"most": newest}),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -21,6 +22,7 @@ from jobrunner.store.explain.explanation import Explanation
 from jobrunner.store.explain.runs import explain_run
 from jobrunner.store.queries import Attempt, Run, RunEvent, events_of
 from jobrunner.store.records import columns_of
+from jobrunner.store.rhythm import TICK_AGE
 from jobrunner.store.schema import (
     job_attempts,
     job_definitions,
@@ -56,12 +58,15 @@ class RunView:
     neighbours: list[Neighbour]
 
 
-def look(connection: Connection, run_id: int) -> tuple[RunView, Explanation] | None:
-    """The run, and why it does not run. None: there is no such run. One statement, and few more if it is due."""
+def look(connection: Connection, run_id: int, tick_age: timedelta = TICK_AGE) -> tuple[RunView, Explanation] | None:
+    """The run, and why it does not run. None: there is no such run. One statement, and few more if it is due.
+
+    ``tick_age`` is the threshold of ``health``.
+    """
     questions = [(each, {"run": run_id}) for each in _questions().values()]
     connection = ahead.of_run(connection, run_id, questions)
     found = {name: connection.execute(each, {"run": run_id}).all() for name, each in _questions().items()}
-    explanation = explain_run(connection, run_id)
+    explanation = explain_run(connection, run_id, tick_age=tick_age)
     if not found["run"] or explanation is None:
         return None
     attempts = [Attempt(**row._asdict()) for row in reversed(found["attempts"])]

@@ -9,18 +9,21 @@ import threading
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from http.cookies import CookieError, SimpleCookie
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 from urllib.parse import parse_qs
 
 from jobrunner import clock
+from jobrunner.errors import ConfigurationError
+from jobrunner.log import Log
 from jobrunner.web.call import Page
 from jobrunner.web.core import for_nobody, root_of, trouble
 from jobrunner.web.guard import HEADERS, SAFE_METHODS, foreign
 from jobrunner.web.messages import Request, Response
 from jobrunner.web.peers import Address, WrongTries, address, origin_of
-from jobrunner.web.people import LONGEST_PASSWORD, People
+from jobrunner.web.people import LONGEST_PASSWORD, People, Person, UserFile
 from jobrunner.web.visitors import READ_ONLY, Verb, Visitor
 
+T = TypeVar("T")
 LONGEST_SESSION_SECONDS = 12 * 3600
 _MOST_SESSIONS = 100
 _MOST_HASHED_AT_ONCE = 2
@@ -36,15 +39,15 @@ class Door(Protocol):
         """The request with its visitor, or what is answered instead."""
 
 
-class Sessions:
-    """Knows visitors by a cookie."""
+class Sessions(Generic[T]):
+    """Knows by a cookie who has signed in."""
 
     def __init__(self, port: int) -> None:
         # Cookies are those of a host, whatever its port.
         self._name = f"jobrunner_{port}"
-        self._found: dict[bytes, tuple[float, Visitor]] = {}
+        self._found: dict[bytes, tuple[float, T]] = {}
 
-    def begin(self, request: Request, visitor: Visitor) -> Response:
+    def begin(self, request: Request, visitor: T) -> Response:
         """Give this browser a cookie, and lead it to the first page."""
         secret = secrets.token_urlsafe(32)
         while len(self._found) >= _MOST_SESSIONS:
@@ -54,13 +57,17 @@ class Sessions:
 
     def end(self, request: Request) -> Response:
         """Forget this browser."""
-        self._found.pop(_digest(self._secret_of(request)), None)
+        self.forget(request)
         return self._sent(request, "", 0)
 
-    def visitor_of(self, request: Request) -> Visitor | None:
+    def visitor_of(self, request: Request) -> T | None:
         """Who sends this request."""
         began_at, visitor = self._found.get(_digest(self._secret_of(request)), (0.0, None))
         return visitor if clock.elapsed() - began_at < LONGEST_SESSION_SECONDS else None
+
+    def forget(self, request: Request) -> None:
+        """End the session of this request."""
+        self._found.pop(_digest(self._secret_of(request)), None)
 
     def _secret_of(self, request: Request) -> str:
         try:
@@ -83,7 +90,7 @@ class LinkDoor:
     def __init__(self, visitor: Visitor, announce: Callable[[str], None], port: int) -> None:
         self._visitor = visitor
         self._announce = announce
-        self._sessions = Sessions(port)
+        self._sessions = Sessions[Visitor](port)
         self._token = ""
         self._renew()
 
@@ -105,12 +112,16 @@ class LinkDoor:
 
 
 class PasswordDoor:
-    """Opens for the people of a user file. With ``is_read_only`` all of them may only look."""
+    """Opens for the people who are in a user file now. With ``is_read_only`` all of them may only look."""
 
-    def __init__(self, people: People, port: int, proxies: Collection[Address], *, is_read_only: bool) -> None:
-        self._people = people
-        self._sessions = Sessions(port)
+    def __init__(
+        self, file: UserFile, port: int, proxies: Collection[Address], log: Log, *, is_read_only: bool
+    ) -> None:
+        self._file = file
+        self._sessions = Sessions[Person](port)
         self._proxies = proxies
+        self._log = log
+        self._problem = ""
         self._is_read_only = is_read_only
         self._tries = WrongTries(clock.elapsed)
         # A try takes some tenths of a second of a processor. Those who ask for more at once are refused at once.
@@ -118,20 +129,39 @@ class PasswordDoor:
 
     def enter(self, request: Request) -> Request | Response:
         """See Door."""
-        if request.path == "/login":
-            return self._sign_in(request)
-        visitor = self._sessions.visitor_of(request)
-        if visitor is not None:
-            if request.path == "/logout" and request.method == "POST" and foreign(request) is None:
-                return self._sessions.end(request)
-            return replace(request, visitor=visitor, can_sign_out=True)
         if not request.path or request.path.startswith("/static/"):
             return request
+        try:
+            people = self._file.people()
+        except ConfigurationError as error:
+            return self._closed(request, str(error))
+        self._problem = ""
+        if request.path == "/login":
+            return self._sign_in(request, people)
+        person = self._sessions.visitor_of(request)
+        if person is not None and not people.has(person):
+            # Taken out of the file, or with another password or role.
+            self._sessions.forget(request)
+            person = None
+        if person is not None:
+            if request.path == "/logout" and request.method == "POST" and foreign(request) is None:
+                return self._sessions.end(request)
+            verbs = person.visitor.verbs & READ_ONLY if self._is_read_only else person.visitor.verbs
+            return replace(request, visitor=Visitor(person.visitor.name, verbs), can_sign_out=True)
         if request.method in SAFE_METHODS and "format=json" not in request.query.split("&"):
             return Response(303, (*HEADERS, ("Location", f"{root_of(request.path)}login"), _NOT_STORED))
         return trouble(request, 403, "You are not signed in.")
 
-    def _sign_in(self, request: Request) -> Response:
+    def _closed(self, request: Request, problem: str) -> Response:
+        if problem != self._problem:
+            # Once, and not for each request.
+            self._log.error("the user file cannot be used", error=problem)
+            self._problem = problem
+        return trouble(
+            request, 503, "The user file cannot be used, so nobody is let in. The log of the server says why."
+        )
+
+    def _sign_in(self, request: Request, people: People) -> Response:
         if request.method in SAFE_METHODS:
             return _form(request, 200)
         if (reason := foreign(request)) is not None:
@@ -148,14 +178,16 @@ class PasswordDoor:
             self._tries.take_back(origin)
             return _form(request, 503, "Others sign in at this moment. Try again.")
         try:
-            visitor = self._people.find(name, password[:LONGEST_PASSWORD])
+            person = people.find(name, password[:LONGEST_PASSWORD])
         finally:
             self._places.release()
-        if visitor is None:
+        if person is None:
+            # What is no name of ours may be a password, typed into the wrong field.
+            told = name if people.knows(name) else "(unknown)"
+            self._log.warning("wrong password", name=told, address=origin)
             return _form(request, 403, "The name or the password is wrong.")
         self._tries.take_back(origin)
-        verbs = visitor.verbs & READ_ONLY if self._is_read_only else visitor.verbs
-        return self._sessions.begin(request, Visitor(visitor.name, verbs))
+        return self._sessions.begin(request, person)
 
 
 class ProxyDoor:

@@ -35,8 +35,10 @@ _LINE = re.compile(
 
 
 @dataclass(frozen=True)
-class _Person:
-    visitor: Visitor | None
+class Person:
+    """One line of the file. Who has signed in with it stays so while the file has the same line."""
+
+    visitor: Visitor
     salt: bytes
     hashed: bytes
 
@@ -44,20 +46,57 @@ class _Person:
 class People:
     """Those who may sign in, by their names."""
 
-    def __init__(self, people: Mapping[str, _Person]) -> None:
+    def __init__(self, people: Mapping[str, Person]) -> None:
         self._people = people
-        self._nobody = _Person(None, secrets.token_bytes(16), secrets.token_bytes(32))
+        self._nobody = Person(Visitor("", frozenset()), secrets.token_bytes(16), secrets.token_bytes(32))
 
-    def find(self, name: str, password: str) -> Visitor | None:
+    def find(self, name: str, password: str) -> Person | None:
         """Who this is. None: the name or the password is wrong; an unknown name takes as long as a known one."""
         person = self._people.get(name, self._nobody)
         is_right = hmac.compare_digest(_hashed(password, person.salt), person.hashed)
-        return person.visitor if is_right else None
+        return person if is_right and person is not self._nobody else None
+
+    def knows(self, name: str) -> bool:
+        """Whether somebody has this name."""
+        return name in self._people
+
+    def has(self, person: Person) -> bool:
+        """Whether this person is still among them, with the same password and role."""
+        return self._people.get(person.visitor.name) == person
+
+
+class UserFile:
+    """The people of a file as it is now. Raises ConfigurationError if it cannot be used at the start."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        # One assignment for both: requests are answered by several threads.
+        self._known = _version(path), read(path)
+
+    def people(self) -> People:
+        """Those who are in it now. Raises ConfigurationError while it cannot be used: then nobody is let in."""
+        version, people = self._known
+        # Before it is read: if it changes meanwhile, the next request reads it again.
+        now = _version(self._path)
+        if now != version or now is None:
+            people = read(self._path)
+            self._known = now, people
+        return people
+
+
+def _version(path: Path) -> tuple[int, ...] | None:
+    """What changes with the file, by one call of the system. None: there is no file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    # Also with its owner and mode, by the time of the last change of the inode.
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def read(path: Path) -> People:
     """The people of the file. Raises ConfigurationError with the reason and what to do."""
-    people: dict[str, _Person] = {}
+    people: dict[str, Person] = {}
     for number, line in enumerate(_text_of(path).splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
@@ -71,7 +110,7 @@ def read(path: Path) -> People:
         if found["name"] in people:
             raise ConfigurationError(f"user file {path}: line {number} has a name that an earlier line has; delete one")
         visitor = Visitor(found["name"], ROLES[found["role"]])
-        people[found["name"]] = _Person(visitor, _bytes(found["salt"]), _bytes(found["hash"]))
+        people[found["name"]] = Person(visitor, _bytes(found["salt"]), _bytes(found["hash"]))
     if not people:
         raise ConfigurationError(
             f"user file {path} has nobody in it; add somebody with: jobrunner web --add-user NAME --user-file {path}"

@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from jobrunner.web.call import Answer, Call
-from jobrunner.web.pages import bulk, calendar, now, pausing, run, runs, schedules, trails, types, zone
+from jobrunner.web.pages import all_schedules, bulk, calendar, now, pausing, run, runs, schedules, trails, types, zone
 from jobrunner.web.visitors import Verb
 
 
@@ -54,6 +54,8 @@ ROUTES = (
     *(Route("POST", f"/bulk/{verb}", verb, partial(bulk.change, verb=verb)) for verb in runs.BULK),
     Route("POST", "/pause", Verb.PAUSE, pausing.pause),
     Route("POST", "/resume", Verb.RESUME, pausing.resume),
+    Route("POST", "/schedules/pause", Verb.PAUSE, all_schedules.pause),
+    Route("POST", "/schedules/resume", Verb.RESUME, all_schedules.resume),
     Route("POST", "/schedule/pause", Verb.PAUSE, schedules.pause),
     Route("POST", "/schedule/resume", Verb.RESUME, schedules.resume),
     Route("POST", "/schedule/trigger", Verb.TRIGGER, schedules.trigger),

@@ -191,6 +191,7 @@ def one_of_each(database: Database) -> dict[str, int]:
             "application": "a",
             "types": "append",
             "counts": '{"k": 1}',
+            "left_due": '{"runs": {"append": 3}, "at_least": false}',
         },
         "job_types": {"job_type": "append", "max_waiting": 5, "when_full": "refuse", "dropped": 1, "dropped_at": now},
         "job_effects": {

@@ -15,7 +15,7 @@ from jobrunner.admin.doctor.settings import EnvFile, Setting
 from jobrunner.crontab.host import crons_timezone
 from jobrunner.errors import DatabaseUnavailable, UsageError
 from jobrunner.settings.config import Config
-from jobrunner.store import definitions, findings, inspection
+from jobrunner.store import definitions, findings, inspection, rhythm
 from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database
 
@@ -95,7 +95,7 @@ def _read(connection: Connection, config: Config) -> tuple[list[Check], bool, Ne
         *database.sessions(connection),
     ]
     at, seen = inspection.clock(connection), inspection.last_ticks(connection)
-    tick = ticks.last_tick(host, at, seen, limits.tick_age)
+    tick = ticks.last_tick(host, at, seen, rhythm.look(connection).missing_after(limits.tick_age))
     needed = Needed(
         definitions.listed(connection),
         findings.waiting(connection),

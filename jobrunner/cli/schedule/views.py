@@ -69,7 +69,8 @@ def show(name: str, limit: int, as_json: bool) -> None:
     database = session.open_database(config)
 
     def work(connection: Connection) -> tuple[ShownDefinition, Explanation | None]:
-        return definitions.show(connection, name, limit), explain_schedule(connection, name)
+        shown = definitions.show(connection, name, limit)
+        return shown, explain_schedule(connection, name, config.health.tick_age)
 
     found, explanation = database.read(work)
     if explanation is not None:

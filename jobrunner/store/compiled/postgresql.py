@@ -1978,13 +1978,22 @@ WHERE jobrunner_schema.job_events.run_id = %(run)s::BIGINT ORDER BY jobrunner_sc
         (('actor', None), ('action', None), ('detail', 'json')),
     ),
     ('explain.last_ticks', ()): (
-        """SELECT jobrunner_schema.job_ticks.host, jobrunner_schema.job_ticks.application, jobrunner_schema.job_ticks.types, jobrunner_schema.job_ticks.started_at, jobrunner_schema.job_ticks.ended_by
+        """SELECT listed.host, listed.started_at, listed.is_of_host
+FROM (SELECT of_all.id AS id, of_all.host AS host, of_all.started_at AS started_at, 0 AS is_of_host
+FROM (SELECT jobrunner_schema.job_ticks.id AS id, jobrunner_schema.job_ticks.host AS host, jobrunner_schema.job_ticks.started_at AS started_at
 FROM jobrunner_schema.job_ticks
 WHERE jobrunner_schema.job_ticks.id > 0 ORDER BY jobrunner_schema.job_ticks.id DESC
- LIMIT %(most)s::INTEGER""",
+ LIMIT %(most)s::INTEGER) AS of_all UNION ALL SELECT of_host.id AS id, of_host.host AS host, of_host.started_at AS started_at, 1 AS is_of_host
+FROM (SELECT jobrunner_schema.job_ticks.id AS id, jobrunner_schema.job_ticks.host AS host, jobrunner_schema.job_ticks.started_at AS started_at
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.host = (SELECT jobrunner_schema.job_ticks.host
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.id = (SELECT max(jobrunner_schema.job_ticks.id) AS max_1
+FROM jobrunner_schema.job_ticks)) ORDER BY jobrunner_schema.job_ticks.id DESC
+ LIMIT %(most)s::INTEGER) AS of_host) AS listed ORDER BY listed.is_of_host, listed.id DESC""",
         {},
         {},
-        (('host', None), ('application', None), ('types', None), ('started_at', 'instant'), ('ended_by', None)),
+        (('host', None), ('started_at', 'instant'), ('is_of_host', None)),
     ),
     ('explain.limits', ()): (
         """SELECT jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, jobrunner_schema.job_limits.spent_until, jobrunner_schema.job_limits.opens_at, jobrunner_schema.job_limits.asked_at, jobrunner_schema.jobrunner_now() AS now
@@ -2116,15 +2125,6 @@ WHERE jobrunner_schema.job_tallies.span = 'hour' AND jobrunner_schema.job_tallie
         {},
         {},
         (('ends', None), ('first', 'instant'), ('now', 'instant')),
-    ),
-    ('explain.ticks_of_host', ()): (
-        """SELECT jobrunner_schema.job_ticks.host, jobrunner_schema.job_ticks.application, jobrunner_schema.job_ticks.types, jobrunner_schema.job_ticks.started_at, jobrunner_schema.job_ticks.ended_by
-FROM jobrunner_schema.job_ticks
-WHERE jobrunner_schema.job_ticks.host = %(host)s::VARCHAR ORDER BY jobrunner_schema.job_ticks.id DESC
- LIMIT %(most)s::INTEGER""",
-        {},
-        {},
-        (('host', None), ('application', None), ('types', None), ('started_at', 'instant'), ('ended_by', None)),
     ),
     ('finalize.complete', ()): (
         """UPDATE jobrunner_schema.job_attempts SET output=given.output FROM (SELECT id, lease_token, output FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), output TEXT)) AS given WHERE jobrunner_schema.job_attempts.run_id = given.id AND jobrunner_schema.job_attempts.lease_token = given.lease_token""",

@@ -1978,13 +1978,22 @@ WHERE job_events.run_id = :run ORDER BY job_events.id DESC
         (('actor', None), ('action', None), ('detail', 'json')),
     ),
     ('explain.last_ticks', ()): (
-        """SELECT job_ticks.host, job_ticks.application, job_ticks.types, job_ticks.started_at, job_ticks.ended_by
+        """SELECT listed.host, listed.started_at, listed.is_of_host
+FROM (SELECT of_all.id AS id, of_all.host AS host, of_all.started_at AS started_at, 0 AS is_of_host
+FROM (SELECT job_ticks.id AS id, job_ticks.host AS host, job_ticks.started_at AS started_at
 FROM job_ticks
 WHERE job_ticks.id > 0 ORDER BY job_ticks.id DESC
- LIMIT :most OFFSET :param_1""",
-        {'param_1': 0},
+ LIMIT :most OFFSET :param_1) AS of_all UNION ALL SELECT of_host.id AS id, of_host.host AS host, of_host.started_at AS started_at, 1 AS is_of_host
+FROM (SELECT job_ticks.id AS id, job_ticks.host AS host, job_ticks.started_at AS started_at
+FROM job_ticks
+WHERE job_ticks.host = (SELECT job_ticks.host
+FROM job_ticks
+WHERE job_ticks.id = (SELECT max(job_ticks.id) AS max_1
+FROM job_ticks)) ORDER BY job_ticks.id DESC
+ LIMIT :most OFFSET :param_2) AS of_host) AS listed ORDER BY listed.is_of_host, listed.id DESC""",
+        {'param_1': 0, 'param_2': 0},
         {},
-        (('host', None), ('application', None), ('types', None), ('started_at', 'instant'), ('ended_by', None)),
+        (('host', None), ('started_at', 'instant'), ('is_of_host', None)),
     ),
     ('explain.limits', ()): (
         """SELECT job_limits.job_type, job_limits.max_running, job_limits.rate, job_limits.burst, job_limits.concurrency_key, job_limits.max_running_per_key, job_limits.rate_per_key, job_limits.burst_per_key, job_limits.spent_until, job_limits.opens_at, job_limits.asked_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
@@ -2116,15 +2125,6 @@ WHERE job_tallies.span = 'hour' AND job_tallies.at > ((CAST(round((julianday('no
         {},
         {},
         (('ends', None), ('first', 'instant'), ('now', 'instant')),
-    ),
-    ('explain.ticks_of_host', ()): (
-        """SELECT job_ticks.host, job_ticks.application, job_ticks.types, job_ticks.started_at, job_ticks.ended_by
-FROM job_ticks
-WHERE job_ticks.host = :host ORDER BY job_ticks.id DESC
- LIMIT :most OFFSET :param_1""",
-        {'param_1': 0},
-        {},
-        (('host', None), ('application', None), ('types', None), ('started_at', 'instant'), ('ended_by', None)),
     ),
     ('finalize.complete', ()): (
         """UPDATE job_attempts SET output=given.output FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given WHERE job_attempts.run_id = given.id AND job_attempts.lease_token = given.lease_token""",

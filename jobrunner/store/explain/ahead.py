@@ -1,4 +1,4 @@
-"""Asks together what ``explain_run`` asks one by one, for a page: at most four statements before its own."""
+"""Asks together what ``explain_run`` asks one by one, for a page: at most three statements before its own."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ def of_run(connection: Connection, run_id: int, also: Sequence[Question] = ()) -
     run = known.execute(the_run, of_id).first()
     if run is None:
         return known
-    further = [hosts.rhythm_of(known)]
     if not run.is_waiting:
-        return together(known, further)
-    known = together(known, [*further, *queue.questions(run)])
+        return known
+    known = together(known, queue.questions(run))
     of_key = queue.questions_of_key(known, run)
     return together(known, of_key) if of_key else known

@@ -94,17 +94,25 @@ class Explanation:
         """
         texts = {name: text for name in _OF_OTHERS if isinstance(text := self.facts.get(name), str) and text}
         masks = {text: mask(text) for text in sorted(texts.values(), key=len, reverse=True)}
-        sentence = self.sentence
-        for text, shown in masks.items():
-            sentence = sentence.replace(text, shown)
+
+        def masked(said: str) -> str:
+            for text, shown in masks.items():
+                said = said.replace(text, shown)
+            return said
+
         words = None if self.remedy is None else [masks.get(word, word) for word in shlex.split(self.remedy)]
         return replace(
             self,
-            sentence=sentence,
+            sentence=masked(self.sentence),
             facts={name: masks[texts[name]] if name in texts else value for name, value in self.facts.items()},
             remedy=self.remedy if words is None or self.remedy is None else shlex.join(words),
             hosts=tuple(replace(host, verdict=mask(host.verdict)) for host in self.hosts),
+            notes=tuple(map(masked, self.notes)),
         )
+
+    def texts_of_others(self) -> dict[str, Any]:
+        """The facts that are texts of jobs and people. Who repeats the sentence needs them, too: see ``masked``."""
+        return {name: self.facts[name] for name in _OF_OTHERS if name in self.facts}
 
     def brief(self) -> Brief:
         """The part that other commands show."""

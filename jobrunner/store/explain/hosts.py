@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from jobrunner.durations import format_duration
 from jobrunner.model import TickKind
-from jobrunner.store import pauses, tallies
+from jobrunner.store import pauses, rhythm, tallies
 from jobrunner.store.connection import Connection
 from jobrunner.store.explain.explanation import HostView, ago
 from jobrunner.store.pauses import Pause
+from jobrunner.store.rhythm import Beat
 from jobrunner.store.statement import Prepared, Question, Row
 from jobrunner.text import nearest
 
 _RECENT = timedelta(hours=1)
-_STOPPED_AFTER, _SOONEST = timedelta(minutes=5), timedelta(minutes=3)
-"""When ticks have stopped if nothing is known of their rhythm, and the shortest such time of all: ticks come each
-minute, and one that lingers writes no row for two."""
-_LAST = 7
-_TOGETHER = timedelta(seconds=10)
-"""Ticks of one host that begin in this time, of several applications, belong to one beat."""
 _TWIN = timedelta(days=1)
 CRON_LINE = "* * * * * jobrunner tick"
 """What to look for where the crontab cannot be read."""
@@ -40,27 +34,26 @@ class _Running:
 class Hosts:
     """The ticks of the last hour, the newest of each kind; the reports of their hosts; and what runs where.
 
-    ``newest`` is the last tick of all, however old. None: there was none. ``rhythm`` is the time between the last ticks
-    of its host. None: there were too few. If it is long, "the last hour" is longer, too.
+    If ticks come so rarely that none is missing yet after an hour, "the last hour" is longer, too.
     """
 
     at: datetime
     ticks: Mapping[TickKind, Row]
     reports: Mapping[TickKind, Row]
     running: Collection[_Running]
-    newest: Row | None
-    rhythm: timedelta | None
+    beat: Beat
+    tick_age: timedelta
     pauses: Collection[Pause]
 
     @property
     def have_stopped(self) -> bool:
         """Whether no tick has begun for so long that one is missing."""
-        return self.newest is None or self.at - self.newest.started_at > _stopped_after(self.rhythm)
+        return self.beat.has_stopped(self.at, self.tick_age)
 
     @property
     def recently(self) -> str:
         """The time whose ticks are looked at, in words."""
-        period = _looked_at(self.rhythm)
+        period = _looked_at(self.beat, self.tick_age)
         return "the last hour" if period == _RECENT else f"the last {format_duration(period)}"
 
     def twins(self, within: timedelta = _TWIN) -> list[str]:
@@ -138,29 +131,19 @@ def _listed(known: Mapping[str, Any]) -> str:
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
-_LAST_TICKS: Question = (Prepared("explain.last_ticks"), {"most": _LAST})
 QUESTIONS: tuple[Question, ...] = (
-    _LAST_TICKS,
+    rhythm.QUESTION,
     *((Prepared(name), {}) for name in ("explain.reports", "explain.running", "tallies.clock", "pauses.listed")),
 )
 """What ``look`` asks first."""
 
 
-def rhythm_of(connection: Connection) -> Question:
-    """What ``look`` asks next."""
-    newest = connection.execute(*_LAST_TICKS).first()
-    return Prepared("explain.ticks_of_host"), {"host": newest.host if newest is not None else "", "most": _LAST}
-
-
-def look(connection: Connection) -> Hosts:
-    """The hosts as they are now. Expects a read transaction."""
-    execute = connection.execute
-    last = execute(*_LAST_TICKS).all()
-    newest = last[0] if last else None
-    # Of a host with a name of its own for each tick, as in Kubernetes, all hosts together have a rhythm.
-    rhythm = _rhythm(execute(*rhythm_of(connection)).all()) or _rhythm(last)
+def look(connection: Connection, tick_age: timedelta = rhythm.TICK_AGE) -> Hosts:
+    """The hosts as they are now. Expects a read transaction. ``tick_age`` is the threshold of ``health``."""
+    execute, beat = connection.execute, rhythm.look(connection)
     # The last hour has 60 rows of each kind.
-    ticks = execute(Prepared("explain.recent_ticks"), {"since": -_looked_at(rhythm).total_seconds()}).all()
+    since = -_looked_at(beat, tick_age).total_seconds()
+    ticks = execute(Prepared("explain.recent_ticks"), {"since": since}).all()
     reports = execute(Prepared("explain.reports")).all()
     running = execute(Prepared("explain.running"))
     return Hosts(
@@ -168,26 +151,14 @@ def look(connection: Connection) -> Hosts:
         {_kind(row): row for row in ticks},
         {_kind(row): row for row in reports},
         [_Running(row.job_type, row.host or "", row.id) for row in running],
-        newest,
-        rhythm,
+        beat,
+        tick_age,
         pauses.listed(connection),
     )
 
 
-def _rhythm(newest_first: Sequence[Row]) -> timedelta | None:
-    """The usual time between these ticks. None: there are too few."""
-    pairs = itertools.pairwise(row.started_at for row in newest_first)
-    between = sorted(later - earlier for later, earlier in pairs if later - earlier >= _TOGETHER)
-    return between[len(between) // 2] if len(between) > 1 else None
-
-
-def _stopped_after(rhythm: timedelta | None) -> timedelta:
-    """If no tick has begun for so long, ticks have stopped: two have not come."""
-    return _STOPPED_AFTER if rhythm is None else max(_SOONEST, 2 * rhythm + timedelta(minutes=1))
-
-
-def _looked_at(rhythm: timedelta | None) -> timedelta:
-    return max(_RECENT, _stopped_after(rhythm))
+def _looked_at(beat: Beat, tick_age: timedelta) -> timedelta:
+    return max(_RECENT, beat.missing_after(tick_age))
 
 
 def _kind(row: Row) -> TickKind:
@@ -196,15 +167,16 @@ def _kind(row: Row) -> TickKind:
 
 def last_tick(hosts: Hosts) -> str:
     """When and where a tick began last, in words."""
-    if hosts.newest is None:
+    beat = hosts.beat
+    if beat.started_at is None:
         return "no tick has ever used this database"
-    since = ago((hosts.at - hosts.newest.started_at).total_seconds())
-    came = "" if hosts.rhythm is None else f", where one came every {ago(hosts.rhythm.total_seconds())}"
-    return f"the last tick began {since} ago on {hosts.newest.host}{came}"
+    since = ago((hosts.at - beat.started_at).total_seconds())
+    came = "" if beat.usual is None else f", where one came every {ago(beat.usual.total_seconds())}"
+    return f"the last tick began {since} ago on {beat.host}{came}"
 
 
 def facts_of_last_tick(hosts: Hosts) -> dict[str, Any]:
     """What helps to find out why no more ticks come."""
-    newest = hosts.newest
-    last = {} if newest is None else {"last_tick_at": newest.started_at, "last_tick_host": newest.host}
+    beat = hosts.beat
+    last = {} if beat.started_at is None else {"last_tick_at": beat.started_at, "last_tick_host": beat.host}
     return {**last, "cron_line": CRON_LINE}

@@ -14,6 +14,7 @@ from jobrunner.store.explain import past, queue
 from jobrunner.store.explain.asked import Asked, stopped
 from jobrunner.store.explain.explanation import Explanation, HostView, ago
 from jobrunner.store.explain.hosts import Hosts
+from jobrunner.store.rhythm import TICK_AGE
 from jobrunner.store.statement import Prepared, Row
 from jobrunner.text import iso_instant
 
@@ -21,21 +22,24 @@ _ALTERNATING = timedelta(hours=1)
 """Two machines that used one name before this time may have got names of their own."""
 
 
-def oldest_due(connection: Connection) -> Explanation | None:
+def oldest_due(connection: Connection, tick_age: timedelta = TICK_AGE) -> Explanation | None:
     """Why the run that is due for the longest time does not run. None: no run is due."""
     run_id = connection.execute(Prepared("explain.oldest_due")).scalar_one_or_none()
-    return None if run_id is None else explain_run(connection, run_id)
+    return None if run_id is None else explain_run(connection, run_id, tick_age=tick_age)
 
 
-def explain_run(connection: Connection, run_id: int, hosts: Hosts | None = None) -> Explanation | None:
+def explain_run(
+    connection: Connection, run_id: int, hosts: Hosts | None = None, tick_age: timedelta = TICK_AGE
+) -> Explanation | None:
     """Why a run does not run now. None: there is no such run. Expects a read transaction.
 
-    ``hosts`` are those of this transaction, if the caller has looked at them.
+    ``hosts`` are those of this transaction, if the caller has looked at them. ``tick_age`` is the threshold of
+    ``health``.
     """
     found = _read(connection, run_id)
     if found is None:
         return None
-    asked = Asked(connection, found, hosts or tick_hosts.look(connection))
+    asked = Asked(connection, found, hosts or tick_hosts.look(connection, tick_age))
     if found.status == Status.RUNNING:
         return past.running(asked)
     if not found.is_waiting:

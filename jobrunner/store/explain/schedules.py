@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import func, select
@@ -16,6 +17,7 @@ from jobrunner.store.explain import hosts as tick_hosts
 from jobrunner.store.explain.explanation import Explanation, ago
 from jobrunner.store.explain.runs import explain_run
 from jobrunner.store.records import ReadDefinition, read
+from jobrunner.store.rhythm import TICK_AGE
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_events, job_runs
 from jobrunner.store.statement import Row
 from jobrunner.text import iso_instant
@@ -29,15 +31,15 @@ _WHY_SKIPPED = {
 }
 
 
-def explain_schedule(connection: Connection, name: str) -> Explanation | None:
+def explain_schedule(connection: Connection, name: str, tick_age: timedelta = TICK_AGE) -> Explanation | None:
     """Why a schedule makes no run now. None: there is no such schedule. Expects a read transaction."""
     found = read(
         connection, ReadDefinition, select(job_definitions, now().label("now")).where(job_definitions.c.name == name)
     )
-    return _of_row(connection, found[0]) if found else None
+    return _of_row(connection, found[0], tick_age) if found else None
 
 
-def _of_row(connection: Connection, row: ReadDefinition) -> Explanation:
+def _of_row(connection: Connection, row: ReadDefinition, tick_age: timedelta) -> Explanation:
     at, name = row.now, shlex.quote(row.name)
     if row.removed_at is not None:
         by = _event(connection, row.id, "remove schedule", "apply")
@@ -60,10 +62,10 @@ def _of_row(connection: Connection, row: ReadDefinition) -> Explanation:
         ended = _event(connection, row.id, "schedule ended")
         why = f": {ended.detail.get('reason')}" if ended is not None and isinstance(ended.detail, dict) else ""
         return _say(row, "ended", f"has ended{why}.", runs_made=row.runs_made, ends_at=row.ends_at)
-    return _of_slots(connection, row)
+    return _of_slots(connection, row, tick_age)
 
 
-def _of_slots(connection: Connection, row: ReadDefinition) -> Explanation:
+def _of_slots(connection: Connection, row: ReadDefinition, tick_age: timedelta) -> Explanation:
     at = row.now
     former = obstacles.former_runs(connection, row.id).get(row.id)
     if former is not None:
@@ -72,11 +74,12 @@ def _of_slots(connection: Connection, row: ReadDefinition) -> Explanation:
     blocking = _blocking(connection, row)
     last = _last_run(connection, row.id)
     if blocking is not None:
-        found = explain_run(connection, blocking)
+        found = explain_run(connection, blocking, tick_age=tick_age)
         sentence = f"gives its slots no run before run {blocking} has ended (overlap {row.overlap})."
-        told = _say(row, "overlap", sentence, f"jobrunner explain {blocking}", run=blocking)
+        texts = {} if found is None else found.texts_of_others()
+        told = _say(row, "overlap", sentence, f"jobrunner explain {blocking}", run=blocking, **texts)
         return told if found is None else replace(told, notes=(found.sentence,), forecast=found.forecast)
-    hosts = tick_hosts.look(connection)
+    hosts = tick_hosts.look(connection, tick_age)
     if hosts.have_stopped:
         sentence = f"makes no runs, because ticks have stopped: {tick_hosts.last_tick(hosts)}."
         facts = {"next_run_at": row.next_run_at, **tick_hosts.facts_of_last_tick(hosts)}
@@ -91,11 +94,9 @@ def _of_slots(connection: Connection, row: ReadDefinition) -> Explanation:
         sentence = f"skipped its last slot ({skipped.detail.get('to')}): {said}; {wait}."
         remedy = f"jobrunner schedule trigger {shlex.quote(row.name)}"
         return _say(row, f"skipped_{why}", sentence, remedy, skipped=skipped.detail, next_run_at=row.next_run_at)
-    before = ""
-    if last is not None:
-        found = explain_run(connection, last.id, hosts)
-        before = "" if found is None else f" {found.sentence}"
-    return _say(row, "not_due", f"waits: {wait}.{before}", None, next_run_at=row.next_run_at)
+    found = None if last is None else explain_run(connection, last.id, hosts)
+    before, texts = ("", {}) if found is None else (f" {found.sentence}", found.texts_of_others())
+    return _say(row, "not_due", f"waits: {wait}.{before}", None, next_run_at=row.next_run_at, **texts)
 
 
 def _say(row: ReadDefinition, reason: str, sentence: str, remedy: str | None = None, **facts: Any) -> Explanation:

@@ -6,6 +6,7 @@ Everything is computed now, in the read transaction of the caller, from the cond
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 from sqlalchemy import func, literal_column, select
 
@@ -15,6 +16,7 @@ from jobrunner.store.explain import hosts as tick_hosts
 from jobrunner.store.explain.explanation import Explanation
 from jobrunner.store.explain.runs import explain_run
 from jobrunner.store.explain.schedules import explain_schedule
+from jobrunner.store.rhythm import TICK_AGE
 from jobrunner.store.schema import job_definitions, job_runs
 from jobrunner.store.statements.backpressure import WAITING
 from jobrunner.text import nearest, storable
@@ -22,21 +24,24 @@ from jobrunner.text import nearest, storable
 _MOST_COUNTED = 10_000
 
 
-def explain(connection: Connection, subject: str) -> Explanation:
-    """Explain the run with this id, the schedule of this name, or this job type. Raises NotFoundError."""
+def explain(connection: Connection, subject: str, tick_age: timedelta = TICK_AGE) -> Explanation:
+    """Explain the run with this id, the schedule of this name, or this job type. Raises NotFoundError.
+
+    ``tick_age`` is the threshold of ``health``.
+    """
     if subject.isascii() and subject.isdigit() and len(subject) < 19:
-        found = explain_run(connection, int(subject))
+        found = explain_run(connection, int(subject), tick_age=tick_age)
         if found is None:
             raise NotFoundError(f"there is no run {subject}; it may have been pruned")
         return found
     name = storable(subject)
-    found = explain_schedule(connection, name) or explain_type(connection, name)
+    found = explain_schedule(connection, name, tick_age) or explain_type(connection, name, tick_age)
     if found is None:
         raise _unknown(connection, subject)
     return found
 
 
-def explain_type(connection: Connection, job_type: str) -> Explanation | None:
+def explain_type(connection: Connection, job_type: str, tick_age: timedelta = TICK_AGE) -> Explanation | None:
     """Why runs of a type do not run: that of the run whose turn is next. None: nothing is known of the type."""
     columns = job_runs.c
     of_type = columns.job_type == job_type
@@ -49,7 +54,7 @@ def explain_type(connection: Connection, job_type: str) -> Explanation | None:
     running = connection.execute(
         select(func.count()).select_from(job_runs).where(of_type, columns.status == literal_column("'running'"))
     ).scalar_one()
-    hosts = tick_hosts.look(connection)
+    hosts = tick_hosts.look(connection, tick_age)
     views = hosts.views(job_type)
     if first is None:
         if not running and not any(job_type in report.can_run for report in hosts.reports.values()):

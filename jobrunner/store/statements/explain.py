@@ -120,16 +120,19 @@ def other_of_key() -> Select[Any]:
 
 
 def last_ticks() -> Select[Any]:
-    """The last ticks of all hosts, the newest first. By id, because a clock that was ahead gives a time to come."""
-    # The condition lets SQLite search the index, and not scan it.
-    return _ticks().where(job_ticks.c.id > literal_column("0")).order_by(job_ticks.c.id.desc()).limit(_MOST)
-
-
-def ticks_of_host() -> Select[Any]:
-    """The last ticks of a host, the newest first."""
+    """The last ticks of all hosts, then those of the host of the last one, each the newest first."""
     columns = job_ticks.c
-    of_host = columns.host == bindparam("host", type_=columns.host.type)
-    return _ticks().where(of_host).order_by(columns.id.desc()).limit(_MOST)
+    found = select(columns.id, columns.host, columns.started_at).order_by(columns.id.desc()).limit(_MOST)
+    its_host = select(columns.host).where(columns.id == select(func.max(columns.id)).scalar_subquery())
+    # The condition lets SQLite search the index, and not scan it.
+    of_all = found.where(columns.id > literal_column("0")).subquery("of_all").c
+    of_host = found.where(columns.host == its_host.scalar_subquery()).subquery("of_host").c
+    both = [
+        select(each.id, each.host, each.started_at, literal_column(number, Integer()).label("is_of_host"))
+        for number, each in (("0", of_all), ("1", of_host))
+    ]
+    listed = both[0].union_all(both[1]).subquery("listed").c
+    return select(listed.host, listed.started_at, listed.is_of_host).order_by(listed.is_of_host, listed.id.desc())
 
 
 def recent_ticks() -> Select[Any]:

@@ -66,7 +66,7 @@ def chart(hours: Sequence[Hour], zone: tzinfo, size: Size = LARGE) -> Chart:
         parts = _parts(counts, most, size.height)
         x = round(size.left + index * width, 1)
         bars.append(Bar(x, round(width * 0.85, 1), parts, f"{begin:%Y-%m-%d %H:%M}: {words}", begin, counts))
-    return Chart(size, bars, most, _labels(bars) if size.below else [])
+    return Chart(size, bars, most, labels(bars) if size.below else [])
 
 
 def _parts(counts: dict[str, int], most: int, height: int) -> list[tuple[str, float, float]]:
@@ -79,7 +79,8 @@ def _parts(counts: dict[str, int], most: int, height: int) -> list[tuple[str, fl
     return parts
 
 
-def _labels(bars: Sequence[Bar]) -> list[tuple[float, str]]:
+def labels(bars: Sequence[Bar]) -> list[tuple[float, str]]:
+    """Where the hours stand below the bars, or the days if they are more than two."""
     is_of_days = len(bars) > 1 and (bars[-1].begin - bars[0].begin).total_seconds() > 2 * 86400
     if is_of_days:
         # The first bar of each day.

@@ -12,14 +12,16 @@ from jobrunner.admin.stats import Hour
 from jobrunner.errors import ConfigurationError
 from jobrunner.settings import config
 from jobrunner.store import findings as facts
-from jobrunner.store import overview
+from jobrunner.store import overview, trails
 from jobrunner.store.connection import Connection
 from jobrunner.store.explain.runs import oldest_due
 from jobrunner.store.joined import together
 from jobrunner.store.overview import State
+from jobrunner.store.trails import LeftBehind
 from jobrunner.web.call import Call, Page
-from jobrunner.web.pages import pausing
+from jobrunner.web.pages import backlog, pausing
 from jobrunner.web.pages.charts import chart
+from jobrunner.web.pages.thresholds import tick_age
 
 _DAY = timedelta(hours=24)
 
@@ -32,7 +34,7 @@ def now(call: Call) -> Page:
         listed = None if wrong is None else [each.as_data() for each in wrong]
         problems = {"handlers_problem": None, "state_problem": None}
         return Page("", {}, {"database": label, "findings": listed, **vars(state), **problems})
-    at, (state, wrong, hours) = call.recent.get("now", lambda: call.read(_read_with_hours))
+    at, (state, wrong, hours, left) = call.recent.get("now", lambda: call.read(_read_with_hours))
     done = pausing.DONE.get(call.query.get("done", ""))
     return Page(
         "now.html",
@@ -43,6 +45,7 @@ def now(call: Call) -> Page:
             "database": label,
             "done": done,
             "chart": chart(hours, call.zone),
+            "backlog": backlog.backlog(left, at, call.zone),
         },
     )
 
@@ -57,11 +60,12 @@ def _read(connection: Connection) -> tuple[State, list[Finding] | None]:
     return overview.status(connection, None, explains=False), findings(connection, settings, None)
 
 
-def _read_with_hours(connection: Connection) -> tuple[State, list[Finding] | None, list[Hour]]:
-    return *_read(connection), stats.hours(connection, _DAY).of_all
+def _read_with_hours(connection: Connection) -> tuple[State, list[Finding] | None, list[Hour], list[LeftBehind]]:
+    left = trails.left_behind(connection, backlog.PERIOD, backlog.MOST_TICKS)
+    return *_read(connection), stats.hours(connection, _DAY).of_all, left
 
 
 def _read_all(connection: Connection) -> tuple[State, list[Finding] | None]:
     state, wrong = _read(connection)
-    found = oldest_due(connection)
+    found = oldest_due(connection, tick_age())
     return replace(state, oldest_due=None if found is None else found.brief()), wrong

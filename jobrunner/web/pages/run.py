@@ -19,6 +19,7 @@ from jobrunner.text import whole_number
 from jobrunner.web import fields
 from jobrunner.web.call import Call, Download, NotFound, Page, Redirect
 from jobrunner.web.pages import life
+from jobrunner.web.pages.thresholds import tick_age
 from jobrunner.web.rendering import since
 from jobrunner.web.visitors import Verb
 
@@ -47,7 +48,7 @@ def show(call: Call, problem: str | None = None) -> Page:
     status = 200 if problem is None else 409
     if call.wants_json:
         return Page("", {}, _data(call, run_id) if problem is None else {"error": problem}, status)
-    at, looked = call.read(partial(run_view.look, run_id=run_id))
+    at, looked = call.read(partial(run_view.look, run_id=run_id, tick_age=tick_age()))
     if looked is None:
         raise NotFound(f"there is no run {run_id}")
     found, explained = looked
@@ -79,7 +80,7 @@ def show(call: Call, problem: str | None = None) -> Page:
 def _data(call: Call, run_id: int) -> dict[str, Any]:
     """The same as `show --json`."""
     _, (found, explained) = call.read(
-        lambda connection: (queries.show(connection, run_id), explain_run(connection, run_id))
+        lambda connection: (queries.show(connection, run_id), explain_run(connection, run_id, tick_age=tick_age()))
     )
     if found is None or explained is None:
         raise NotFound(f"there is no run {run_id}")

@@ -14,6 +14,7 @@ from jobrunner.store.statement import Prepared
 from jobrunner.web.call import Call, Page
 from jobrunner.web.pages import pausing
 from jobrunner.web.pages.charts import SMALL, chart
+from jobrunner.web.pages.spans import spans
 
 _DRAWN = 100
 """So many types have a small drawing."""
@@ -36,6 +37,7 @@ def types(call: Call) -> Page:
         "names": names,
         "done": done,
         "chart": chart(hours.of_all, call.zone),
+        "drawn": spans(found.types),
         "charts": {name: chart(of_type, call.zone, SMALL) for name, of_type in hours.of_types.items()},
     }
     return Page("types.html", {**values, "periods": list(PERIODS), "chosen": chosen}, found)

@@ -1,0 +1,58 @@
+"""Pause and resume of all schedules at once. They are counted and asked first."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from jobrunner.errors import UsageError
+from jobrunner.settings import config
+from jobrunner.store import definitions, pausing
+from jobrunner.web.call import Call, Page
+from jobrunner.web.visitors import Verb
+from jobrunner.worker import expansion
+
+BEGINS = ("now", "missed")
+"""From where resumed schedules go on: no slot before now gets a run, or the next tick decides on those missed."""
+
+
+def pause(call: Call) -> Page:
+    """Let no schedule make runs."""
+    _, found = call.read(definitions.listed)
+    names = [each.name for each in found if each.paused_at is None]
+    if not _is_agreed(call):
+        return _page(call, Verb.PAUSE, names, None)
+    return _page(call, Verb.PAUSE, names, call.write(partial(pausing.pause_all, actor=call.actor)))
+
+
+def resume(call: Call) -> Page:
+    """End the pauses of all schedules; from now also those that are not paused count from now."""
+    begin = call.form.get("from", "")
+    if begin not in BEGINS:
+        raise UsageError("say from where the schedules go on: now, or missed")
+    missed = begin == "missed"
+    _, found = call.read(definitions.listed)
+    names = [each.name for each in found if each.paused_at is not None or not missed]
+    if not _is_agreed(call):
+        return _page(call, Verb.RESUME, names, None)
+    plan = partial(expansion.plan, payload_limit=config.for_enqueue(os.environ).payload_limit)
+    done = call.write(partial(pausing.resume_all, plan=plan, actor=call.actor, missed=missed))
+    slots = sum(each.skipped.count for each in done)
+    return _page(call, Verb.RESUME, names, [each.name for each in done], slots)
+
+
+def _is_agreed(call: Call) -> bool:
+    return call.form.get("agreed") == "yes"
+
+
+def _page(call: Call, verb: Verb, names: list[str], done: list[str] | None, slots: int = 0) -> Page:
+    values = {
+        "verb": verb,
+        "names": names if done is None else done,
+        "is_done": done is not None,
+        "begin": call.form.get("from"),
+        "slots": slots,
+        "has_reason": bool(call.actor.reason),
+        "reason_given": call.actor.reason,
+    }
+    return Page("all_schedules.html", values, {"action": verb, "schedules": names, "done": done})
