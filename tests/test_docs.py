@@ -84,11 +84,8 @@ def test_life_of_a_run_names_each_status_and_what_a_person_can_do():
     assert shown == can
 
 
-def test_arguments_are_what_the_annotation_says(
-    jobrunner: Commands, app: App, database: Database, monkeypatch: pytest.MonkeyPatch
-):
+def test_arguments_are_what_the_annotation_says(jobrunner: Commands, app: App, database: Database):
     code, payload = pages.checked_by("tests/test_docs.py::test_arguments_are_what_the_annotation_says")
-    monkeypatch.setattr(registry, "_registered", {})
     imports = "from dataclasses import dataclass\nfrom datetime import UTC, date, datetime, timedelta\n"
     imports += "from jobrunner import Context, job\n"
     handler, _, enqueueing = code.text.partition("with engine")
@@ -109,9 +106,8 @@ def test_each_annotation_of_the_page_is_tested():
     assert {name for name in types if not re.search(rf"\b{name}\b", typed_jobs.HANDLERS)} == set()
 
 
-def test_enqueueing_with_options(database: Database, monkeypatch: pytest.MonkeyPatch):
+def test_enqueueing_with_options(database: Database):
     (block,) = pages.checked_by("tests/test_docs.py::test_enqueueing_with_options")
-    monkeypatch.setattr(registry, "_registered", {})
     engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
     handlers = next(each.text for each in pages.read("docs/handlers.md") if each.saved_as == "jobs.py")
     exec(handlers + block.text, {"engine": engine, "timedelta": timedelta})
@@ -124,9 +120,8 @@ def test_enqueueing_with_options(database: Database, monkeypatch: pytest.MonkeyP
     ]
 
 
-def test_enqueueing_with_await(database: Database, monkeypatch: pytest.MonkeyPatch):
+def test_enqueueing_with_await(database: Database):
     (block,) = pages.checked_by("tests/test_docs.py::test_enqueueing_with_await")
-    monkeypatch.setattr(registry, "_registered", {})
     database.execute("CREATE TABLE users (name TEXT)")
     handlers = next(each.text for each in pages.read("docs/handlers.md") if each.saved_as == "jobs.py")
     namespace: dict[str, Any] = {"text": text, "timedelta": timedelta, "AsyncEngine": AsyncEngine}
@@ -147,18 +142,16 @@ def test_enqueueing_with_await(database: Database, monkeypatch: pytest.MonkeyPat
     assert database.query("SELECT name FROM users") == [{"name": "Ada"}]
 
 
-def test_keys_in_the_page(database: Database, monkeypatch: pytest.MonkeyPatch):
+def test_keys_in_the_page(database: Database):
     (block,) = pages.checked_by("tests/test_docs.py::test_keys_in_the_page")
-    monkeypatch.setattr(registry, "_registered", {})
     engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
     exec(block.text, {"engine": engine, "job": registry.job, "Context": Context, "KeyTaken": errors.KeyTaken})
     engine.dispose()
     assert database.query("SELECT payload FROM job_runs") == [{"payload": {"account": 7, "full": True}}]
 
 
-def test_enqueueing_many_in_ones_own_transaction(database: Database, monkeypatch: pytest.MonkeyPatch):
+def test_enqueueing_many_in_ones_own_transaction(database: Database):
     (block,) = pages.checked_by("tests/test_docs.py::test_enqueueing_many_in_ones_own_transaction")
-    monkeypatch.setattr(registry, "_registered", {})
     engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
     handlers = next(each.text for each in pages.read("docs/handlers.md") if each.saved_as == "jobs.py")
     users = [SimpleNamespace(id=812, name="Ada"), SimpleNamespace(id=813, name="Grace")]

@@ -22,17 +22,11 @@ import jobrunner
 from harness import App, Database, PostgresDatabase, SQLiteDatabase, postgresql_only
 from harness.handlers_rows import queue
 from jobrunner import Context, Discard, Retry, Snooze
-from jobrunner.application import enqueueing, registry
+from jobrunner.application import enqueueing
 from jobrunner.errors import PayloadMismatch, UsageError
 from jobrunner.testing import Jobs, context
 
 KINDS = ("driver", "engine", "session")
-
-
-@pytest.fixture(autouse=True)
-def own_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Handlers of one test do not exist in the next."""
-    monkeypatch.setattr(registry, "_registered", {})
 
 
 @contextmanager
