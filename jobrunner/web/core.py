@@ -23,6 +23,7 @@ from jobrunner.web.messages import LONGEST_BODY, Request, Response
 from jobrunner.web.routes import PAGES, Found, find
 from jobrunner.web.visitors import Verb, Visitor
 from jobrunner.web.zones import zone_of
+from jobrunner.worker import metrics
 
 _SHARED_SECONDS = 2.0
 _FORM = "application/x-www-form-urlencoded"
@@ -42,8 +43,15 @@ class Web:
 
     def respond(self, request: Request) -> Response:
         """Answer one request. It raises nothing: an unexpected error is logged, and is a page of its own."""
+        return self._safely(request, self._respond)
+
+    def metrics(self, request: Request) -> Response:
+        """The numbers for Prometheus, whoever asks. They are read once in two seconds."""
+        return self._safely(request, self._metrics)
+
+    def _safely(self, request: Request, respond: Callable[[Request], Response]) -> Response:
         try:
-            answer = self._respond(request)
+            answer = respond(request)
         except Exception as error:  # noqa: BLE001 - the server and the application go on
             # Without the text of the error beyond its first line: a driver may quote a row in it.
             stack = "".join(traceback.format_tb(error.__traceback__))
@@ -72,6 +80,13 @@ class Web:
         if (refused := _refused_body(request)) is not None:
             return refused
         return self._answered(request, request.visitor, route)
+
+    def _metrics(self, request: Request) -> Response:
+        try:
+            found = self._recent.get("metrics", lambda: self._access.read(metrics.of_everything))
+        except (DatabaseUnavailable, ConfigurationError) as error:
+            return trouble(request, 503, f"{error}.")
+        return _made(200, "text/plain; version=0.0.4; charset=utf-8", found.encode(), _NOT_STORED)
 
     def _answered(self, request: Request, visitor: Visitor, found: Found) -> Response:
         call = Call(request, visitor, found.names, self._access, self._masks, self._recent)
