@@ -26,6 +26,8 @@ pytest_plugins = [
     "harness.costs",
     "harness.long",
     "harness.browser",
+    "harness.bench",
+    "harness.notices",
 ]
 
 # Whoever starts the tests in the background of a script has them ignore it, and with them all that they start.

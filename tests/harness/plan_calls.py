@@ -56,7 +56,6 @@ from jobrunner.store.schema import job_definitions, job_runs
 from jobrunner.store.ticks import TickEnd
 
 Call = Callable[[Connection], Any]
-
 LEASE = timedelta(minutes=1)
 OWNER = Owner("here", "here:1:a")
 KIND = TickKind("here", "shop", "known")
@@ -73,8 +72,6 @@ DONE = AttemptResult(Outcome.SUCCEEDED)
 KEPT = ("succeeded", "cancelled", "dead", "ticks", "events")
 ALL_DONE = [(held, DONE) for held in AT_WORK]
 KEYED = [{"payload": "{}", "idempotency_key": f"k{n}"} for n in range(9)]
-
-
 SETTLED = [{"id": 1, "outcome": "sent", "error": None}]
 
 
@@ -300,121 +297,3 @@ ASKED: dict[str, Call] = {
     "explain.subjects.explain_type of a limited type": lambda connection: subjects.explain_type(connection, "keyed"),
     "run_view.look": lambda connection: run_view.look(connection, waiting_run(connection)),
 }
-PEOPLE = {
-    **dict.fromkeys(
-        (
-            "explain.hosts.look",
-            "explain.queue.forecast",
-            "explain.queue.limit_in_the_way",
-            "explain.queue.questions_of_key",
-            "explain.ahead.of_run",
-            "joined.together",
-            "explain.queue.place_of",
-            "explain.runs.explain_run",
-            "explain.schedules.explain_schedule",
-            "rhythm.look",
-        ),
-        "what explain calls",
-    ),
-    "steps.follow": "what the enqueues call",
-    "claims.lock_permits": "what the claims call",
-    "backpressure.short_lock_waits": "a setting, no table",
-    "slot_runs.insert": "what the expansions call",
-    "tallies.count_attempts_of": "what prune calls",
-    **dict.fromkeys(("tallies.now", "viewing.look"), "the clock, no table"),
-    **dict.fromkeys(("findings.last_ticks", "findings.due_types"), "what findings.facts calls"),
-    "findings.waiting": "a person's command: one step in an index for each type, and 10 000 runs of each at most",
-    "metrics.numbers": "what findings.facts sends, the tallies, and the runs at work by the index of their leases",
-    **dict.fromkeys(
-        ("tallies.totals", "tallies.since"), "a person's command: reads the tallies of a period, and no runs"
-    ),
-    "retention.delete_runs": "what prune and an archive call",
-    **dict.fromkeys(
-        ("archive.delete", "archive.read", "archive.restore", "retention.count_old"),
-        "a person's command: reads old runs in the order of their ends, and writes them by their ids",
-    ),
-    **dict.fromkeys(
-        (
-            "inspection.clock",
-            "inspection.file",
-            "inspection.last_ticks",
-            "inspection.server",
-            "inspection.sessions",
-            "inspection.tables",
-            "overview.unknown",
-        ),
-        "a person's command: doctor reads the catalogs, the ticks and the waiting runs",
-    ),
-    "records.read": "what definitions, reconcile, queries and overview call",
-    "finalize.end": "what finalize_all and recover call",
-    "audit.write": "what the expansions call",
-    "schedules.record_problem": "what note_refused calls",
-    **dict.fromkeys(("feed.begin", "feed.look"), "of a developer's `jobrunner dev`; by primary keys"),
-    **dict.fromkeys(
-        (
-            "kit.clear",
-            "kit.database_now",
-            "kit.due_types",
-            "kit.move_clock",
-            "kit.newest_id",
-            "kit.runs_after",
-        ),
-        "of the testing kit, on the database of a test",
-    ),
-    **dict.fromkeys(
-        (
-            "definitions.lock",
-            "definitions.current",
-            "definitions.missing",
-            "definitions.listed",
-            "definitions.show",
-            "edits.add",
-            "edits.edit",
-            "edits.redeclare",
-            "edits.restore",
-            "edits.remove",
-            "edits.mark_removed",
-            "pausing.mark_paused",
-            "pausing.pause",
-            "pausing.pause_all",
-            "pausing.resume",
-            "pausing.resume_all",
-            "due_slots.expand_due",
-            "due_slots.expand_or_skip",
-            "due_slots.read",
-            "due_slots.write",
-            "obstacles.former_runs",
-            "backfill.trigger",
-            "backfill.backfill",
-        ),
-        "a person's command: one definition by its name, or all of them",
-    ),
-    **dict.fromkeys(
-        ("known_names.job_types", "known_names.schedules", "known_names.hosts"),
-        "what a person's shell completes: totals of each type, and one step in an index for each type that waits",
-    ),
-    "history.history": "a person's command: 5000 rows of each index at most; see test_history.py",
-    "reconcile.hold": "an advisory lock, no table",
-    **dict.fromkeys(("reconcile.definitions", "reconcile.add"), "apply: once a deploy, all definitions at once"),
-    "audit.record": "inserts rows, after what a person's command did",
-    "queries.show": "a person's command",
-    **dict.fromkeys(
-        ("calendar.counted", "calendar.runs", "calendar.skips", "calendar.newest"),
-        "a person's page: the slots of a week, or the newest ones, of some schedules by their index",
-    ),
-    **dict.fromkeys(("trails.ticks", "trails.last_ticks", "trails.events"), "a person's page: a hundred by their ids"),
-    "trails.left_behind": "a person's page: the ticks of a day by the index of their begins",
-    **dict.fromkeys(("queries.show", "logs.look"), "a person's command: one run by its id"),
-    **dict.fromkeys(
-        ("pauses.listed", "pauses.pause", "pauses.resume", "pauses.concerned"),
-        "a person's command: a table of a few rows, and counts of at most 100 000 runs",
-    ),
-    **dict.fromkeys(("admin.reschedule", "admin.set_priority"), "as admin.cancel: one run by its id"),
-    "bulk.database_now": "the clock, no table",
-    "bulk.matching": "a person's command: reads every run of some statuses, and says how many",
-    "search.check_schedule": "a person's command: one definition by its name",
-    **dict.fromkeys(("uncertain.listed", "uncertain.count", "uncertain.settle"), "a person's command"),
-    "notices.unsent": "what overview.status calls",
-    "overview.status": "a person's command: counts at most 100 000 runs of each status, in an index",
-}
-"""What no tick sends, and why it is not held to a bound."""
