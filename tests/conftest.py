@@ -17,6 +17,7 @@ pytest.register_assert_rewrite("harness")
 pytest_plugins = [
     "harness.postgres",
     "harness.databases",
+    "harness.connections",
     "harness.app",
     "harness.commands",
     "harness.cron",
@@ -25,6 +26,8 @@ pytest_plugins = [
     "harness.costs",
     "harness.long",
     "harness.browser",
+    "harness.bench",
+    "harness.notices",
 ]
 
 # Whoever starts the tests in the background of a script has them ignore it, and with them all that they start.
@@ -38,9 +41,9 @@ settings.load_profile("jobrunner")
 
 @pytest.fixture(autouse=True)
 def _own_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test declares is gone after it: another test's payloads would be checked against its handlers."""
-    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
-    monkeypatch.setattr(policy, "_declared", dict(policy._declared))
+    """A test begins without handlers, and what it declares is gone after it: other payloads would be checked."""
+    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(policy, "_declared", {})
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -51,8 +51,10 @@ def refuse(jobrunner: Commands, database: Database, imports: str, *says: str) ->
     """`tick` with a due run, `enqueue` and `jobs` each say so in one line; the run stays as it was."""
     run_id = queue(database, "echo", {"a": 1})
     before = run_of(database, run_id)
-    for words in (["tick"], ["enqueue", "echo"], ["jobs"]):
-        done = jobrunner(*words, env={**START_LIMIT, "JOBRUNNER_IMPORT": imports}, check=False, timeout=40)
+    commands = (["tick"], ["enqueue", "echo"], ["jobs"])
+    started = [jobrunner.start(*words, env={**START_LIMIT, "JOBRUNNER_IMPORT": imports}) for words in commands]
+    for words, process in zip(commands, started, strict=True):
+        done = jobrunner.finish(process, timeout=40)
         assert (words, done.returncode, done.stdout) == (words, 78, "")
         assert re.fullmatch(r"jobrunner: [^\n]+\n", done.stderr), done.stderr
         assert done.stderr.rstrip("\n").isprintable(), done.stderr
@@ -66,6 +68,7 @@ def refuse(jobrunner: Commands, database: Database, imports: str, *says: str) ->
     wait_for(lambda: jobrunner.leftover_processes() == [], 10, jobrunner.describe_leftovers)
 
 
+@pytest.mark.long(sample=6)
 @pytest.mark.either_database
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_broken_module_is_named_by_every_command_that_needs_it(
@@ -80,31 +83,37 @@ def test_a_broken_module_is_named_by_every_command_that_needs_it(
     assert run_of(database, 1)["status"] == "succeeded"
 
 
+@pytest.mark.either_database
 def test_invalid_module_name_is_reported_as_such(jobrunner: Commands, app: App, database: Database) -> None:
     # Were it taken for a path, this would be found and run.
     app.folder.with_name("evil.py").write_text("open('evil-was-here', 'w')")
     refuse(jobrunner, database, "handlers,../evil", "'../evil'", "not the name of a module")
     assert not (jobrunner.home / "evil-was-here").exists()
-    for name in NO_NAMES:
-        done = jobrunner("jobs", env={"JOBRUNNER_IMPORT": f"handlers,{name}"}, check=False)
+    started = {name: jobrunner.start("jobs", env={"JOBRUNNER_IMPORT": f"handlers,{name}"}) for name in NO_NAMES}
+    for name, process in started.items():
+        done = jobrunner.finish(process)
         assert (name, done.returncode, done.stdout, done.stderr.count("\n")) == (name, 78, "", 1)
         assert repr(name) in done.stderr
         assert "not the name of a module" in done.stderr
 
 
+@pytest.mark.either_database
 def test_missing_module_is_named_in_the_error(jobrunner: Commands, database: Database) -> None:
     refuse(jobrunner, database, "handlers,missing.deep", "'missing.deep'", "No module named 'missing'")
 
 
+@pytest.mark.either_database
 def test_file_name_in_place_of_a_module_is_refused(jobrunner: Commands, database: Database) -> None:
     refuse(jobrunner, database, "handlers.py", "'handlers.py'", "'handlers' is not a package")
 
 
+@pytest.mark.either_database
 def test_a_module_without_permission_is_named(jobrunner: Commands, app: App, database: Database) -> None:
     (app.folder / "broken.py").symlink_to("/proc/self/mem")  # which even root cannot read from its start
     refuse(jobrunner, database, "broken", "'broken'")
 
 
+@pytest.mark.either_database
 def test_two_handlers_of_one_name_are_both_named_in_the_error(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
@@ -113,11 +122,13 @@ def test_two_handlers_of_one_name_are_both_named_in_the_error(
     refuse(jobrunner, database, "mine,theirs", "'theirs'", "'report'", "mine.daily", "theirs.weekly")
 
 
+@pytest.mark.either_database
 def test_an_application_folder_that_is_not_there_is_named(jobrunner: Commands, app: App, database: Database) -> None:
     app.folder.rename(app.folder.with_name("moved"))
     refuse(jobrunner, database, "handlers", "JOBRUNNER_APP_DIR", str(app.folder))
 
 
+@pytest.mark.either_database
 def test_escape_sequences_printed_by_a_module_do_not_reach_the_terminal(
     jobrunner: Commands, app: App, database: Database
 ) -> None:

@@ -67,6 +67,7 @@ OPTIONS = {
         "--add-user",
         "--trust-header",
         "--proxy",
+        "--metrics",
     ],
     "doctor": ["--json", "--no-crontab"],
     "prune": ["--dry-run", "--json"],

@@ -9,10 +9,6 @@ import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only, sqlite_only, wait_for
 from harness.commands import COMMAND
-from harness.schemas import WITH_A_SCHEMA
-from jobrunner import __version__
-from jobrunner.errors import ConfigurationError
-from jobrunner.settings import config
 
 PYTHON = Path(COMMAND).with_name("python")
 
@@ -182,64 +178,6 @@ def test_database_urls_of_other_programs_are_understood(
     assert database.value("SELECT status FROM job_runs") == "succeeded"
 
 
-WRONG = {
-    "JOBRUNNER_LEASE": ["soon", "-1s", "0", "0.5s", "11m", "1h30", "nan", "inf", "1e3", "9" * 400],
-    "JOBRUNNER_HEARTBEAT": ["soon", "0", "21s", "-1"],
-    "JOBRUNNER_BUDGET": ["soon", "-1s", "0", "11y", "9" * 400],
-    "JOBRUNNER_GRACE": ["soon", "-1s"],
-    "JOBRUNNER_LINGER": ["soon", "-1s", "2m1s", "yes"],
-    "JOBRUNNER_START_LIMIT": ["soon"],
-    "JOBRUNNER_CONCURRENCY": ["many", "0", "-1", "1.5", "1001", "9" * 400, "0" * 30 + "1001"],
-    "JOBRUNNER_BATCH": ["many", "0", "-1", "٣", "9" * 4301],
-    "JOBRUNNER_PAYLOAD_LIMIT": ["1MB", "0"],
-    "JOBRUNNER_KEEP_SUCCEEDED": ["for ever"],
-    "JOBRUNNER_LOG": ["/nonexistent/folder/log", "/", "/proc/log"],
-}
-FLAGS = {"--budget": ["soon", "-1s", "0", "0s"], "--grace": ["soon"], "--concurrency": ["0", "many"], "--batch": ["0"]}
-FLAGS["--linger"] = ["soon", "121s"]
-
-
-@sqlite_only
-@pytest.mark.parametrize(("variable", "values"), WRONG.items(), ids=WRONG.keys())
-def test_a_wrong_value_names_its_variable(
-    jobrunner: Commands, database: Database, variable: str, values: list[str]
-) -> None:
-    for value in values:
-        done = jobrunner("tick", env={variable: value}, check=False)
-        assert (value[:20], done.returncode, done.stdout) == (value[:20], 78, "")
-        assert len(done.stderr.splitlines()) == 1
-        assert variable in done.stderr or (variable == "JOBRUNNER_LOG" and value in done.stderr)
-    assert database.query("SELECT id FROM job_ticks") == []
-
-
-@sqlite_only
-@pytest.mark.parametrize(("flag", "values"), FLAGS.items(), ids=FLAGS.keys())
-def test_a_wrong_flag_is_wrong_usage(jobrunner: Commands, database: Database, flag: str, values: list[str]) -> None:
-    for value in values:
-        done = jobrunner("tick", f"{flag}={value}", check=False)
-        assert (value, done.returncode, done.stdout, len(done.stderr.splitlines())) == (value, 2, "", 1)
-        assert flag in done.stderr
-    assert database.query("SELECT id FROM job_ticks") == []
-
-
-@sqlite_only
-def test_a_heartbeat_above_a_third_of_the_lease_is_refused(jobrunner: Commands) -> None:
-    for heartbeat, code in (("10s", 0), ("10001ms", 78)):
-        env = {"JOBRUNNER_LEASE": "30s", "JOBRUNNER_HEARTBEAT": heartbeat}
-        done = jobrunner("tick", env=env, check=False)
-        assert done.returncode == code
-    assert "third of JOBRUNNER_LEASE" in done.stderr
-
-
-@sqlite_only
-def test_types_that_this_host_does_not_have_are_refused(jobrunner: Commands, database: Database) -> None:
-    jobrunner.enqueue("echo")
-    done = jobrunner("tick", "--types", "nope", check=False)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
-    assert "'nope'" in done.stderr
-    assert database.value("SELECT status FROM job_runs") == "queued"
-
-
 @sqlite_only
 def test_environment_of_the_tests_has_no_settings(jobrunner: Commands) -> None:
     assert not [name for name in jobrunner.environment() if name.startswith("XDG") or name == "DATABASE_URL"]
@@ -256,58 +194,3 @@ def test_relative_database_path_in_the_file_is_the_same_under_cron(jobrunner: Co
     assert jobrunner("status", env=without, cwd=app.folder).stdout.startswith(
         f"database   sqlite:///{app.path('data/app.db')}"
     )
-
-
-MISSPELT = {
-    "JOBRUNNER_DATABSE_URL": "JOBRUNNER_DATABASE_URL",
-    "JOBRUNNER_DATABASE": "JOBRUNNER_DATABASE_URL",
-    "JOBRUNNER_KEEP_DAED": "JOBRUNNER_KEEP_DEAD",
-    "JOBRUNNER_database_url": "there are: JOBRUNNER_APPLICATION, ",
-    "JOBRUNNER_": "there are: JOBRUNNER_APPLICATION, ",
-}
-
-
-@sqlite_only
-def test_a_setting_that_is_misspelt_stops_every_command_before_it_goes_to_another_database(
-    jobrunner: Commands, database: Database, tmp_path: Path
-) -> None:
-    """Otherwise a tick would silently use the file in the home folder, and exit with 0."""
-    env_file = tmp_path / "app.env"
-    for name, meant in MISSPELT.items():
-        with pytest.raises(ConfigurationError, match=f"^{name} is not a setting of this .*; .*{meant}"):
-            config.load({name: database.url})
-    env_file.write_text(f"JOBRUNNER_DATABSE_URL={database.url}\n")
-    for words in (["tick"], ["status"], ["enqueue", "echo"], ["migrate"]):
-        for env, more in (({"JOBRUNNER_DATABSE_URL": database.url}, []), ({}, ["--env-file", env_file])):
-            done = jobrunner(*words, *more, env={"JOBRUNNER_DATABASE_URL": None, **env}, check=False)
-            assert (done.returncode, done.stdout) == (78, ""), done
-            assert done.stderr == (
-                f"jobrunner: JOBRUNNER_DATABSE_URL is not a setting of this jobrunner ({__version__});"
-                " did you mean 'JOBRUNNER_DATABASE_URL'?\n"
-            )
-    assert database.query("SELECT id FROM job_ticks") == []
-
-
-# Those that need no database; completion has no settings, and doctor goes on to its other checks.
-OTHERS = [["jobs"], ["migrate"], ["schedule", "next", "@daily"], ["schedule", "import", "-"], ["schedule", "crontab"]]
-
-
-@sqlite_only
-def test_variable_of_no_setting_stops_every_command(jobrunner: Commands, database: Database) -> None:
-    """It names the version, because a newer one may know the variable: hosts are upgraded one by one."""
-    for words in (*WITH_A_SCHEMA, *OTHERS):
-        done = jobrunner(*words, env={"JOBRUNNER_KEEP_DAED": "1d"}, stdin="", check=False)
-        assert (words, done.returncode, done.stdout) == (words, 78, "")
-        assert done.stderr.startswith(
-            f"jobrunner: JOBRUNNER_KEEP_DAED is not a setting of this jobrunner ({__version__}); did you mean"
-        )
-
-
-KUBERNETES = ["SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "PORT", "PORT_80_TCP", "PORT_80_TCP_ADDR"]
-
-
-def test_variables_of_an_orchestrator_are_not_taken_for_settings() -> None:
-    """A job that calls jobrunner has variables of its run, and Kubernetes sets those of services named jobrunner."""
-    told = ["RUN_ID", "JOB_TYPE", "ATTEMPT", "MAX_ATTEMPTS", "SLOT", "LATE_SECONDS", "TICK", "ENV_FILE", "FAULT"]
-    names = [*told, *KUBERNETES, *(f"WEB_{name}" for name in KUBERNETES)]
-    assert config.load({f"JOBRUNNER_{name}": "x" for name in names}) == config.load({})

@@ -18,40 +18,18 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from harness import App, Commands, Database, handlers_rows, pages, typed_jobs
+from harness.doc_tables import DOCS, first_table, names_in
 from harness.help_texts import listed_commands
 from jobrunner import Context, errors, lifecycle
 from jobrunner.application import registry
 from jobrunner.application.enqueueing import Enqueued
 from jobrunner.cli.program import cli
-from jobrunner.errors import ConfigurationError, JobrunnerError
+from jobrunner.errors import JobrunnerError
 from jobrunner.lifecycle import Event, Status
-from jobrunner.settings import config, toml_file
+from jobrunner.settings import config
 
 ROOT = Path(__file__).parent.parent
-DOCS = ROOT / "docs"
-CONFIGURATION = (DOCS / "configuration.md").read_text()
 SCHEDULES = (DOCS / "schedules.md").read_text()
-
-
-def first_table(page: str, title: str) -> list[list[str]]:
-    """The cells of the first table of a section, row by row, without its head."""
-    section = page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-    rows = re.search(r"^\|[-|]+\|\n((?:\|.*\n)+)", section, re.MULTILINE)
-    assert rows
-    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows[1].splitlines()]
-
-
-SETTINGS = first_table(CONFIGURATION, "Settings") + first_table(CONFIGURATION, "When something is wrong")
-
-
-def names_in(table: list[list[str]]) -> list[str]:
-    """What is code in the first column."""
-    return re.findall(r"`([^`]+)`", "\n".join(row[0] for row in table))
-
-
-def known_keys(error: ConfigurationError) -> list[str]:
-    """What the refusal of an unknown key says that there are."""
-    return str(error).partition("there are: ")[2].split(", ")
 
 
 @cache
@@ -84,11 +62,8 @@ def test_life_of_a_run_names_each_status_and_what_a_person_can_do():
     assert shown == can
 
 
-def test_arguments_are_what_the_annotation_says(
-    jobrunner: Commands, app: App, database: Database, monkeypatch: pytest.MonkeyPatch
-):
+def test_arguments_are_what_the_annotation_says(jobrunner: Commands, app: App, database: Database):
     code, payload = pages.checked_by("tests/test_docs.py::test_arguments_are_what_the_annotation_says")
-    monkeypatch.setattr(registry, "_registered", {})
     imports = "from dataclasses import dataclass\nfrom datetime import UTC, date, datetime, timedelta\n"
     imports += "from jobrunner import Context, job\n"
     handler, _, enqueueing = code.text.partition("with engine")
@@ -109,9 +84,8 @@ def test_each_annotation_of_the_page_is_tested():
     assert {name for name in types if not re.search(rf"\b{name}\b", typed_jobs.HANDLERS)} == set()
 
 
-def test_enqueueing_with_options(database: Database, monkeypatch: pytest.MonkeyPatch):
+def test_enqueueing_with_options(database: Database):
     (block,) = pages.checked_by("tests/test_docs.py::test_enqueueing_with_options")
-    monkeypatch.setattr(registry, "_registered", {})
     engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
     handlers = next(each.text for each in pages.read("docs/handlers.md") if each.saved_as == "jobs.py")
     exec(handlers + block.text, {"engine": engine, "timedelta": timedelta})
@@ -124,9 +98,8 @@ def test_enqueueing_with_options(database: Database, monkeypatch: pytest.MonkeyP
     ]
 
 
-def test_enqueueing_with_await(database: Database, monkeypatch: pytest.MonkeyPatch):
+def test_enqueueing_with_await(database: Database):
     (block,) = pages.checked_by("tests/test_docs.py::test_enqueueing_with_await")
-    monkeypatch.setattr(registry, "_registered", {})
     database.execute("CREATE TABLE users (name TEXT)")
     handlers = next(each.text for each in pages.read("docs/handlers.md") if each.saved_as == "jobs.py")
     namespace: dict[str, Any] = {"text": text, "timedelta": timedelta, "AsyncEngine": AsyncEngine}
@@ -147,18 +120,16 @@ def test_enqueueing_with_await(database: Database, monkeypatch: pytest.MonkeyPat
     assert database.query("SELECT name FROM users") == [{"name": "Ada"}]
 
 
-def test_keys_in_the_page(database: Database, monkeypatch: pytest.MonkeyPatch):
+def test_keys_in_the_page(database: Database):
     (block,) = pages.checked_by("tests/test_docs.py::test_keys_in_the_page")
-    monkeypatch.setattr(registry, "_registered", {})
     engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
     exec(block.text, {"engine": engine, "job": registry.job, "Context": Context, "KeyTaken": errors.KeyTaken})
     engine.dispose()
     assert database.query("SELECT payload FROM job_runs") == [{"payload": {"account": 7, "full": True}}]
 
 
-def test_enqueueing_many_in_ones_own_transaction(database: Database, monkeypatch: pytest.MonkeyPatch):
+def test_enqueueing_many_in_ones_own_transaction(database: Database):
     (block,) = pages.checked_by("tests/test_docs.py::test_enqueueing_many_in_ones_own_transaction")
-    monkeypatch.setattr(registry, "_registered", {})
     engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
     handlers = next(each.text for each in pages.read("docs/handlers.md") if each.saved_as == "jobs.py")
     users = [SimpleNamespace(id=812, name="Ada"), SimpleNamespace(id=813, name="Grace")]
@@ -188,81 +159,6 @@ def test_the_example_of_a_configuration_file_is_read(tmp_path: Path):
     read = config.load({"JOBRUNNER_CONFIG": str(tmp_path / "jobrunner.toml")})
     assert set(read.commands) == set(tomllib.loads(block.text)["jobs"])
     assert (read.concurrency, read.keep["dead"].days) == (8, 30)
-
-
-def test_every_key_of_a_command_is_in_the_page(tmp_path: Path):
-    file = tmp_path / "jobrunner.toml"
-    file.write_text('[jobs.x]\ncommand = ["true"]\nqqqq = 1\n')
-    with pytest.raises(ConfigurationError) as refused:
-        toml_file.read(file)
-    assert sorted(names_in(first_table(CONFIGURATION, "`jobrunner.toml`"))) == known_keys(refused.value)
-
-
-def test_defaults_of_keys_in_the_page_are_those_of_the_code(tmp_path: Path):
-    """Those that can be written: a job that says all of them is the job that says none."""
-    is_bare = re.compile(r"\[\d+\]|\d+|true|false")
-    rows = {row[0].strip("`"): row[1].strip("`") for row in first_table(CONFIGURATION, "`jobrunner.toml`")}
-    of_jobs = {key: rows[key] for key in list(rows)[: list(rows).index("schedule")]}
-    written = {
-        key: default if is_bare.fullmatch(default) else f'"{default}"'
-        for key, default in of_jobs.items()
-        if is_bare.fullmatch(default) or re.fullmatch(r"\d+[smh]|refuse|release|forever", default)
-    }
-    assert set(written) == {
-        "shell",
-        "success_codes",
-        "timeout",
-        "kill_after",
-        "max_attempts",
-        "when_full",
-        "on_stop",
-        "key_scope",
-    }
-
-    def commands(keys: dict[str, str]) -> object:
-        lines = ["[jobs.x]", 'command = ["true"]', *(f"{key} = {value}" for key, value in keys.items())]
-        (tmp_path / "jobrunner.toml").write_text("\n".join(lines))
-        return config.load({"JOBRUNNER_CONFIG": str(tmp_path / "jobrunner.toml")}).commands
-
-    assert commands(written) == commands({})
-
-
-def test_every_setting_is_in_the_page(tmp_path: Path):
-    file = tmp_path / "jobrunner.toml"
-    file.write_text("[settings]\nqqqq = 1\n")
-    with pytest.raises(ConfigurationError) as refused:
-        config.load({"JOBRUNNER_CONFIG": str(file)})
-    told = names_in(SETTINGS)
-    assert sorted(name.removeprefix("JOBRUNNER_").lower() for name in told) == known_keys(refused.value)
-
-
-def test_defaults_of_settings_in_the_page_are_those_of_the_code():
-    """Those that are numbers or durations: none is missing, and set to what the page says, nothing changes."""
-    defaults = config.load({})
-    rows = {row[0].strip("`"): row[1] for row in SETTINGS}
-    shown = {name: default for name, default in rows.items() if re.fullmatch(r"\d\w*", default)}
-    assert config.load(shown) == defaults
-    of_health = {f"health_{name}": value for name, value in defaults.health._asdict().items()}
-    flat = {
-        **defaults._asdict(),
-        **{f"keep_{name}": duration for name, duration in defaults.keep.items()},
-        **of_health,
-    }
-    numbers = {f"JOBRUNNER_{name.upper()}" for name, value in flat.items() if type(value) in (int, timedelta)}
-    assert set(shown) == numbers - {"JOBRUNNER_HEARTBEAT"}, "the heartbeat follows from the lease"
-
-
-def test_environment_variables_of_commands_are_in_the_page(jobrunner: Commands, app: App):
-    (app.folder / "jobrunner.toml").write_text('[jobs.told]\ncommand = ["env"]\n')
-    with_app = {"JOBRUNNER_APP_DIR": str(app.folder)}
-    jobrunner("enqueue", "told", env=with_app)
-    jobrunner("tick", env=with_app)
-    told = set(re.findall(r"^(JOBRUNNER_[A-Z_]+)=", jobrunner.show(1)["attempt_log"][0]["output"], re.MULTILINE))
-    # The last is how processes that a killed tick left behind are found.
-    told -= {*jobrunner.environment(), *with_app, "JOBRUNNER_TICK"}
-    shown = set(names_in(first_table(CONFIGURATION, "What a command gets")))
-    assert shown - {"JOBRUNNER_SLOT"} == told, "a run of no schedule has no slot"
-    assert "JOBRUNNER_DATABASE_URL" not in told
 
 
 def test_reference_of_the_command_line_is_up_to_date(monkeypatch: pytest.MonkeyPatch):
@@ -366,14 +262,3 @@ def run_page(monkeypatch: pytest.MonkeyPatch) -> Any:
     import cli_page
 
     return cli_page
-
-
-def test_times_that_how_it_works_names_are_the_defaults() -> None:
-    page = (ROOT / "docs" / "how-it-works.md").read_text()
-    settings = config.load({})
-    assert settings.lease == timedelta(minutes=1)
-    assert "a lease (one minute)" in page
-    assert settings.heartbeat * 4 == settings.lease
-    assert "every quarter of the lease" in page
-    assert settings.budget == timedelta(seconds=50)
-    assert "its budget (50 seconds)" in page

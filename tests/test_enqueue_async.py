@@ -17,17 +17,10 @@ from harness import Database, SQLiteDatabase, postgresql_only
 from harness.async_connections import KINDS, Opened
 from harness.backpressure import limit
 from jobrunner import Context, Entry, KeyTaken, QueueFull, job
-from jobrunner.application import own_connections, registry
+from jobrunner.application import own_connections
 from jobrunner.errors import BadPayload, DatabaseUnavailable, UsageError
-from jobrunner.jobs import policy
 
 Story = Callable[[Opened], Awaitable[None]]
-
-
-@pytest.fixture(autouse=True)
-def _no_other_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_registered", {})
-    monkeypatch.setattr(policy, "_declared", {})
 
 
 def on_each_kind(database: Database, story: Story) -> None:

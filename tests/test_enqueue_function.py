@@ -3,12 +3,9 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from threading import Barrier
 from typing import Any
 
 import psycopg
@@ -17,8 +14,9 @@ from psycopg.rows import dict_row
 
 import jobrunner as library
 from harness import Commands, PostgresDatabase, pages, postgresql_only, wait_for
-from harness.backpressure import dropped, limit, waiting
 from harness.binaries import find_binaries
+from harness.enqueue_function import call
+from harness.keys import end, runs, scope
 from jobrunner.errors import UsageError
 from jobrunner.store.database import Database as Store
 from jobrunner.store.drivers.notify import open_notifier
@@ -31,40 +29,6 @@ pytestmark = postgresql_only
 def connection(database: PostgresDatabase) -> Iterator[Any]:
     with closing(psycopg.connect(database.url, row_factory=dict_row)) as connection:
         yield connection
-
-
-def call(connection: Any, job_type: str = "sync", **options: Any) -> dict[str, Any]:
-    """One call of the function with these arguments by name."""
-    if "payload" in options:
-        options["payload"] = text_of(options["payload"])
-    kinds = {"payload": "jsonb", "run_at": "timestamptz", "priority": "integer", "max_attempts": "integer"}
-    named = ", ".join(f"{name} => %({name})s::{kinds.get(name, 'text')}" for name in options)
-    statement = f"SELECT * FROM jobrunner_enqueue(%(job_type)s{', ' if named else ''}{named})"
-    found: dict[str, Any] = connection.execute(statement, {"job_type": job_type, **options}).fetchone()
-    return found
-
-
-def text_of(payload: Any) -> str:
-    most, _ = sys.get_int_max_str_digits(), sys.set_int_max_str_digits(0)
-    try:
-        return json.dumps(payload)
-    finally:
-        sys.set_int_max_str_digits(most)
-
-
-def scope(database: PostgresDatabase, job_type: str, key_scope: str, key_window: float | None = None) -> None:
-    database.execute(
-        "INSERT INTO job_types (job_type, when_full, key_scope, key_window, updated_at) VALUES (?, 'refuse', ?, ?, ?)",
-        [job_type, key_scope, key_window, database.now()],
-    )
-
-
-def end(database: PostgresDatabase) -> None:
-    database.execute("UPDATE job_runs SET status = 'succeeded', finished_at = ?", [database.now()])
-
-
-def runs(database: PostgresDatabase) -> list[dict[str, Any]]:
-    return database.query("SELECT * FROM job_runs ORDER BY id")
 
 
 def test_examples_of_the_page_work_in_psql(database: PostgresDatabase) -> None:
@@ -207,83 +171,6 @@ def test_function_keeps_the_scopes_of_keys_and_says_what_it_did(database: Postgr
     assert outcomes() == ["created"] * 3
     keys = database.query("SELECT run_id FROM job_keys ORDER BY run_id")
     assert [row["run_id"] for row in keys] == [row["id"] for row in runs(database)][-3:]
-
-
-@pytest.mark.promise("P4")
-@pytest.mark.parametrize("key_scope", ["forever", "active"])
-def test_calls_of_function_and_python_at_once_make_one_run(database: PostgresDatabase, key_scope: str) -> None:
-    scope(database, "sync", key_scope)
-    barrier = Barrier(16)
-
-    def caller(number: int) -> list[str]:
-        done = []
-        with closing(psycopg.connect(database.url, row_factory=dict_row)) as connection:
-            for turn in range(3):
-                barrier.wait(60)
-                if number == 0 and turn and key_scope == "active":
-                    end(database)
-                barrier.wait(60)
-                key = f"k{turn}" if key_scope == "forever" else "k"
-                if number % 2:
-                    answer = call(connection, idempotency_key=key)
-                    created, run_id = answer["outcome"] == "created", answer["id"]
-                else:
-                    enqueued = library.enqueue(connection, "sync", idempotency_key=key)
-                    created, run_id = enqueued.created, enqueued.id
-                # Some of those who win change their mind.
-                (connection.rollback if created and number < 6 else connection.commit)()
-                done.append(f"{turn} rolled back" if created and number < 6 else f"{turn} {created} {run_id}")
-        return done
-
-    with ThreadPoolExecutor(16) as pool:
-        said = [each for answers in pool.map(caller, range(16)) for each in answers]
-    for turn in range(3):
-        created = [each.split()[2] for each in said if each.startswith(f"{turn} True")]
-        assert len(created) == 1, said
-        assert {each.split()[2] for each in said if each.startswith(f"{turn} False")} <= set(created)
-    assert len(runs(database)) == 3
-
-
-@pytest.mark.parametrize("when_full", ["refuse", "drop"])
-def test_function_fills_a_limited_type_exactly(database: PostgresDatabase, when_full: str) -> None:
-    limit(database, "sync", 5, when_full)
-    barrier = Barrier(12)
-
-    def caller(number: int) -> str:
-        with closing(psycopg.connect(database.url, row_factory=dict_row)) as connection:
-            barrier.wait(60)
-            options = {"idempotency_key": f"k{number}"} if number % 2 else {}
-            try:
-                answer = call(connection, **options)
-            except psycopg.errors.ConfigurationLimitExceeded as error:
-                return str(error).splitlines()[0]
-            connection.commit()
-            assert (answer["id"] is None) == (answer["outcome"] == "dropped")
-            return str(answer["outcome"])
-
-    with ThreadPoolExecutor(12) as pool:
-        said = list(pool.map(caller, range(12)))
-    refused = (
-        "the queue of 'sync' is full: 5 wait, max_waiting is 5; enqueue again when some of them are done, cancel some,"
-        " or raise max_waiting"
-    )
-    other = refused if when_full == "refuse" else "dropped"
-    assert (said.count("created"), said.count(other), waiting(database, "sync")) == (5, 7, 5)
-    assert dropped(database, "sync") == (7 if when_full == "drop" else 0)
-    # A key that is taken answers also now, and one that was refused is not used up.
-    keyed = database.query("SELECT idempotency_key, run_id FROM job_keys")
-    with closing(psycopg.connect(database.url, row_factory=dict_row)) as connection:
-        for row in keyed:
-            assert call(connection, idempotency_key=row["idempotency_key"])["id"] == row["run_id"]
-        connection.commit()
-    assert len(keyed) == database.value("SELECT count(*) FROM job_runs WHERE idempotency_key IS NOT NULL")
-    database.execute("UPDATE job_types SET max_waiting = 3")
-    with closing(psycopg.connect(database.url, row_factory=dict_row)) as connection:
-        if when_full == "refuse":
-            with pytest.raises(psycopg.errors.ConfigurationLimitExceeded, match="more than 3 wait"):
-                call(connection)
-        else:
-            assert call(connection)["outcome"] == "dropped"
 
 
 def test_function_needs_no_search_path_and_has_the_rights_of_its_caller(database: PostgresDatabase) -> None:

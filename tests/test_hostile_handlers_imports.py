@@ -66,6 +66,7 @@ ODD = {
 }
 
 
+@pytest.mark.long(sample=6)
 @pytest.mark.either_database
 @pytest.mark.promise("P8")
 @pytest.mark.parametrize("what", BROKEN)
@@ -108,6 +109,7 @@ def test_a_missing_module_is_named_after_two_tries(jobrunner: Commands, app: App
     assert "nowhere_to_be_found" in jobrunner.status()["handlers_problem"]
 
 
+@pytest.mark.long(sample=3)
 @pytest.mark.either_database
 @pytest.mark.promise("P8")
 @pytest.mark.parametrize("what", ODD)

@@ -146,6 +146,7 @@ def test_idle_check_finds_nothing_to_do(database: Database, situation: str) -> N
     assert ask(database) == (situation in IDLE)
 
 
+@pytest.mark.long(sample=100)
 @pytest.mark.parametrize("situation", [name for name in SITUATIONS if name != "no state"])
 @pytest.mark.parametrize("clock", CLOCKS, ids=str)
 def test_idle_check_and_full_tick_agree(database: Database, store: Store, situation: str, clock: timedelta) -> None:

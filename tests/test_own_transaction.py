@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -15,10 +14,9 @@ from sqlalchemy.orm import Session
 
 import jobrunner as package
 from harness import Database, PostgresDatabase, SQLiteDatabase, pages, postgresql_only, sqlite_only
-from harness.effects import LostRun, close_all, effects_of
+from harness.effects import LostRun, close_all, effects_of, place_order, state
 from harness.invariants import outcomes
-from jobrunner import Context, HandlerStopped, TransactionTooLong
-from jobrunner.application import registry
+from jobrunner import HandlerStopped, TransactionTooLong
 from jobrunner.effects.run import RunEffects
 from jobrunner.errors import BadPayload, UsageError
 
@@ -35,12 +33,6 @@ def run(database: Database) -> Iterator[LostRun]:
 @pytest.fixture
 def effects(database: Database, run: LostRun) -> RunEffects:
     return effects_of(database.url, run.claim())
-
-
-def state(database: Database, run: LostRun) -> tuple[str, int]:
-    """The status of the run, and how often its work was done."""
-    status = database.value("SELECT status FROM job_runs WHERE id = ?", [run.run_id])
-    return status, database.value("SELECT count(*) FROM things")
 
 
 @contextmanager
@@ -122,25 +114,10 @@ def write_by_cursor(connection: Any) -> None:
 
 
 @pytest.mark.promise("P5")
-def test_example_of_the_page_commits_the_order_the_mail_and_the_run(
-    database: Database, run: LostRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_example_of_the_page_commits_the_order_the_mail_and_the_run(database: Database, run: LostRun) -> None:
     name = "tests/test_own_transaction.py::test_example_of_the_page_commits_the_order_the_mail_and_the_run"
     (block,) = pages.checked_by(name)
-    monkeypatch.setattr(registry, "_registered", {})
-    database.execute("CREATE TABLE orders (item TEXT)")
-    namespace: dict[str, Any] = {"text": text, "job": package.job, "Context": Context}
-    exec("@job('confirm')\ndef confirm(ctx, item): pass\n" + block.text, namespace)
-    lease = run.claim()
-    at = timedelta(0)
-    context = Context(lease.run_id, "place_order", 1, 5, None, at, None, _own=effects_of(database.url, lease))
-    namespace["place_order"].function(context, item="book")
-    assert database.query("SELECT item FROM orders") == [{"item": "book"}]
-    rows = database.query("SELECT job_type, status, payload, result FROM job_runs ORDER BY id")
-    assert [tuple(row.values()) for row in rows] == [
-        ("append", "succeeded", {}, {"ordered": "book"}),
-        ("confirm", "queued", {"item": "book"}, None),
-    ]
+    place_order(database, run, block.text)
 
 
 @pytest.mark.promise("P5")

@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, closing, suppress
-from datetime import timedelta
 from typing import Any
 
 import aiosqlite
@@ -17,10 +16,9 @@ from sqlalchemy.ext.asyncio import create_async_engine
 import jobrunner as package
 from harness import Database, PostgresDatabase, SQLiteDatabase, pages, postgresql_only, sqlite_only
 from harness.async_connections import KINDS, Opening, asyncpg_connection
-from harness.effects import LostRun, close_all, effects_of
+from harness.effects import LostRun, close_all, effects_of, place_order, state
 from harness.invariants import outcomes
-from jobrunner import Context, HandlerStopped, TransactionTooLong
-from jobrunner.application import registry
+from jobrunner import HandlerStopped, TransactionTooLong
 from jobrunner.effects.run import RunEffects
 from jobrunner.errors import UsageError
 
@@ -33,12 +31,6 @@ def run(database: Database) -> Iterator[LostRun]:
     database.execute("CREATE TABLE things (id INTEGER)")
     yield LostRun(database)
     close_all()
-
-
-def state(database: Database, run: LostRun) -> tuple[str, int]:
-    """The status of the run, and how often work was done."""
-    status = database.value("SELECT status FROM job_runs WHERE id = ?", [run.run_id])
-    return status, database.value("SELECT count(*) FROM things")
 
 
 async def write(handle: Any) -> None:
@@ -137,25 +129,10 @@ def test_work_and_end_of_the_run_commit_together_on_each_kind_of_async_connectio
 
 
 @pytest.mark.promise("P5")
-def test_example_of_the_page_commits_the_order_the_mail_and_the_run(
-    database: Database, run: LostRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_example_of_the_page_commits_the_order_the_mail_and_the_run(database: Database, run: LostRun) -> None:
     name = "tests/test_own_transaction_async.py::test_example_of_the_page_commits_the_order_the_mail_and_the_run"
     (block,) = pages.checked_by(name)
-    monkeypatch.setattr(registry, "_registered", {})
-    database.execute("CREATE TABLE orders (item TEXT)")
-    namespace: dict[str, Any] = {"text": text, "job": package.job, "Context": Context}
-    exec("@job('confirm')\ndef confirm(ctx, item): pass\n" + block.text, namespace)
-    lease = run.claim()
-    own = effects_of(database.url, lease)
-    context = Context(lease.run_id, "place_order", 1, 5, None, timedelta(0), None, _own=own)
-    asyncio.run(namespace["place_order"].function(context, item="book"))
-    assert database.query("SELECT item FROM orders") == [{"item": "book"}]
-    rows = database.query("SELECT job_type, status, payload, result FROM job_runs ORDER BY id")
-    assert [tuple(row.values()) for row in rows] == [
-        ("append", "succeeded", {}, {"ordered": "book"}),
-        ("confirm", "queued", {"item": "book"}, None),
-    ]
+    place_order(database, run, block.text)
 
 
 @pytest.mark.promise("P5")

@@ -11,7 +11,8 @@ import pytest
 
 import jobrunner.store
 from harness import App, Commands, Database
-from harness.plan_calls import ASKED, BUSY, IDLE, OLD, PEOPLE, Call
+from harness.plan_calls import ASKED, BUSY, IDLE, OLD, Call
+from harness.plan_people import PEOPLE
 from harness.plan_searches import LOOK
 from harness.plans import Undone, fill_a_little
 from harness.statements import before_statements
@@ -51,7 +52,7 @@ def test_every_call_of_the_store_has_its_plans_checked() -> None:
     # "claims.claim of 20 types" is one more case of "claims.claim".
     explained = {name.split()[0] for name in (*IDLE, *BUSY, *OLD, *LOOK, *ASKED)}
     forgotten = sending() - explained - PEOPLE.keys()
-    assert not forgotten, f"explain them in harness/plan_calls.py: {sorted(forgotten)}"
+    assert not forgotten, f"explain them in harness/plan_people.py: {sorted(forgotten)}"
 
 
 def test_exceptions_from_plan_checks_are_still_needed() -> None:

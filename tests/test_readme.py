@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import Column, Integer, MetaData, String, Table, create_engine, insert, select
 
 from harness import Database, pages
-from jobrunner.application import registry
 from jobrunner.lifecycle import Status
 
 ROOT = Path(__file__).parent.parent
@@ -29,9 +28,8 @@ def test_crontab_line_is_the_one_of_the_example():
     assert block.text in (ROOT / "crontab.example").read_text().splitlines(keepends=True)
 
 
-def test_enqueueing_in_ones_own_transaction(database: Database, monkeypatch: pytest.MonkeyPatch):
+def test_enqueueing_in_ones_own_transaction(database: Database):
     (block,) = pages.checked_by("tests/test_readme.py::test_enqueueing_in_ones_own_transaction")
-    monkeypatch.setattr(registry, "_registered", {})
     engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
     users = Table("users", MetaData(), Column("id", Integer, primary_key=True), Column("name", String(20)))
     users.create(engine)

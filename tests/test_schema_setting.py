@@ -15,31 +15,18 @@ from sqlalchemy import create_engine
 from sqlalchemy.orm import Session
 
 import jobrunner as library
-from harness import Commands, Database, PostgresDatabase, postgresql_only, sqlite_only
+from harness import Commands, PostgresDatabase, postgresql_only, sqlite_only
 from harness.async_connections import KINDS
 from harness.idle_ticks import quiet_hour, tick
 from harness.listening_ticks import linger, stop, wait_for_success
 from harness.schemas import WITH_A_SCHEMA, objects
 from jobrunner.application import enqueueing, own_connections
-from jobrunner.errors import ConfigurationError
-from jobrunner.settings import config
 from jobrunner.store import idle, raw_driver
 from jobrunner.store.compiled import postgresql
 from jobrunner.store.statement import Prepared, compiled
 
 # In quotes it is another name than without them, and the word between the two dashes is reserved.
 SCHEMA = "Jobs-of-2"
-HOSTILE = [
-    'jobs"; DROP TABLE job_runs; --',
-    "jobs.public",
-    "a b",
-    "1st",
-    "ä",
-    "x" * 64,
-    "pg_jobs",
-    "information_schema",
-]
-
 DJANGO = """
 import json, sys
 import django
@@ -274,37 +261,6 @@ def test_tables_can_be_moved_into_a_schema_with_all_their_rows(jobrunner: Comman
     assert jobrunner("migrate", env=env).stdout.endswith(": created again: jobrunner_notify, jobrunner_enqueue\n")
     jobrunner.tick(env=env)
     assert database.query("SELECT id, status FROM jobs.job_runs") == [{"id": run_id, "status": "succeeded"}]
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_name_that_cannot_be_a_schema_is_refused(name: str, tmp_path: Path) -> None:
-    file = tmp_path / "jobrunner.toml"
-    file.write_text(f"[settings]\nschema = {json.dumps(name)}\n")
-    for environ in ({"JOBRUNNER_SCHEMA": name}, {"JOBRUNNER_CONFIG": str(file)}):
-        for read in (config.load, config.for_enqueue):
-            with pytest.raises(ConfigurationError, match="schema"):
-                read(environ)
-
-
-def test_schema_is_read_from_the_environment_and_the_file(tmp_path: Path) -> None:
-    file = tmp_path / "jobrunner.toml"
-    file.write_text('[settings]\nschema = "filed"\n')
-    environ = {"JOBRUNNER_CONFIG": str(file)}
-    assert (config.load(environ).schema, config.for_enqueue(environ).schema) == ("filed", "filed")
-    environ["JOBRUNNER_SCHEMA"] = "select"
-    assert (config.load(environ).schema, config.for_enqueue(environ).schema) == ("select", "select")
-    assert (config.load({}).schema, config.for_enqueue({}).schema) == (None, None)
-
-
-@sqlite_only
-def test_tick_with_a_schema_and_an_sqlite_file_is_refused(jobrunner: Commands, database: Database) -> None:
-    """The URL is missing, most likely: such a cron would look at an empty file for ever."""
-    for words in (["tick"], ["status"], ["migrate"]):
-        done = jobrunner(*words, env={"JOBRUNNER_SCHEMA": "jobs"}, check=False)
-        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (78, "", 1)
-        assert "JOBRUNNER_SCHEMA" in done.stderr
-        assert "JOBRUNNER_DATABASE_URL" in done.stderr
-    assert database.query("SELECT * FROM job_ticks") == []
 
 
 @sqlite_only

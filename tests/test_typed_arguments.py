@@ -12,17 +12,13 @@ import pytest
 from harness import App, Commands, Database, SQLiteDatabase, typed_jobs
 from harness.handlers_rows import queue
 from jobrunner import enqueue
-from jobrunner.application import registry
 from jobrunner.application.enqueueing import Entry
 from jobrunner.errors import PayloadMismatch
-from jobrunner.jobs import policy
 
 
 @pytest.fixture
-def module(app: App, monkeypatch: pytest.MonkeyPatch) -> Any:
+def module(app: App) -> Any:
     """The handlers of the application, imported here, too."""
-    monkeypatch.setattr(registry, "_registered", {})
-    monkeypatch.setattr(policy, "_declared", {})
     app.imports = "typed_handlers"
     return typed_jobs.load(app.folder)
 

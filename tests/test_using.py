@@ -1,32 +1,15 @@
 """`handler.using(...)`, `handler.enqueue` with the handler's own arguments, and the forms of `@job`."""
 
-import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
-import psycopg
 import pytest
 
-from harness import Database, SQLiteDatabase
+from harness import Database
 from jobrunner import Context, job
 from jobrunner.application import registry
 from jobrunner.errors import ConfigurationError, PayloadMismatch, UsageError
-from jobrunner.jobs import policy
-
-
-@pytest.fixture(autouse=True)
-def _no_other_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_registered", {})
-    monkeypatch.setattr(policy, "_declared", {})
-
-
-@pytest.fixture
-def connection(database: Database) -> Iterator[Any]:
-    path = database.path if isinstance(database, SQLiteDatabase) else None
-    with closing(sqlite3.connect(path) if path else psycopg.connect(database.url)) as connection:
-        yield connection
 
 
 def test_options_given_by_using_and_in_the_old_spelling_make_the_same_run(database: Database, connection: Any) -> None:

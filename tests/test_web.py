@@ -20,6 +20,7 @@ from jobrunner.web.access import Access
 from jobrunner.web.rendering import STATIC
 from jobrunner.web.routes import ROUTES
 
+TRACE = f"00-{'1f' * 16}-{'2e' * 8}-01"
 SECRET = '{"password": "x-secret-1"}'
 GIVEN = {"reason": "x", "name": SCHEDULE, "key": "k", "applied": "yes"}
 FOREIGN = [
@@ -186,13 +187,17 @@ def test_json_is_that_of_the_command(database: Database) -> None:
     from jobrunner.web.rendering import as_json
 
     runs = one_of_each(database)
+    database.execute("UPDATE job_runs SET traceparent = ? WHERE id = ?", [TRACE, runs["dead"]])
     asked = Asked(database)
     with opening(database, 5) as open_store:
         store = open_store()
         shown = store.read(lambda connection: queries.show(connection, runs["dead"]))
         explained = store.read(lambda connection: subjects.explain(connection, str(runs["dead"])))
         state = store.read(lambda connection: overview.status(connection, None))
-    assert asked(f"/runs/{runs['dead']}?format=json").body == as_json({**vars(shown), "explanation": explained.brief()})
+    assert asked(f"/runs/{runs['dead']}?format=json").body == as_json(
+        {**vars(shown), "trace_id": TRACE[3:35], "explanation": explained.brief()}
+    )
+    assert TRACE[3:35] in asked.text(f"/runs/{runs['dead']}").replace(TRACE, "")
     told = asked.json("/")
     assert set(told) == {"database", "findings", *vars(state), "handlers_problem", "state_problem"}
     assert told["runs"] == state.runs

@@ -173,3 +173,19 @@ def test_calendar_has_pages_and_refuses_days_far_away(frozen: Database) -> None:
     assert "page=2" in asked.text("/schedules/calendar")
     for query in ("from=x", "from=0001-01-01", "from=9999-12-31", "page=0", "page=x", "from=2026-02-30"):
         assert asked(f"/schedules/calendar?{query}").status == 400, query
+
+
+@pytest.mark.either_database
+def test_first_and_last_week_of_the_calendar_have_no_link_to_a_week_that_is_refused(frozen: Database) -> None:
+    add(frozen, "nightly", "30 2 * * *")
+    asked = Asked(frozen)
+    for way, last in (("prev", timedelta(days=-1830)), ("next", timedelta(days=1830))):
+        # A day before the last one that is shown, and a week before that one: its link still leads somewhere.
+        for distance, has_link in ((0, False), (6, False), (7, True)):
+            away = last - timedelta(days=distance) * (1 if way == "next" else -1)
+            page = asked.text(f"/schedules/calendar?from={(NOW + away).date()}")
+            links = re.findall(rf'href="([^"]*)" rel="{way}"', page)
+            assert len(links) == has_link, (way, distance)
+            for link in links:
+                assert asked(f"/schedules/calendar{link.replace('&amp;', '&')}").status == 200
+        assert asked(f"/schedules/calendar?from={(NOW + last * 2).date()}").status == 400

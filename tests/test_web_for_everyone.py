@@ -1,18 +1,20 @@
 """The page for everyone: screen readers, keyboards, dark rooms, and screens from a watch to a wall."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 
-from harness import Commands, Database
+from harness import Commands, Database, sqlite_only
 from harness.browser import Person
 from harness.handlers_rows import status_of
 from harness.web import one_of_each
 from harness.web_day import plant_a_day
 from harness.web_server import served
+from jobrunner.web import people
 from jobrunner.web.routes import ROUTES
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
@@ -51,17 +53,41 @@ def test_every_page_can_be_read_by_everyone_on_every_screen(
         ada = person().come(server.link())
         for path in paths(runs)[part::PARTS]:
             ada.go(f"{ada.home}{path}")
-            ada.page.evaluate(AXE_SCRIPT)
-            problems += [(path, *found) for found in ada.page.evaluate(CHECK, {})]
-            ada.page.emulate_media(color_scheme="dark")
-            # Of the rules only this one has to do with colours.
-            problems += [(path, *found) for found in ada.page.evaluate(CHECK, {"runOnly": ["color-contrast"]})]
-            ada.page.emulate_media(color_scheme="light")
-            for width in WIDTHS:
-                ada.page.set_viewport_size({"width": width, "height": 900})
-                problems += [(path, width, found) for found in ada.page.evaluate(SIDEWAYS)]
-            ada.page.set_viewport_size({"width": 1280, "height": 900})
+            problems += [(path, found) for found in problems_of(ada)]
     assert problems == []
+
+
+def problems_of(ada: Person) -> list[Any]:
+    """What is wrong with the page that she has before her, in light, in dark, and on each screen."""
+    ada.page.evaluate(AXE_SCRIPT)
+    found: list[Any] = list(ada.page.evaluate(CHECK, {}))
+    ada.page.emulate_media(color_scheme="dark")
+    # Of the rules only this one has to do with colours.
+    found += ada.page.evaluate(CHECK, {"runOnly": ["color-contrast"]})
+    ada.page.emulate_media(color_scheme="light")
+    for width in WIDTHS:
+        ada.page.set_viewport_size({"width": width, "height": 900})
+        found += [(width, each) for each in ada.page.evaluate(SIDEWAYS)]
+    ada.page.set_viewport_size({"width": 1280, "height": 900})
+    return found
+
+
+@sqlite_only
+def test_form_to_sign_in_can_be_read_by_everyone(jobrunner: Commands, person: NewPerson, tmp_path: Path) -> None:
+    people.add(tmp_path / "people", "ada", "correct horse", "all")
+    words, logs = ("--user-file", str(tmp_path / "people")), r"\S+ warning wrong password name=ada address=127.0.0.1\n"
+    with served(jobrunner, *words, logs=logs) as server:
+        ada = person().come(server.link())
+        assert ada.page.url.endswith("/login")
+        assert problems_of(ada) == []
+        for password in ("wrong horse", "correct horse"):
+            ada.page.get_by_label("name").fill("ada")
+            ada.page.get_by_label("password").fill(password)
+            ada.press(ada.page.get_by_role("button", name="sign in"))
+            # The refusal, and then the first page with its button to sign out.
+            assert problems_of(ada) == []
+        ada.forgive("403 for")
+        assert ada.page.get_by_role("button", name="sign out").count() == 1
 
 
 @pytest.mark.either_database

@@ -1,6 +1,8 @@
 """`jobrunner web`: closed to whoever has not its link, on this host only, and a page of its own while it runs."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
@@ -190,3 +192,27 @@ def test_commands_of_the_page(jobrunner: Commands) -> None:
     with served(jobrunner) as server:
         shape = re.sub(r"token=\S+", "token=", link)
         assert shape == re.sub(r"token=\S+", "token=", server.lines[0].replace(str(server.port), "8321"))
+
+
+INTERRUPTED_AT_ONCE = """
+import asyncio, os, signal, socket
+from jobrunner.web.server import serve
+
+make = asyncio.BaseEventLoop.create_task
+
+def interrupted(loop, coroutine, **options):
+    asyncio.BaseEventLoop.create_task = make
+    os.kill(os.getpid(), signal.SIGINT)
+    return make(loop, coroutine, **options)
+
+asyncio.BaseEventLoop.create_task = interrupted
+try:
+    serve(None, socket.create_server(("127.0.0.1", 0)))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_interrupt_before_the_server_serves_ends_it_without_a_word() -> None:
+    ended = subprocess.run([sys.executable, "-c", INTERRUPTED_AT_ONCE], capture_output=True, text=True, timeout=60)
+    assert (ended.stdout, ended.stderr) == ("interrupted\n", "")

@@ -80,7 +80,18 @@ def _proxy(text: str) -> Address:
     multiple=True,
     help="Believe the headers of the proxy at this address; may be repeated.",
 )
-def web(port: int, host: str, names: tuple[str, ...], prefix: str, redact: tuple[str, ...], **doors: Any) -> None:
+@click.option(
+    "--metrics", "has_metrics", is_flag=True, help="Answer /metrics, for Prometheus, to whoever can reach the page."
+)
+def web(
+    port: int,
+    host: str,
+    names: tuple[str, ...],
+    prefix: str,
+    redact: tuple[str, ...],
+    has_metrics: bool,
+    **doors: Any,
+) -> None:
     """Show the page in a browser: what happens and why, with a button for what a person can do about it.
 
     It prints a link that signs one browser in, and a new link when that one was used. It listens on this host only,
@@ -113,7 +124,7 @@ def web(port: int, host: str, names: tuple[str, ...], prefix: str, redact: tuple
         shown = f"[{address}]" if ":" in address else address
         door = asked.door(people, f"http://{shown}:{bound}{prefix.rstrip('/')}/", bound, log)
         page = Web(lambda: database.location, redact)
-        place = Place((*names, address), prefix, asked.proxies)
+        place = Place((*names, address), prefix, asked.proxies, has_metrics)
         serve(Standalone(page, door, place).respond, listening)
 
 

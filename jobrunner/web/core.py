@@ -23,12 +23,14 @@ from jobrunner.web.messages import LONGEST_BODY, Request, Response
 from jobrunner.web.routes import PAGES, Found, find
 from jobrunner.web.visitors import Verb, Visitor
 from jobrunner.web.zones import zone_of
+from jobrunner.worker import metrics
 
 _SHARED_SECONDS = 2.0
 _FORM = "application/x-www-form-urlencoded"
 _NOT_STORED = ("Cache-Control", "no-store")
 _KEPT = ("Cache-Control", "private, max-age=31536000, immutable")
-_SHOWN_AT = re.compile(rb"<time[^>]*>([^<]*)</time>")
+_SHOWN_AT = re.compile(rb'<time datetime="([^"]*)"[^>]*>([^<]*)</time>')
+_AGES = re.compile(rb'(<time class="age"[^>]*>)[^<]*')
 _log = logging.getLogger("jobrunner.web")
 
 
@@ -42,8 +44,15 @@ class Web:
 
     def respond(self, request: Request) -> Response:
         """Answer one request. It raises nothing: an unexpected error is logged, and is a page of its own."""
+        return self._safely(request, self._respond)
+
+    def metrics(self, request: Request) -> Response:
+        """The numbers for Prometheus, whoever asks. They are read once in two seconds."""
+        return self._safely(request, self._metrics)
+
+    def _safely(self, request: Request, respond: Callable[[Request], Response]) -> Response:
         try:
-            answer = self._respond(request)
+            answer = respond(request)
         except Exception as error:  # noqa: BLE001 - the server and the application go on
             # Without the text of the error beyond its first line: a driver may quote a row in it.
             stack = "".join(traceback.format_tb(error.__traceback__))
@@ -72,6 +81,13 @@ class Web:
         if (refused := _refused_body(request)) is not None:
             return refused
         return self._answered(request, request.visitor, route)
+
+    def _metrics(self, request: Request) -> Response:
+        try:
+            found = self._recent.get("metrics", lambda: self._access.read(metrics.of_everything))
+        except (DatabaseUnavailable, ConfigurationError) as error:
+            return trouble(request, 503, f"{error}.")
+        return _made(200, "text/plain; version=0.0.4; charset=utf-8", found.encode(), _NOT_STORED)
 
     def _answered(self, request: Request, visitor: Visitor, found: Found) -> Response:
         call = Call(request, visitor, found.names, self._access, self._masks, self._recent)
@@ -116,11 +132,16 @@ def _sent(request: Request, answer: Answer, visitor: Visitor | None, verbs: Coll
 
 
 def _unless_known(request: Request, page: Response) -> Response:
-    """The page with its tag, or only "not modified" if the browser has it already, but for the time in the footer."""
+    """The page with its tag, or only "not modified" if the browser has it already.
+
+    The time in the footer and ages such as "9s ago" are no change: ``live.js`` makes them anew from the instant.
+    """
     content, _, footer = page.body.rpartition(b"<footer")
-    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    digest = hashlib.sha256(_AGES.sub(rb"\1", content)).hexdigest()
+    tag = f'"{digest[:32]}"'
     shown_at = _SHOWN_AT.search(footer)
-    more = (("ETag", tag), ("X-As-Of", shown_at[1].decode() if shown_at else ""))
+    at, text = (each.decode() for each in shown_at.groups()) if shown_at else ("", "")
+    more = (("ETag", tag), ("X-At", at), ("X-As-Of", text))
     # A proxy that compresses makes a weak tag of it.
     if request.headers.get("if-none-match", "").removeprefix("W/") == tag:
         return Response(304, (*HEADERS, _NOT_STORED, *more))

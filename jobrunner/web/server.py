@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import socket
 from collections.abc import Callable
 
@@ -30,4 +32,12 @@ def serve(respond: Callable[[Request], Response], listening: socket.socket) -> N
         limit_concurrency=_MOST_CONNECTIONS,
         timeout_graceful_shutdown=5,
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    # Ctrl-C is held until the coroutine has begun. Between its making and its begin Python would tell that it was never
+    # awaited.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    asyncio.run(_serve(uvicorn.Server(config), listening, before))
+
+
+async def _serve(server: uvicorn.Server, listening: socket.socket, signals: set[int | signal.Signals]) -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, signals)
+    await server.serve(sockets=[listening])

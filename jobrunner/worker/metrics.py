@@ -178,12 +178,13 @@ def _now(at: datetime, numbers: Numbers) -> list[Family]:
 
 def everything(database: Database) -> str:
     """The metrics of the whole database and of all hosts."""
+    return database.read(of_everything)
 
-    def read(connection: Connection) -> str:
-        at, ticks = store.last_ticks(connection)
-        return text([*of_database(at, store.numbers(connection)), *of_hosts(at, ticks)])
 
-    return database.read(read)
+def of_everything(connection: Connection) -> str:
+    """The same. Expects a read transaction."""
+    at, ticks = store.last_ticks(connection)
+    return text([*of_database(at, store.numbers(connection)), *of_hosts(at, ticks)])
 
 
 def write_file(database: Database, host: str, file: Path) -> None:

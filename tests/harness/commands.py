@@ -68,7 +68,7 @@ class Commands:
         self.test_id = uuid4().hex
         self.history: list[Completed] = []
         self._marks = [f"TEST_ID_OF_JOBRUNNER={self.test_id}".encode(), f"{folder}/".encode()]
-        self._started: list[subprocess.Popen[str]] = []
+        self._started: list[subprocess.Popen[Any]] = []
 
     def environment(self, env: Mapping[str, str | None] | None = None) -> dict[str, str]:
         """A command's whole environment; None as a value takes a variable away."""
@@ -94,16 +94,22 @@ class Commands:
     ) -> Completed:
         """Run the command to its end. With `check` another exit code than 0 is an AssertionError."""
         process = self.start(*args, env=env, stdin=stdin is not None, cwd=cwd, cold=cold)
+        done = self.finish(process, stdin, timeout)
+        assert not check or done.returncode == 0, describe(done)
+        return done
+
+    def finish(self, process: "subprocess.Popen[str]", stdin: str | None = None, timeout: float = 60) -> Completed:
+        """Wait for the end of a command that was started. Commands that are started first work at the same time."""
         try:
             stdout, stderr = process.communicate(stdin, timeout)
         except subprocess.TimeoutExpired:
             kill_group(process)
-            raise AssertionError(f"jobrunner {' '.join(map(str, args))}: still at work after {timeout} s") from None
+            words = " ".join(map(str, process.args[1:]))  # type: ignore[index] # a list: what `start` has given it
+            raise AssertionError(f"jobrunner {words}: still at work after {timeout} s") from None
         finally:
             self._started.remove(process)
         done = Completed(process.args, process.returncode, stdout, stderr)
         self.history.append(done)
-        assert not check or done.returncode == 0, describe(done)
         return done
 
     def start(
@@ -133,13 +139,27 @@ class Commands:
         self, *args: object, env: Mapping[str, str | None] | None = None, stdin: bytes | None = None
     ) -> "subprocess.CompletedProcess[bytes]":
         """Run the command to its end, with whatever exit code; its output as it came."""
-        process = self._popen(args, env, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE)
+        return self.finish_bytes(self.start_bytes(*args, env=env, stdin=stdin), stdin)
+
+    def start_bytes(
+        self, *args: object, env: Mapping[str, str | None] | None = None, stdin: bytes | None = None
+    ) -> "subprocess.Popen[bytes]":
+        process: subprocess.Popen[bytes] = self._popen(
+            args, env, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE
+        )
+        self._started.append(process)
+        return process
+
+    def finish_bytes(
+        self, process: "subprocess.Popen[bytes]", stdin: bytes | None = None
+    ) -> "subprocess.CompletedProcess[bytes]":
         with process:
             try:
                 stdout, stderr = process.communicate(stdin, timeout=60)
             except BaseException:
                 kill_group(process)
                 raise
+        self._started.remove(process)
         return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
     def _popen(

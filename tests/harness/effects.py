@@ -3,21 +3,26 @@
 What a crash does at a point, a forked process shows in milliseconds: it does the work of a run and is killed there.
 """
 
+import asyncio
 import contextlib
+import inspect
 import os
 import signal
 import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from sqlalchemy import text
+
 from harness import Database
 from harness.at_work import OWNER, running
-from jobrunner import failpoints
+from jobrunner import Context, failpoints, job
 from jobrunner.effects.database import ChildDatabase
 from jobrunner.effects.once import EffectRun
 from jobrunner.effects.run import RunEffects
@@ -78,6 +83,31 @@ class LostRun:
             [lease.token, OWNER.name, now, self.run_id],
         )
         return lease
+
+
+def state(database: Database, run: LostRun) -> tuple[str, int]:
+    """The status of the run, and how often its work was done: each time is a row of the table things."""
+    status = database.value("SELECT status FROM job_runs WHERE id = ?", [run.run_id])
+    return status, database.value("SELECT count(*) FROM things")
+
+
+def place_order(database: Database, run: LostRun, example: str) -> None:
+    """Have the run call the handler of an example, and find the order, the run's end and the mail's run committed."""
+    database.execute("CREATE TABLE orders (item TEXT)")
+    namespace: dict[str, Any] = {"text": text, "job": job, "Context": Context}
+    exec("@job('confirm')\ndef confirm(ctx, item): pass\n" + example, namespace)
+    lease = run.claim()
+    own = effects_of(database.url, lease)
+    context = Context(lease.run_id, "place_order", 1, 5, None, timedelta(0), None, _own=own)
+    done = namespace["place_order"].function(context, item="book")
+    if inspect.iscoroutine(done):
+        asyncio.run(done)
+    assert database.query("SELECT item FROM orders") == [{"item": "book"}]
+    rows = database.query("SELECT job_type, status, payload, result FROM job_runs ORDER BY id")
+    assert [tuple(row.values()) for row in rows] == [
+        ("append", "succeeded", {}, {"ordered": "book"}),
+        ("confirm", "queued", {"item": "book"}, None),
+    ]
 
 
 def crash(fault: str, work: Callable[[], object]) -> int:

@@ -56,7 +56,6 @@ from jobrunner.store.schema import job_definitions, job_runs
 from jobrunner.store.ticks import TickEnd
 
 Call = Callable[[Connection], Any]
-
 LEASE = timedelta(minutes=1)
 OWNER = Owner("here", "here:1:a")
 KIND = TickKind("here", "shop", "known")
@@ -73,8 +72,6 @@ DONE = AttemptResult(Outcome.SUCCEEDED)
 KEPT = ("succeeded", "cancelled", "dead", "ticks", "events")
 ALL_DONE = [(held, DONE) for held in AT_WORK]
 KEYED = [{"payload": "{}", "idempotency_key": f"k{n}"} for n in range(9)]
-
-
 SETTLED = [{"id": 1, "outcome": "sent", "error": None}]
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from harness import App, Database, wait_for
+from harness import App, Database, SQLiteDatabase, wait_for
 from harness.handlers_rows import queue
 from harness.invariants import insert_runs
 
@@ -116,3 +116,16 @@ def ends(database: Database, run_ids: list[int]) -> Mapping[tuple[Any, ...], int
     wanted = set(run_ids)
     rows = [row for row in database.query(statement) if row["id"] in wanted]
     return Counter((row["status"], row["attempts"], row["trail"]) for row in rows)
+
+
+def sqlite_file(database: Database) -> dict[str, str]:
+    return {"SQLITE_FILE": str(database.path)} if isinstance(database, SQLiteDatabase) else {}
+
+
+def begun_of(app: App, run_ids: list[int]) -> dict[int, int]:
+    return {run_id: times for run_id, times in begun(app).items() if run_id in run_ids}
+
+
+def make_all_due(database: Database) -> int:
+    """Make all failed runs due now; returns how many there are."""
+    return database.execute("UPDATE job_runs SET run_at = ? WHERE status = 'failed'", [database.now()])

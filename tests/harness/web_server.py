@@ -30,8 +30,8 @@ class Served:
 
 
 @contextmanager
-def served(jobrunner: Commands, *words: str) -> Iterator[Served]:
-    """A server on a free port. Ctrl-C must end it without a word."""
+def served(jobrunner: Commands, *words: str, logs: str = "") -> Iterator[Served]:
+    """A server on a free port. Ctrl-C must end it, and it must say nothing but ``logs``, a pattern of lines."""
     process = jobrunner.start("web", "--port", "0", *words)
     assert process.stdout
     server = Served(process.stdout)
@@ -41,4 +41,5 @@ def served(jobrunner: Commands, *words: str) -> Iterator[Served]:
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=20)
         server.lines += stdout.splitlines()
-    assert (process.returncode, stderr) == (130, "\njobrunner: interrupted\n")
+    assert process.returncode == 130, stderr
+    assert re.fullmatch(f"{logs}\njobrunner: interrupted\n", stderr), stderr

@@ -17,9 +17,8 @@ import pydantic
 import pytest
 
 from harness import typed_jobs
-from jobrunner.application import registry
 from jobrunner.errors import BadPayload, ConfigurationError, PayloadMismatch
-from jobrunner.jobs import policy, signature
+from jobrunner.jobs import signature
 from jobrunner.jobs.context import Context
 from jobrunner.jobs.payload import checked_text
 
@@ -90,9 +89,7 @@ def through_payload(annotation: Any, value: object) -> Any:
     return signature.decoded(handler, payload)["x"]
 
 
-def test_every_kind_of_argument_comes_back_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_registered", {})
-    monkeypatch.setattr(policy, "_declared", {})
+def test_every_kind_of_argument_comes_back_as_it_was(tmp_path: Path) -> None:
     module = typed_jobs.load(tmp_path)
     assert list(module.VALUES) == typed_jobs.TAKES
     text = checked_text(signature.encoded(module.take.function, module.VALUES))

@@ -31,11 +31,6 @@ EVERYTHING = Schedule(
 )
 
 
-@pytest.fixture(autouse=True)
-def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_registered", {})
-
-
 def test_schedule_with_every_option_is_declared() -> None:
     assert declare.declare(EVERYTHING, "report", "code") == Declaration(
         name="weekly report",

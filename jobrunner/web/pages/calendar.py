@@ -24,6 +24,7 @@ T = TypeVar("T", SlotRun, SlotRuns)
 A_PAGE = 25
 _DAYS, _BEFORE = 7, 2
 _FARTHEST = timedelta(days=366 * 5)
+_MOST_PAGES = 1000
 
 
 @dataclass(frozen=True)
@@ -47,20 +48,24 @@ class Week:
 
 def calendar(call: Call) -> Page:
     """Seven days, from the day before yesterday, or from the day that the address names."""
-    number = whole_number(call.query.get("page", "1"), least=1, most=1000)
+    number = whole_number(call.query.get("page", "1"), least=1, most=_MOST_PAGES)
     zone = call.zone
     at, (begin, week) = call.read(lambda connection: _read(connection, call.query.get("from", ""), zone, number))
     days = [day.begin.astimezone(zone) for day in week.rows[0].days] if week.rows else []
+    today = at.astimezone(zone).date()
+    earlier, later = (begin + timedelta(days=days) for days in (-_DAYS, _DAYS))
     values = {
         "at": at,
         "week": week,
         "days": days,
-        "today": at.astimezone(zone).date(),
+        "today": today,
         "most": MOST_A_DAY,
         "number": number,
         "begin": begin,
-        "earlier": begin - timedelta(days=_DAYS),
-        "later": begin + timedelta(days=_DAYS),
+        # A page has no link to what is refused.
+        "earlier": earlier if abs(earlier - today) <= _FARTHEST else None,
+        "later": later if abs(later - today) <= _FARTHEST else None,
+        "has_next": week.has_more and number < _MOST_PAGES,
     }
     return Page("calendar.html", values, _as_data(begin, week))
 

@@ -1,0 +1,106 @@
+"""docs/configuration.md is compared with the code: every key, setting and variable, and its default."""
+
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from harness import App, Commands
+from harness.doc_tables import DOCS, first_table, names_in
+from jobrunner.errors import ConfigurationError
+from jobrunner.settings import config, toml_file
+
+CONFIGURATION = (DOCS / "configuration.md").read_text()
+SETTINGS = first_table(CONFIGURATION, "Settings") + first_table(CONFIGURATION, "When something is wrong")
+
+
+def known_keys(error: ConfigurationError) -> list[str]:
+    """What the refusal of an unknown key says that there are."""
+    return str(error).partition("there are: ")[2].split(", ")
+
+
+def test_every_key_of_a_command_is_in_the_page(tmp_path: Path):
+    file = tmp_path / "jobrunner.toml"
+    file.write_text('[jobs.x]\ncommand = ["true"]\nqqqq = 1\n')
+    with pytest.raises(ConfigurationError) as refused:
+        toml_file.read(file)
+    assert sorted(names_in(first_table(CONFIGURATION, "`jobrunner.toml`"))) == known_keys(refused.value)
+
+
+def test_defaults_of_keys_in_the_page_are_those_of_the_code(tmp_path: Path):
+    """Those that can be written: a job that says all of them is the job that says none."""
+    is_bare = re.compile(r"\[\d+\]|\d+|true|false")
+    rows = {row[0].strip("`"): row[1].strip("`") for row in first_table(CONFIGURATION, "`jobrunner.toml`")}
+    of_jobs = {key: rows[key] for key in list(rows)[: list(rows).index("schedule")]}
+    written = {
+        key: default if is_bare.fullmatch(default) else f'"{default}"'
+        for key, default in of_jobs.items()
+        if is_bare.fullmatch(default) or re.fullmatch(r"\d+[smh]|refuse|release|forever", default)
+    }
+    assert set(written) == {
+        "shell",
+        "success_codes",
+        "timeout",
+        "kill_after",
+        "max_attempts",
+        "when_full",
+        "on_stop",
+        "key_scope",
+    }
+
+    def commands(keys: dict[str, str]) -> object:
+        lines = ["[jobs.x]", 'command = ["true"]', *(f"{key} = {value}" for key, value in keys.items())]
+        (tmp_path / "jobrunner.toml").write_text("\n".join(lines))
+        return config.load({"JOBRUNNER_CONFIG": str(tmp_path / "jobrunner.toml")}).commands
+
+    assert commands(written) == commands({})
+
+
+def test_every_setting_is_in_the_page(tmp_path: Path):
+    file = tmp_path / "jobrunner.toml"
+    file.write_text("[settings]\nqqqq = 1\n")
+    with pytest.raises(ConfigurationError) as refused:
+        config.load({"JOBRUNNER_CONFIG": str(file)})
+    told = names_in(SETTINGS)
+    assert sorted(name.removeprefix("JOBRUNNER_").lower() for name in told) == known_keys(refused.value)
+
+
+def test_defaults_of_settings_in_the_page_are_those_of_the_code():
+    """Those that are numbers or durations: none is missing, and set to what the page says, nothing changes."""
+    defaults = config.load({})
+    rows = {row[0].strip("`"): row[1] for row in SETTINGS}
+    shown = {name: default for name, default in rows.items() if re.fullmatch(r"\d\w*", default)}
+    assert config.load(shown) == defaults
+    of_health = {f"health_{name}": value for name, value in defaults.health._asdict().items()}
+    flat = {
+        **defaults._asdict(),
+        **{f"keep_{name}": duration for name, duration in defaults.keep.items()},
+        **of_health,
+    }
+    numbers = {f"JOBRUNNER_{name.upper()}" for name, value in flat.items() if type(value) in (int, timedelta)}
+    assert set(shown) == numbers - {"JOBRUNNER_HEARTBEAT"}, "the heartbeat follows from the lease"
+
+
+def test_environment_variables_of_commands_are_in_the_page(jobrunner: Commands, app: App):
+    (app.folder / "jobrunner.toml").write_text('[jobs.told]\ncommand = ["env"]\n')
+    with_app = {"JOBRUNNER_APP_DIR": str(app.folder)}
+    jobrunner("enqueue", "told", env=with_app)
+    jobrunner("tick", env=with_app)
+    told = set(re.findall(r"^(JOBRUNNER_[A-Z_]+)=", jobrunner.show(1)["attempt_log"][0]["output"], re.MULTILINE))
+    # The last is how processes that a killed tick left behind are found.
+    told -= {*jobrunner.environment(), *with_app, "JOBRUNNER_TICK"}
+    shown = set(names_in(first_table(CONFIGURATION, "What a command gets")))
+    assert shown - {"JOBRUNNER_SLOT"} == told, "a run of no schedule has no slot"
+    assert "JOBRUNNER_DATABASE_URL" not in told
+
+
+def test_times_that_how_it_works_names_are_the_defaults() -> None:
+    page = (DOCS / "how-it-works.md").read_text()
+    settings = config.load({})
+    assert settings.lease == timedelta(minutes=1)
+    assert "a lease (one minute)" in page
+    assert settings.heartbeat * 4 == settings.lease
+    assert "every quarter of the lease" in page
+    assert settings.budget == timedelta(seconds=50)
+    assert "its budget (50 seconds)" in page

@@ -1,0 +1,130 @@
+"""Queued runs behind a run whose tick stalls, stops or dies: no other owner's is begun, and none is lost."""
+
+import os
+import signal
+
+import pytest
+
+from harness import App, Commands, Database, PostgresDatabase, wait_for
+from harness.handlers_rows import status_of
+from harness.invariants import assert_consistent, insert_runs, wait_for_exit
+from harness.prefetch_jobs import (
+    ONE,
+    QUICK,
+    begun,
+    begun_of,
+    ends,
+    make_all_due,
+    queue_head,
+    sqlite_file,
+    wait_for_queue,
+    warm_up,
+)
+from harness.stops import wait_until_gone
+
+
+@pytest.fixture(autouse=True)
+def quick_handlers(app: App) -> None:
+    app.add(QUICK)
+
+
+@pytest.mark.promise("P2", "P6")
+def test_a_child_whose_parent_has_stalled_begins_no_run_of_another_owner(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    settings = {**ONE, **sqlite_file(database), "JOBRUNNER_LEASE": "3s", "JOBRUNNER_HOST": "stopped"}
+    warm_up(database)
+    go = str(app.path("go"))
+    head = queue_head(database, act="signal", number=signal.SIGSTOP, path=go)
+    followers = insert_runs(database, 20, "quick")
+    tick = jobrunner.start("tick", env=settings)
+    waiting = wait_for_queue(app, database, head, followers)
+    assert waiting
+    count = f"SELECT count(*) FROM job_recoverable WHERE id IN ({', '.join('?' * len(waiting))})"
+    wait_for(lambda: database.value(count, waiting) == len(waiting), 30, "the end of all leases")
+    other = {**settings, "JOBRUNNER_HOST": "other"}
+    jobrunner.tick(env=other)
+    make_all_due(database)
+    jobrunner.tick(env=other)
+    assert ends(database, waiting) == {("succeeded", 2, 2): len(waiting)}
+    assert begun_of(app, followers) == dict.fromkeys(followers, 1)
+    app.release("go")
+    # The child goes on at once, while its parent is still stopped.
+    wait_for(app.path("trace-queue-end").exists, 20, "the child to take what is in its queue")
+    os.kill(tick.pid, signal.SIGCONT)
+    stdout, stderr = tick.communicate(timeout=30)
+    # If it was stopped within a transaction, the server has ended its session meanwhile, and the tick says so.
+    was_cut = "lost the connection" in stderr and isinstance(database, PostgresDatabase)
+    assert (tick.returncode, stdout, stderr.count("\n")) == ((69, "", 1) if was_cut else (0, "", 0))
+    assert begun_of(app, followers) == dict.fromkeys(followers, 1)
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P2")
+def test_a_queued_run_that_is_cancelled_while_the_parent_stalls_is_never_begun(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    warm_up(database)
+    head = queue_head(database, act="signal", number=signal.SIGSTOP, path=str(app.path("go")))
+    followers = insert_runs(database, 20, "quick")
+    tick = jobrunner.start("tick", env=ONE | sqlite_file(database))
+    cancelled = wait_for_queue(app, database, head, followers)[-1]
+    jobrunner("cancel", cancelled)
+    assert status_of(database, cancelled) == "running"
+    os.kill(tick.pid, signal.SIGCONT)
+    database.wait_until("SELECT status = 'cancelled' AS is_so FROM job_runs WHERE id = ?", [cancelled])
+    assert status_of(database, head) == "running"
+    app.release("go")
+    wait_for_exit(tick, 0)
+    others = [run_id for run_id in (head, *followers) if run_id != cancelled]
+    assert ends(database, others) == {("succeeded", 1, 1): 20}
+    assert begun(app)[cancelled] == 0
+    assert ends(database, [cancelled]) == {("cancelled", 0, 0): 1}
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P9")
+def test_a_stop_signal_returns_the_queued_runs_at_once(jobrunner: Commands, app: App, database: Database) -> None:
+    warm_up(database)
+    head = queue_head(database, act="signal", number=signal.SIGTERM, path=str(app.path("go")))
+    followers = insert_runs(database, 20, "quick")
+    tick = jobrunner.start("tick", "--grace", "60s", env=ONE)
+    wait_for(app.path(f"trace-queue-{head}").exists, 30, "a queue behind the head")
+    wait_for(lambda: ends(database, followers) == {("queued", 0, 0): 20}, 20, database.describe)
+    assert (tick.poll(), status_of(database, head)) == (None, "running")
+    app.release("go")
+    wait_for_exit(tick, 0)
+    assert ends(database, [head]) == {("succeeded", 1, 1): 1}
+    assert ends(database, followers) == {("queued", 0, 0): 20}
+    assert not set(followers) & set(begun(app))
+    jobrunner.tick(env=ONE)
+    assert ends(database, followers) == {("succeeded", 1, 1): 20}
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P1", "P7")
+def test_queued_runs_behind_a_run_that_kills_its_tick_twice_are_neither_lost_nor_dead(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    settings = {**ONE, "JOBRUNNER_LEASE": "2s"}
+    head = queue_head(database, act="signal", number=signal.SIGKILL, path="/nowhere", attempts=2)
+    followers = insert_runs(database, 20, "quick")
+    for number in (1, 2):
+        warm_up(database)
+        assert jobrunner.tick(env=settings, check=False).returncode == -signal.SIGKILL
+        wait_until_gone(jobrunner)
+        database.wait_until(
+            "SELECT count(*) = 0 AS over FROM job_runs WHERE status = 'running'"
+            " AND id NOT IN (SELECT id FROM job_recoverable)",
+            describe="the end of the leases",
+        )
+        assert not set(followers) & set(begun(app))
+        assert len(database.query("SELECT id FROM job_recoverable")) > 1
+        jobrunner.tick("--types", "echo", env=settings)
+        assert ends(database, [head]).keys() == {("failed", number, number)}
+        make_all_due(database)
+    jobrunner.tick(env=settings)
+    assert ends(database, [head]) == {("succeeded", 3, 3): 1}
+    assert all(status == "succeeded" and attempts <= 3 for status, attempts, _ in ends(database, followers))
+    assert begun_of(app, followers) == dict.fromkeys(followers, 1)
+    assert_consistent(database)
