@@ -30,7 +30,8 @@ a JSON Schema, which the tests hold every command to.
   numbers of seconds.
 - Every character outside ASCII is escaped (`\\u00e9`), so that no text of a job can control a terminal.
 - A list of runs is continued by `--before` with the value of `next_before`, until that is null.
-- If `searched_back_to` is not null, the search ran out of time: it looked at nothing that was enqueued before.
+- If `searched_back_to` is not null, the search ran out of time: it looked at nothing that was enqueued before;
+  `errors` looked at nothing that failed before.
 
 | command | schema |
 |---|---|

@@ -1,11 +1,19 @@
 """`jobrunner status` and `jobrunner jobs`, also when handlers or data are broken."""
 
+from contextlib import closing
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
 from harness import App, Commands, Database, wait_for
 from harness.invariants import insert_runs
+from harness.statements import before_statements
+from jobrunner.store import overview
+from jobrunner.store.connection import Connection
+from jobrunner.store.database import Database as Store
+from jobrunner.store.location import locate
+from jobrunner.store.overview import State
 
 KEYS = {"database", "runs", "due", "oldest_due_seconds", "running", "failing", "dead", "schedules", "unknown_types"}
 SHORT_LEASE = {"JOBRUNNER_LEASE": "3s", "JOBRUNNER_HEARTBEAT": "200ms"}
@@ -59,6 +67,38 @@ def test_a_long_history_is_counted_up_to_a_hundred_thousand_runs(jobrunner: Comm
     status = jobrunner.status()
     assert (status["runs"]["succeeded"], status["runs_at_least"]) == (100_000, ["succeeded"])
     assert "succeeded 100000+  failed 0  dead 0" in jobrunner("status").stdout
+
+
+def test_status_reads_a_bounded_part_of_a_long_queue(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside a million due runs it took a second: it checked each of them, and read them again for those that fail."""
+    first = database.now() - timedelta(hours=1)
+    insert_runs(database, 1, "known", run_at=first)
+    insert_runs(database, 4, "known")
+    insert_runs(database, 2, "gone")
+    monkeypatch.setattr(overview, "MOST_DUE", 6)
+    plans: dict[str, str] = {}
+    explains = {"sqlite": "EXPLAIN QUERY PLAN", "postgresql": "EXPLAIN"}[database.name]
+    names = {"min(first.run_at)": "due", "next_try_at": "failing"}
+
+    def explain(connection: Connection, statement: str, parameters: Any) -> None:
+        for words, name in names.items():
+            if words in statement:
+                plan = connection.driver.execute(f"{explains} {statement}", parameters or ())
+                plans[name] = " ".join(str(tuple(row)) for row in plan)
+
+    def found() -> State:
+        return store.read(lambda connection: overview.status(connection, ["known"], explains=False))
+
+    with closing(Store(locate(database.url), patience=timedelta(seconds=20))) as store:
+        with before_statements(store, explain):
+            state = found()
+        assert (state.due, state.due_at_least) == (6, True)
+        assert 3600 <= (state.oldest_due_seconds or 0) < 4600
+        assert [(each.job_type, each.waiting) for each in state.unknown_types] == [("gone", 2)]
+        assert ["job_runs_due" in plans["due"], "job_runs_failing" in plans["failing"]] == [True, True], plans
+        database.execute("DELETE FROM job_runs WHERE job_type = 'gone'")
+        state = found()
+        assert (state.due, state.due_at_least, state.unknown_types) == (5, False, [])
 
 
 def test_a_run_at_work_is_shown(jobrunner: Commands, app: App, database: Database) -> None:

@@ -55,7 +55,8 @@ def found(value: Any) -> State:
     dead = DeadRun(1, "x", finished_at=NOW, **ended)
     tick = Tick("h", "w", "1", NOW, None, None, None, NOW, counts=value, error=value)
     return State(
-        at=NOW, runs={"queued": 1}, runs_at_least=[], due=0, oldest_due_seconds=None, running=[running],
+        at=NOW, runs={"queued": 1}, runs_at_least=[], due=0, due_at_least=False, oldest_due_seconds=None,
+        running=[running],
         failing=[FailingRun(**of_type, **ended, next_try_at=NOW)], dead=[dead], schedules=[], unknown_types=[],
         limits=[], running_limits=[], ticks=[tick], uncertain=0, uncertain_effects=[], oldest_due=None, pauses=[],
         unsent_notices=[],

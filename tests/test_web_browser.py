@@ -229,11 +229,13 @@ def test_page_shows_what_changed_without_a_reload_and_leaves_a_form_alone(
 ) -> None:
     run_id = one_of_each(database)["running"]
     asked: list[str] = []
+    statuses: list[int] = []
     with served(jobrunner) as server:
         ada = person()
         ada.page.clock.install()
         ada.come(server.link())
         ada.page.on("request", lambda request: asked.append(request.url))
+        ada.page.on("response", lambda answer: statuses.append(answer.status))
 
         def shows(text: str, place: str = "main") -> bool:
             ada.page.clock.run_for(6000)
@@ -252,6 +254,15 @@ def test_page_shows_what_changed_without_a_reload_and_leaves_a_form_alone(
         database.execute("UPDATE job_runs SET job_type = 'appeared' WHERE status = 'dead'")
         wait_for(lambda: shows("appeared"), 30)
         assert ada.page.evaluate("window.isTheSame"), "there was no reload"
+        # What has not changed is not sent again, and ages grow all the same.
+        goes_to("effects")
+        ages = ada.page.locator("main time.age")
+        wait_for(lambda: shows("") and 304 in statuses, 30)
+        before = ages.all_inner_texts()
+        database.set_clock_offset(timedelta(days=1, hours=2))
+        wait_for(lambda: shows("1d2h ago"), 30)
+        assert [each.endswith("ago") for each in ages.all_inner_texts()] == [True] * len(before)
+        assert statuses[-1] == 304
         goes_to(f"runs/{run_id}")
         database.execute("UPDATE job_runs SET output = 'line one' WHERE id = ?", [run_id])
         wait_for(lambda: shows("line one"), 30)
@@ -266,7 +277,7 @@ def test_page_shows_what_changed_without_a_reload_and_leaves_a_form_alone(
         reason.fill("")
         ada.page.evaluate("document.activeElement.blur()")
         wait_for(lambda: shows("line two"), 30)
-        ada.page.get_by_role("button", name="pause", exact=True).click()
+        ada.page.get_by_role("button", name="stop refreshing").click()
         assert asks_nothing()
         ada.page.get_by_role("button", name="refresh again").click()
         wait_for(lambda: not asks_nothing(), 30)

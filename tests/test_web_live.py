@@ -1,10 +1,13 @@
 """A page that a browser has already is not sent again."""
 
+import re
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from harness import Database
 from harness.handlers_rows import queue
-from harness.web import SAME, Asked
+from harness.web import SAME, Asked, one_of_each
 
 
 @pytest.mark.either_database
@@ -26,6 +29,28 @@ def test_page_is_sent_again_only_if_more_than_its_time_has_changed(database: Dat
         found = asked(path, form, headers=SAME)
         assert "ETag" not in dict(found.headers)
         assert b"data-live" not in found.body
+
+
+@pytest.mark.either_database
+def test_ages_and_no_more_are_left_out_of_what_has_changed(database: Database) -> None:
+    # At noon no slot begins or ends.
+    noon = datetime(2030, 3, 26, 12, tzinfo=UTC) - datetime.now(UTC)
+    database.set_clock_offset(noon)
+    one_of_each(database)
+    asked = Asked(database)
+    for path in ("/effects", "/runs", "/schedules"):
+        database.set_clock_offset(noon)
+        first = asked(path)
+        database.set_clock_offset(noon + timedelta(minutes=5))
+        later = asked(path, headers={"if-none-match": dict(first.headers)["ETag"]})
+        assert later.status == 304, path
+        assert dict(later.headers)["X-At"] > dict(first.headers)["X-At"]
+        ages = [re.findall(r'class="age"[^>]*>([^<]*)', each.body.decode()) for each in (first, asked(path))]
+        assert (ages[0] != ages[1]) is (path != "/schedules"), path
+    database.execute("UPDATE job_effects SET intended_at = ?", [database.now() - timedelta(minutes=7)])
+    known = dict(asked("/effects").headers)["ETag"]
+    database.execute("UPDATE job_effects SET intended_at = ?", [database.now() - timedelta(minutes=8)])
+    assert asked("/effects", headers={"if-none-match": known}).status == 200
 
 
 @pytest.mark.either_database

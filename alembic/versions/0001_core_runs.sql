@@ -114,6 +114,7 @@ CREATE INDEX job_runs_gated ON {schema}job_runs (job_type, gate)
   WHERE lease_token IS NOT NULL AND gate <> '';
 CREATE INDEX job_runs_lease ON {schema}job_runs (host, id) WHERE status = 'running';
 CREATE INDEX job_runs_finished ON {schema}job_runs (status, finished_at, job_type) WHERE finished_at IS NOT NULL;
+CREATE INDEX job_runs_failing ON {schema}job_runs (failed_at) WHERE status = 'failed';
 CREATE INDEX job_runs_untold ON {schema}job_runs (finished_at)
   WHERE CASE WHEN status = 'dead' AND (told_at IS NULL OR told_at < finished_at) THEN 1 END = 1;
 CREATE TABLE {schema}job_keys (

@@ -67,7 +67,7 @@ def _show(database: str, found: State, wrong: Sequence[Finding], handlers_proble
     render.line("runs       " + "  ".join(counts), hanging=11)
     oldest = found.oldest_due_seconds
     since = "" if oldest is None else f", the oldest for {format_duration(timedelta(seconds=oldest))}"
-    render.line(f"due now    {found.due}{since}", hanging=11)
+    render.line(f"due now    {found.due}{'+' * found.due_at_least}{since}", hanging=11)
     if found.oldest_due is not None:
         render.line(f"{'':11}{found.oldest_due['sentence']}", hanging=11)
     if handlers_problem:

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import reduce
-from typing import NamedTuple
+from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, Select, Text, case, func, literal, literal_column, select
 
 from jobrunner import clock
 from jobrunner.lifecycle import Status
 from jobrunner.store import search
 from jobrunner.store.connection import Connection
-from jobrunner.store.dialect.rows import rows
 from jobrunner.store.schema import job_runs
-from jobrunner.store.search import Found
-from jobrunner.store.selection import Selection
+from jobrunner.store.selection import Selection, condition, instant
 from jobrunner.store.statement import Row
 
 STATUSES = (Status.DEAD, Status.FAILED)
-_MOST_RUNS = 20_000
-_AT_ONCE = 1000
+_FIRST_LOOK = 2000
+_GROWTH = 4
+"""A look reads so many runs, and the next one so many times more."""
+_LOOKS = 5
 _MOST_ALIKE = 3
 # UUIDs, other numbers in hexadecimal of eight digits or more, and decimal numbers.
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -54,7 +53,7 @@ class ErrorGroup:
 class Errors:
     """The groups, the largest first, and of how many runs.
 
-    ``searched_back_to`` is set if not all runs were read: those created before may have further errors.
+    ``searched_back_to`` is set if not all runs were read: those that failed before may have further errors.
     """
 
     groups: list[ErrorGroup]
@@ -62,83 +61,128 @@ class Errors:
     searched_back_to: datetime | None
 
 
-class _Key(NamedTuple):
-    job_type: str
-    error_type: str | None
-    error: str
+_Key = tuple[str, str | None, str]
+"""The type, the type of the error, and its text."""
 
 
-def errors(connection: Connection, selection: Selection, *, seconds: float = search.SECONDS) -> Errors:
-    """The errors of the selected runs that are dead or failing. Raises NotFoundError for an unknown schedule."""
-    begin = clock.elapsed()
-    groups: dict[_Key, ErrorGroup] = {}
-    count, unread = 0, list[datetime]()
-    # One by one: the dead ones are in an index, the failing ones among all that waits. Each has half of the time, of
-    # which half is for the search.
-    for number, status in enumerate(STATUSES, start=1):
-        of_status, is_first = replace(selection, statuses=(status,)), number == 1
-        found = search.find(connection, of_status, _MOST_RUNS, seconds=seconds / 4, is_first=is_first)
-        read, back_to = _read(connection, found, begin + seconds * number / 2)
-        count += len(read)
+def errors(
+    connection: Connection, selection: Selection, *, seconds: float = search.SECONDS, looks: int = _LOOKS
+) -> Errors:
+    """The errors of the selected runs that are dead or failing. Raises NotFoundError for an unknown schedule.
+
+    It reads the newest errors of each status, in at most so many ``looks``, and stops where the next look would take
+    longer than half of the time. A look reads a part of an index, so that its time does not grow with the runs.
+    """
+    search.check_schedule(connection, selection)
+    search.read_by_indexes(connection)
+    groups, unread = list[ErrorGroup](), list[datetime]()
+    for status in STATUSES:
+        of_status = replace(selection, statuses=(status,))
+        found, back_to = _look_back(connection, of_status, seconds / len(STATUSES), looks)
+        groups += found
         unread += [] if back_to is None else [back_to]
-        for row in read:
-            key = _Key(row.job_type, row.error_type, (row.last_error or "").strip().partition("\n")[0])
-            _add(groups, key, _group_of(row, key))
     merged = sorted(_merged(groups), key=lambda group: (-group.count, -group.sample_id))
-    return Errors(merged, count, max(unread, default=None))
+    return Errors(merged, sum(group.count for group in merged), max(unread, default=None))
 
 
-def _read(connection: Connection, found: Found, until: float) -> tuple[list[Row], datetime | None]:
-    """The rows of what was found, newest first, and how far back they reach if they are not all."""
-    columns, given = job_runs.c, rows("given", {"id": job_runs.c.id.type})
-    at = func.coalesce(columns.finished_at, columns.failed_at, columns.updated_at, type_=columns.updated_at.type)
-    names = (columns.id, columns.job_type, columns.status, columns.error_type, columns.last_error, columns.created_at)
-    statement = select(*names, at.label("at")).join_from(given, job_runs, columns.id == given.c.id)
-    read: list[Row] = []
-    for index in range(0, len(found.ids), _AT_ONCE):
-        if read and clock.elapsed() > until:
-            return read, min(read, key=_id).created_at
-        part = [{"id": each} for each in found.ids[index : index + _AT_ONCE]]
-        read += connection.execute(statement, {"given": part})
-    if found.searched_back_to is None and found.next_before is not None:
-        return read, min(read, key=_id).created_at
-    return read, found.searched_back_to
+def _look_back(
+    connection: Connection, selection: Selection, seconds: float, looks: int
+) -> tuple[list[ErrorGroup], datetime | None]:
+    """The errors of runs in one status, and how far back it came, or None if it has read all of them."""
+    groups = list[ErrorGroup]()
+    begin = last = clock.elapsed()
+    size, read = _FIRST_LOOK, 0
+    for number in range(looks):
+        found = connection.execute(_look(connection.database, selection, size, read)).all()
+        groups += (_group_of(row, selection.statuses[0]) for row in found if row.job_type is not None)
+        count = sum(row.runs for row in found)
+        if count < size:
+            return groups, None
+        now, read = clock.elapsed(), read + count
+        size *= _GROWTH
+        if number + 1 == looks or now - begin + _GROWTH * (now - last) > seconds:
+            break
+        last = now
+    return groups, min(row.first_at for row in found)
 
 
-def _id(row: Row) -> int:
-    run_id: int = row.id
-    return run_id
-
-
-def _group_of(row: Row, key: _Key) -> ErrorGroup:
-    is_dead = row.status == Status.DEAD
-    return ErrorGroup(*key, 1, int(is_dead), int(not is_dead), row.at, row.at, row.id)
-
-
-def _add(groups: dict[_Key, ErrorGroup], key: _Key, more: ErrorGroup) -> None:
-    known = groups.get(key)
-    groups[key] = more if known is None else _sum(known, more)
-
-
-def _sum(one: ErrorGroup, other: ErrorGroup) -> ErrorGroup:
-    return replace(
-        one,
-        count=one.count + other.count,
-        dead=one.dead + other.dead,
-        failing=one.failing + other.failing,
-        first_at=min(one.first_at, other.first_at),
-        last_at=max(one.last_at, other.last_at),
-        sample_id=max(one.sample_id, other.sample_id),
+def _look(database: str, selection: Selection, size: int, skipped: int) -> Select[Any]:
+    """The errors of some runs by their first lines. Those that are not selected are one group, without a type."""
+    columns, ended_at, (status,) = job_runs.c, job_runs.c.finished_at, selection.statuses
+    at = ended_at if status is Status.DEAD else columns.failed_at
+    # In the words of the two indexes.
+    of_status = [columns.status == literal_column(f"'{status.value}'")]
+    if status is Status.DEAD:
+        of_status += [ended_at.is_not(None)]
+        of_status += [] if selection.since is None else [ended_at >= instant(selection.since)]
+        of_status += [] if selection.until is None else [ended_at <= instant(selection.until)]
+    part = (
+        select(
+            columns.id,
+            columns.job_type,
+            columns.error_type,
+            columns.last_error,
+            func.coalesce(at, columns.updated_at, type_=columns.updated_at.type).label("at"),
+            case((condition(selection), 1), else_=0).label("is_selected"),
+        )
+        .where(*of_status)
+        .order_by(at.desc())
+        .limit(size)
+        .offset(skipped)
+        .subquery("part")
+        .c
     )
+    shown = {"job_type": part.job_type, "error_type": part.error_type, "error": _first_line(database, part.last_error)}
+    grouped = [case((part.is_selected == 1, value)).label(name) for name, value in shown.items()]
+    found: list[Any] = [
+        func.count().label("runs"),
+        func.min(part.at).label("first_at"),
+        func.max(part.at).label("last_at"),
+        func.max(part.id).label("sample_id"),
+    ]
+    # By their places: a server takes an expression with parameters for another one each time.
+    return select(*grouped, *found).group_by(*(literal_column(str(place)) for place in (1, 2, 3)))
 
 
-def _merged(groups: dict[_Key, ErrorGroup]) -> Iterable[ErrorGroup]:
+def _first_line(database: str, text: ColumnElement[str | None]) -> ColumnElement[str]:
+    space, line_end = literal(" \t\n\v\f\r", Text()), literal("\n", Text())
+    filled = func.coalesce(text, "")
+    if database == "postgresql":
+        return func.split_part(func.btrim(filled, space), line_end, 1, type_=Text())
+    trimmed = func.trim(filled, space, type_=Text())
+    return func.substr(trimmed, 1, func.instr(trimmed.concat(line_end), line_end) - 1, type_=Text())
+
+
+def _group_of(row: Row, status: Status) -> ErrorGroup:
+    dead, failing = (row.runs, 0) if status is Status.DEAD else (0, row.runs)
+    of_error = (row.job_type, row.error_type, row.error)
+    return ErrorGroup(*of_error, row.runs, dead, failing, row.first_at, row.last_at, row.sample_id)
+
+
+def _merged(groups: Iterable[ErrorGroup]) -> Iterator[ErrorGroup]:
     """The groups, with those made one that differ only in numbers and ids, unless they are few: 404 is not 500."""
     alike: defaultdict[_Key, list[ErrorGroup]] = defaultdict(list)
-    for key, group in groups.items():
-        alike[key._replace(error=_VARIABLE.sub("#", key.error))].append(group)
-    for key, same in alike.items():
+    for group in groups:
+        alike[group.job_type, group.error_type, _VARIABLE.sub("#", group.error)].append(group)
+    for (_, _, error), similar in alike.items():
+        # Of dead and of failing runs, and of several looks.
+        same: defaultdict[str, list[ErrorGroup]] = defaultdict(list)
+        for group in similar:
+            same[group.error].append(group)
         if len(same) > _MOST_ALIKE:
-            yield replace(reduce(_sum, same), error=key.error)
+            yield _sum(similar, error)
         else:
-            yield from same
+            yield from (_sum(each, text) for text, each in same.items())
+
+
+def _sum(groups: list[ErrorGroup], error: str) -> ErrorGroup:
+    return replace(
+        groups[0],
+        error=error,
+        count=sum(each.count for each in groups),
+        dead=sum(each.dead for each in groups),
+        failing=sum(each.failing for each in groups),
+        first_at=min(each.first_at for each in groups),
+        last_at=max(each.last_at for each in groups),
+        sample_id=max(each.sample_id for each in groups),
+    )

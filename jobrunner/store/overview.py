@@ -23,6 +23,8 @@ from jobrunner.store.uncertain import OpenEffect
 _UNSENT_SINCE = timedelta(days=1)
 MOST_COUNTED = 100_000
 """Runs of one status that are counted for the overview. Beside a long history a full count would take seconds."""
+MOST_DUE = 10_000
+"""Due runs that are counted. Each is checked against the pauses and the keys."""
 
 
 @dataclass(frozen=True)
@@ -130,13 +132,15 @@ class State:
 
     ``oldest_due`` says why the run that is due for the longest time does not run: see ``Explanation.brief``.
 
-    No more than ``MOST_COUNTED`` are counted: of the statuses ``runs_at_least`` there are more.
+    No more than ``MOST_COUNTED`` are counted: of the statuses ``runs_at_least`` there are more. ``due_at_least``: there
+    are more due runs than the ``MOST_DUE`` that are counted.
     """
 
     at: datetime
     runs: dict[str, int]
     runs_at_least: list[str]
     due: int
+    due_at_least: bool
     oldest_due_seconds: float | None
     oldest_due: Brief | None
     running: list[RunningRun]
@@ -166,13 +170,14 @@ def status(
     ``explains``: it says why the run that is due for the longest time does not run. ``tick_age`` is the threshold of
     ``health``.
     """
-    at, due, oldest = connection.execute(Prepared("overview.due")).one()
+    at, due, oldest = connection.execute(*_due()).one()
     counts = _counts(connection)
     return State(
         at=at,
         runs={status: min(count, MOST_COUNTED) for status, count in counts.items()},
         runs_at_least=[status for status, count in counts.items() if count > MOST_COUNTED],
-        due=due,
+        due=min(due, MOST_DUE),
+        due_at_least=due > MOST_DUE,
         oldest_due_seconds=None if oldest is None else max(0.0, (at - oldest).total_seconds()),
         oldest_due=found.brief() if explains and (found := explained.oldest_due(connection, tick_age)) else None,
         running=read(connection, RunningRun, Prepared("overview.running")),
@@ -193,8 +198,9 @@ def status(
 def questions(newest: int = 10) -> list[Question]:
     """What ``status`` asks without an explanation, for a page that asks it together."""
     most, listed = {"most": MOST_COUNTED + 1}, {"most": newest}
-    plain = ("overview.due", "overview.running", "pauses.listed", "overview.limited", "overview.running_limits")
+    plain = ("overview.running", "pauses.listed", "overview.limited", "overview.running_limits")
     return [
+        _due(),
         *((Prepared(name), {}) for name in (*plain, "effects.count_uncertain", "overview.last_ticks")),
         *((Prepared("overview.count", (status.value,)), most) for status in Status),
         *((Prepared(name), listed) for name in ("overview.failing", "overview.dead", "effects.uncertain")),
@@ -202,6 +208,10 @@ def questions(newest: int = 10) -> list[Question]:
         (Prepared("definitions.former_runs", (False,)), {}),
         (Prepared("notices.unsent"), {"since": -_UNSENT_SINCE.total_seconds(), "limit": newest}),
     ]
+
+
+def _due() -> Question:
+    return Prepared("overview.due"), {"most": MOST_DUE + 1}
 
 
 def _counts(connection: Connection) -> dict[str, int]:
@@ -213,5 +223,7 @@ def _counts(connection: Connection) -> dict[str, int]:
 
 def unknown(connection: Connection, known_types: Collection[str]) -> list[UnknownType]:
     """The types of waiting runs that are none of the known ones."""
-    known = {"known": [{"job_type": each} for each in sorted(known_types)]}
-    return read(connection, UnknownType, Prepared("overview.unknown"), known)
+    # One step in an index for each type, so that the runs of the known types are not read.
+    waiting = connection.execute(Prepared("findings.waiting_types")).scalars()
+    given = [{"job_type": each} for each in sorted({*waiting} - {*known_types})]
+    return read(connection, UnknownType, Prepared("overview.unknown"), {"given": given}) if given else []

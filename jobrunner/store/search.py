@@ -62,16 +62,10 @@ def find(
     *,
     before: int | None = None,
     seconds: float = SECONDS,
-    is_first: bool = True,
 ) -> Found:
-    """Up to ``limit`` selected runs with ids below ``before``. Raises NotFoundError for an unknown schedule.
-
-    ``is_first``: it is the first search of this transaction.
-    """
-    if is_first:
-        check_schedule(connection, selection)
-        if connection.database == "postgresql":
-            connection.execute(_BY_INDEXES)
+    """Up to ``limit`` selected runs with ids below ``before``. Raises NotFoundError for an unknown schedule."""
+    check_schedule(connection, selection)
+    read_by_indexes(connection)
     wanted = condition(selection)
     below = _LARGEST_ID if before is None else before
     if selection.ids:
@@ -81,6 +75,12 @@ def find(
     if few is None:
         return _walk(connection, wanted, below, limit, seconds)
     return _page(_among(connection, wanted, [each for each in few if each < below])[: limit + 1], limit)
+
+
+def read_by_indexes(connection: Connection) -> None:
+    """Let the planner read indexes in their order until the transaction ends."""
+    if connection.database == "postgresql":
+        connection.execute(_BY_INDEXES)
 
 
 def check_schedule(connection: Connection, selection: Selection) -> None:

@@ -29,7 +29,8 @@ _SHARED_SECONDS = 2.0
 _FORM = "application/x-www-form-urlencoded"
 _NOT_STORED = ("Cache-Control", "no-store")
 _KEPT = ("Cache-Control", "private, max-age=31536000, immutable")
-_SHOWN_AT = re.compile(rb"<time[^>]*>([^<]*)</time>")
+_SHOWN_AT = re.compile(rb'<time datetime="([^"]*)"[^>]*>([^<]*)</time>')
+_AGES = re.compile(rb'(<time class="age"[^>]*>)[^<]*')
 _log = logging.getLogger("jobrunner.web")
 
 
@@ -131,11 +132,16 @@ def _sent(request: Request, answer: Answer, visitor: Visitor | None, verbs: Coll
 
 
 def _unless_known(request: Request, page: Response) -> Response:
-    """The page with its tag, or only "not modified" if the browser has it already, but for the time in the footer."""
+    """The page with its tag, or only "not modified" if the browser has it already.
+
+    The time in the footer and ages such as "9s ago" are no change: ``live.js`` makes them anew from the instant.
+    """
     content, _, footer = page.body.rpartition(b"<footer")
-    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    digest = hashlib.sha256(_AGES.sub(rb"\1", content)).hexdigest()
+    tag = f'"{digest[:32]}"'
     shown_at = _SHOWN_AT.search(footer)
-    more = (("ETag", tag), ("X-As-Of", shown_at[1].decode() if shown_at else ""))
+    at, text = (each.decode() for each in shown_at.groups()) if shown_at else ("", "")
+    more = (("ETag", tag), ("X-At", at), ("X-As-Of", text))
     # A proxy that compresses makes a weak tag of it.
     if request.headers.get("if-none-match", "").removeprefix("W/") == tag:
         return Response(304, (*HEADERS, _NOT_STORED, *more))

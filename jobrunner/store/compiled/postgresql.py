@@ -3090,7 +3090,7 @@ WHERE jobrunner_schema.job_runs.status = 'succeeded' AND jobrunner_schema.job_ru
         """SELECT count(*) AS runs
 FROM (SELECT jobrunner_schema.job_runs.id AS id
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status = 'failed' AND jobrunner_schema.job_runs.status IN ('queued', 'failed')
+WHERE jobrunner_schema.job_runs.status = 'failed'
  LIMIT %(most)s::INTEGER) AS anon_1""",
         {},
         {},
@@ -3126,8 +3126,11 @@ WHERE jobrunner_schema.job_runs.status = 'dead' AND jobrunner_schema.job_runs.fi
         (('id', None), ('job_type', None), ('attempts', None), ('finished_at', 'instant'), ('error_type', None), ('last_error', None)),
     ),
     ('overview.due', ()): (
-        """SELECT jobrunner_schema.jobrunner_now() AS now, count(*) AS runs, min(jobrunner_schema.job_claimable.run_at) AS first_at
-FROM jobrunner_schema.job_claimable""",
+        """SELECT jobrunner_schema.jobrunner_now() AS now, count(*) AS runs, min(first.run_at) AS first_at
+FROM (SELECT jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE releases >= 0 ORDER BY jobrunner_schema.job_claimable.run_at
+ LIMIT %(most)s::INTEGER) AS first""",
         {},
         {},
         (('now', 'instant'), ('runs', None), ('first_at', 'instant')),
@@ -3135,7 +3138,7 @@ FROM jobrunner_schema.job_claimable""",
     ('overview.failing', ()): (
         """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.error_type, jobrunner_schema.job_runs.last_error, jobrunner_schema.job_runs.run_at AS next_try_at
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.status = 'failed' ORDER BY jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+WHERE jobrunner_schema.job_runs.status = 'failed' ORDER BY jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
  LIMIT %(most)s::INTEGER""",
         {},
         {},
@@ -3182,10 +3185,10 @@ FROM jobrunner_schema.job_limits ORDER BY jobrunner_schema.job_limits.job_type""
     ('overview.unknown', ()): (
         """SELECT jobrunner_schema.job_runs.job_type, count(*) AS waiting, min(jobrunner_schema.job_runs.run_at) AS oldest_run_at
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND (jobrunner_schema.job_runs.job_type NOT IN (SELECT known.job_type
-FROM (SELECT job_type FROM json_to_recordset(CAST(%(known)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS known)) GROUP BY jobrunner_schema.job_runs.job_type ORDER BY jobrunner_schema.job_runs.job_type""",
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type IN (SELECT given.job_type
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given) GROUP BY jobrunner_schema.job_runs.job_type ORDER BY jobrunner_schema.job_runs.job_type""",
         {},
-        {'known': (('job_type', None),)},
+        {'given': (('job_type', None),)},
         (('job_type', None), ('waiting', None), ('oldest_run_at', 'instant')),
     ),
     ('pauses.add', ('postgresql',)): (

@@ -3063,7 +3063,7 @@ WHERE job_runs.status = 'succeeded' AND job_runs.finished_at IS NOT NULL
         """SELECT count(*) AS runs
 FROM (SELECT job_runs.id AS id
 FROM job_runs
-WHERE job_runs.status = 'failed' AND job_runs.status IN ('queued', 'failed')
+WHERE job_runs.status = 'failed'
  LIMIT :most OFFSET :param_1) AS anon_1""",
         {'param_1': 0},
         {},
@@ -3099,16 +3099,19 @@ WHERE job_runs.status = 'dead' AND job_runs.finished_at IS NOT NULL ORDER BY job
         (('id', None), ('job_type', None), ('attempts', None), ('finished_at', 'instant'), ('error_type', None), ('last_error', None)),
     ),
     ('overview.due', ()): (
-        """SELECT (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, count(*) AS runs, min(job_claimable.run_at) AS first_at
-FROM job_claimable""",
-        {},
+        """SELECT (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, count(*) AS runs, min(first.run_at) AS first_at
+FROM (SELECT job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE releases >= 0 ORDER BY job_claimable.run_at
+ LIMIT :most OFFSET :param_1) AS first""",
+        {'param_1': 0},
         {},
         (('now', 'instant'), ('runs', None), ('first_at', 'instant')),
     ),
     ('overview.failing', ()): (
         """SELECT job_runs.id, job_runs.job_type, job_runs.attempts, job_runs.max_attempts, job_runs.error_type, job_runs.last_error, job_runs.run_at AS next_try_at
 FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.status = 'failed' ORDER BY job_runs.run_at, job_runs.id
+WHERE job_runs.status = 'failed' ORDER BY job_runs.run_at, job_runs.id
  LIMIT :most OFFSET :param_1""",
         {'param_1': 0},
         {},
@@ -3155,10 +3158,10 @@ FROM job_limits ORDER BY job_limits.job_type""",
     ('overview.unknown', ()): (
         """SELECT job_runs.job_type, count(*) AS waiting, min(job_runs.run_at) AS oldest_run_at
 FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND (job_runs.job_type NOT IN (SELECT known.job_type
-FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:known)) AS known)) GROUP BY job_runs.job_type ORDER BY job_runs.job_type""",
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type IN (SELECT given.job_type
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given) GROUP BY job_runs.job_type ORDER BY job_runs.job_type""",
         {},
-        {'known': (('job_type', None),)},
+        {'given': (('job_type', None),)},
         (('job_type', None), ('waiting', None), ('oldest_run_at', 'instant')),
     ),
     ('pauses.add', ('sqlite',)): (

@@ -180,4 +180,6 @@ partial(
     job_runs.c.job_type,
     where=text("finished_at IS NOT NULL"),
 )
+# The errors of runs that wait for their next try, among all that waits.
+partial("job_runs_failing", job_runs.c.failed_at, where=text("status = 'failed'"))
 partial("job_runs_untold", job_runs.c.finished_at, where=IS_UNTOLD)

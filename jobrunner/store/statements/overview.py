@@ -6,10 +6,10 @@ from typing import Any
 
 from sqlalchemy import Integer, Select, Table, bindparam, func, literal_column, select
 
-from jobrunner.lifecycle import CLAIMABLE, FINISHED, Status
+from jobrunner.lifecycle import FINISHED, Status
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.values import now
-from jobrunner.store.schema import job_limits, job_runs, job_ticks, job_types
+from jobrunner.store.schema import ANY_RELEASES, job_limits, job_runs, job_ticks, job_types
 from jobrunner.store.statements.backpressure import WAITING
 from jobrunner.store.statements.holding import RUNNING
 from jobrunner.store.statements.limits import is_at_work
@@ -21,10 +21,12 @@ _MOST = bindparam("most", type_=Integer)
 
 
 def due() -> Select[Any]:
-    """The database's time, how many runs are due, and the first instant at which one of them was."""
+    """The database's time, how many runs are due, up to a limit, and the first instant at which one of them was."""
     columns = job_claimable.c
-    found: list[Any] = [now().label("now"), func.count().label("runs"), func.min(columns.run_at).label("first_at")]
-    return select(*found).select_from(job_claimable)
+    # With the condition of the index that has this order.
+    first = select(columns.run_at).where(ANY_RELEASES).order_by(columns.run_at).limit(_MOST).subquery("first")
+    found: list[Any] = [now().label("now"), func.count().label("runs"), func.min(first.c.run_at).label("first_at")]
+    return select(*found).select_from(first)
 
 
 def count(status: str) -> Select[Any]:
@@ -33,7 +35,7 @@ def count(status: str) -> Select[Any]:
     of_status = select(job_runs.c.id).where(job_runs.c.status == literal_column(f"'{status}'"))
     if Status(status) in FINISHED:
         of_status = of_status.where(job_runs.c.finished_at.is_not(None))
-    elif Status(status) in CLAIMABLE:
+    elif Status(status) is Status.QUEUED:
         of_status = of_status.where(WAITING)
     return select(func.count().label("runs")).select_from(of_status.limit(_MOST).subquery())
 
@@ -54,9 +56,9 @@ def failing() -> Select[Any]:
     columns = job_runs.c
     names = ("id", "job_type", "attempts", "max_attempts", "error_type", "last_error")
     listed = [*_columns(job_runs, *names), columns.run_at.label("next_try_at")]
-    # With the condition of the claim's index: beside a long history no other one finds them.
-    is_failed = (WAITING, columns.status == literal_column("'failed'"))
-    return select(*listed).where(*is_failed).order_by(columns.run_at, columns.id).limit(_MOST)
+    # With the condition of the index of those that fail: among all that wait they may be few.
+    failed = select(*listed).where(columns.status == literal_column("'failed'"))
+    return failed.order_by(columns.run_at, columns.id).limit(_MOST)
 
 
 def dead() -> Select[Any]:
@@ -68,11 +70,11 @@ def dead() -> Select[Any]:
 
 
 def unknown() -> Select[Any]:
-    """The types of waiting runs that are none of the known ones."""
+    """How many runs of some types wait, and since when."""
     columns = job_runs.c
-    known = rows("known", {"job_type": columns.job_type.type})
+    given = rows("given", {"job_type": columns.job_type.type})
     found: list[Any] = [func.count().label("waiting"), func.min(columns.run_at).label("oldest_run_at")]
-    waiting = select(columns.job_type, *found).where(WAITING, columns.job_type.not_in(select(known.c.job_type)))
+    waiting = select(columns.job_type, *found).where(WAITING, columns.job_type.in_(select(given.c.job_type)))
     return waiting.group_by(columns.job_type).order_by(columns.job_type)
 
 

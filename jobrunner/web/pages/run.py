@@ -9,6 +9,7 @@ from typing import Any
 
 from jobrunner.application.enqueueing import check_run_at
 from jobrunner.errors import UsageError
+from jobrunner.jobs.trace_context import trace_id
 from jobrunner.lifecycle import Event, Status, allowed
 from jobrunner.store import admin, queries, run_view
 from jobrunner.store.admin import Answer as Done
@@ -58,6 +59,8 @@ def show(call: Call, problem: str | None = None) -> Page:
         for name, value in vars(run).items()
         if value is not None and name not in _ALONE and name not in _INSIDE
     }
+    if (trace := trace_id(run.traceparent)) is not None:
+        fields["trace_id"] = trace
     values = {
         "at": at,
         "run": run,
@@ -84,7 +87,8 @@ def _data(call: Call, run_id: int) -> dict[str, Any]:
     )
     if found is None or explained is None:
         raise NotFound(f"there is no run {run_id}")
-    return {**vars(call.masks.run(found)), "explanation": explained.masked(call.masks.hiding(found)).brief()}
+    trace = {"trace_id": trace_id(found.traceparent)}
+    return {**vars(call.masks.run(found)), **trace, "explanation": explained.masked(call.masks.hiding(found)).brief()}
 
 
 def _as_it_is(run: Run, at: datetime) -> str:

@@ -21,6 +21,8 @@ from jobrunner.web.visitors import Verb
 _A_PAGE = 50
 _SECONDS = 1.2
 """Of the two seconds of a page: for the search. Then it says how far back it has looked."""
+_OF_ERRORS = 0.06
+"""The same for the errors, which are read in a bounded number of looks."""
 LARGEST_ID = 10**18 - 1
 _TEXTS = ("schedule", "key", "error")
 BULK = (Verb.RETRY, Verb.RESCHEDULE, Verb.PRIORITY, Verb.CANCEL, Verb.DISCARD)
@@ -73,7 +75,7 @@ def errors(call: Call) -> Page:
     found, problem, status = Errors([], 0, None), None, 200
     at = None
     try:
-        at, found = call.read(partial(error_groups.errors, selection=selection_of(asked), seconds=_SECONDS))
+        at, found = call.read(partial(error_groups.errors, selection=selection_of(asked), seconds=_OF_ERRORS, looks=2))
     except (UsageError, NotFoundError) as error:
         problem, status = f"{error}.", 400
     except DatabaseUnavailable as error:

@@ -6,6 +6,7 @@ const LONGEST = 60 * 1000;
 const STOPS_AFTER = 10 * 60 * 1000;
 // A page that is slow is asked for less often, so that it costs no more.
 const REST = 10;
+const UNITS = [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
 const main = document.querySelector("main");
 const footer = document.querySelector("footer[data-live]");
 
@@ -42,7 +43,7 @@ function isIdle() {
 
 function show(text) {
   note.textContent = text;
-  button.textContent = isPaused || isIdle() ? "refresh again" : "pause";
+  button.textContent = isPaused || isIdle() ? "refresh again" : "stop refreshing";
 }
 
 function replace(text) {
@@ -57,6 +58,29 @@ function replace(text) {
   began = openedBoxes();
 }
 
+// The same words as the server's: rendering.since.
+function age(from, at) {
+  const seconds = Math.round((at - from) / 1000);
+  let rest = Math.abs(seconds);
+  const first = UNITS.findIndex(([, size]) => rest >= size);
+  const words = UNITS.slice(first, first + 2).map(([unit, size]) => {
+    const count = Math.floor(rest / size);
+    rest %= size;
+    return count ? `${count}${unit}` : "";
+  }).join("");
+  if (!seconds) return "now";
+  return seconds > 0 ? `${words} ago` : `in ${words}`;
+}
+
+// Nothing has changed but the time.
+function grow(headers) {
+  const at = new Date(headers.get("X-At"));
+  for (const each of main.querySelectorAll("time.age")) each.textContent = age(new Date(each.dateTime), at);
+  const time = document.createElement("time");
+  time.textContent = headers.get("X-As-Of");
+  footer.querySelector("time").replaceWith(time);
+}
+
 async function refresh() {
   const answer = await fetch(location.href, {
     cache: "no-store",
@@ -67,9 +91,7 @@ async function refresh() {
   const text = await answer.text();
   if (isInUse() || isPaused) return;
   if (answer.status === 304) {
-    const time = document.createElement("time");
-    time.textContent = answer.headers.get("X-As-Of");
-    footer.querySelector("time").replaceWith(time);
+    grow(answer.headers);
   } else {
     replace(text);
     tag = answer.headers.get("ETag") || "";
@@ -97,9 +119,9 @@ const button = document.createElement("button");
 const note = document.createElement("span");
 button.type = "button";
 button.addEventListener("click", () => {
-  isPaused = button.textContent === "pause";
+  isPaused = button.textContent === "stop refreshing";
   touchedAt = Date.now();
-  show(isPaused ? "Not refreshed: paused." : "");
+  show(isPaused ? "Not refreshed: stopped." : "");
 });
 
 if (footer) {
