@@ -26,13 +26,25 @@ from harness.web_day import plant_a_day  # noqa: E402
 IMAGES = ROOT / "docs" / "images"
 JOBRUNNER = Path(sys.executable).with_name("jobrunner")
 SCHEDULE = urlencode({"name": "sales of the day"})
-PAGES = ("", "runs", "errors", "types", "schedules", f"schedule?{SCHEDULE}", "hosts", "effects", "audit")
+PAGES = (
+    "",
+    "runs",
+    "errors",
+    "types",
+    "schedules",
+    "schedules/calendar",
+    f"schedule?{SCHEDULE}",
+    "hosts",
+    "effects",
+    "audit",
+)
 # The pages of the documentation, the height of their pictures, and their scheme.
 SHOWN = {
-    "now": ("", 640, "light"),
+    "now": ("", 940, "light"),
     "run": ("runs/{dead}", 900, "dark"),
-    "types": ("types", 500, "light"),
-    "schedule": (f"schedule?{SCHEDULE}", 620, "light"),
+    "types": ("types", 930, "light"),
+    "calendar": ("schedules/calendar", 530, "light"),
+    "schedule": (f"schedule?{SCHEDULE}", 860, "light"),
 }
 
 
@@ -57,7 +69,7 @@ def take_some(page: Page, home: str, runs: dict[str, int]) -> None:
 
 
 def take(browser: Browser, link: str, runs: dict[str, int], folder: Path | None) -> None:
-    page = browser.new_page()
+    page = browser.new_page(extra_http_headers={"X-Remote-User": "ada"})
     page.goto(link)
     if folder is None:
         take_some(page, page.url, runs)
@@ -70,10 +82,11 @@ def main() -> None:
     (folder or IMAGES).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         database = SQLiteDatabase(Path(scratch) / "shop.db")
-        environment = {**os.environ, "JOBRUNNER_DATABASE_URL": database.url, "LOGNAME": "ada"}
+        environment = {**os.environ, "JOBRUNNER_DATABASE_URL": database.url}
         subprocess.run([JOBRUNNER, "migrate"], env=environment, check=True, stdout=subprocess.DEVNULL)
         runs = plant_a_day(database)
-        command = [JOBRUNNER, "web", "--port", "0"]
+        # The person has the same name on each machine.
+        command = [JOBRUNNER, "web", "--port", "0", "--trust-header", "X-Remote-User", "--proxy", "127.0.0.1"]
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, cwd=scratch) as server:
             assert server.stdout
             link = server.stdout.readline().strip()

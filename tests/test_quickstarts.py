@@ -1,4 +1,4 @@
-"""The pages of documentation, followed from an empty folder: each command prints what its page shows."""
+"""The quick starts, followed from an empty folder: each command prints what its page shows."""
 
 import os
 import re
@@ -7,7 +7,6 @@ import subprocess
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -26,28 +25,13 @@ EMPTY = SESSIONS["docs/quickstart-empty.md"]
 ON_POSTGRESQL = [CRONTAB, EMPTY, SESSIONS["docs/quickstart-app.md FastAPI"]]
 
 
-def follow(session: Session, reader: Reader) -> None:
-    for shown in reader.follow(session.blocks):
-        shown.check()
-
-
-def one_of_each(sessions: list[Session]) -> Any:
-    return pytest.mark.parametrize("session", sessions, ids=[session.name for session in sessions])
-
-
-# The two with a crontab line are followed below, to that line.
-@one_of_each([session for session in SESSIONS.values() if session not in (CRONTAB, EMPTY)])
-def test_quickstart_commands_print_what_the_page_shows(session: Session, tmp_path: Path) -> None:
-    follow(session, Reader(tmp_path / "you"))
-
-
-@pytest.mark.long(sample=2)
-@one_of_each(ON_POSTGRESQL)
+@pytest.mark.long(sample=1)
+@pytest.mark.parametrize("session", ON_POSTGRESQL, ids=lambda session: session.name)
 @postgresql_only
 def test_quickstart_on_postgresql_differs_only_in_the_url(session: Session, database: Database, tmp_path: Path) -> None:
     typed = "".join(command for block in session.blocks if block.is_run for command in block.commands)
     (shown,) = set(re.findall(r"sqlite:///\$PWD/\w+\.db", typed))
-    follow(session, Reader(tmp_path / "you", {shown: database.url}))
+    Reader(tmp_path / "you", {shown: database.url}).check(session)
 
 
 def test_quickstart_from_nothing_needs_about_ten_commands() -> None:
@@ -59,7 +43,7 @@ def test_quickstart_from_nothing_needs_about_ten_commands() -> None:
 def test_crontab_lines_run_from_home_with_crons_own_environment(session: Session, folder: str, tmp_path: Path) -> None:
     """Each command prints what the page shows; and the last thing that it asks for: runs come by themselves."""
     reader = Reader(tmp_path / "you")
-    follow(session, reader)
+    reader.check(session)
     database = SQLiteDatabase(reader.folder / "jobs.db")
     database.move_clock(timedelta(days=7, minutes=1))
     name = "tests/test_quickstarts.py::test_crontab_lines_run_from_home_with_crons_own_environment"

@@ -1,4 +1,4 @@
-"""The README is compared with the code. Its commands are run in test_quickstarts.py."""
+"""The README is compared with the code. Its commands are run in test_docs_commands.py."""
 
 import re
 import subprocess

@@ -277,7 +277,7 @@ def test_page_shows_what_changed_without_a_reload_and_leaves_a_form_alone(
         reason.fill("")
         ada.page.evaluate("document.activeElement.blur()")
         wait_for(lambda: shows("line two"), 30)
-        ada.page.get_by_role("button", name="pause", exact=True).click()
+        ada.page.get_by_role("button", name="stop refreshing").click()
         assert asks_nothing()
         ada.page.get_by_role("button", name="refresh again").click()
         wait_for(lambda: not asks_nothing(), 30)

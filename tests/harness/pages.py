@@ -174,6 +174,11 @@ class Reader:
         assert len(printed) == len(consoles), done.stdout
         return [Shown(block, each) for block, each in zip(consoles, printed, strict=True)]
 
+    def check(self, session: Session) -> None:
+        """Follow a session, and fail unless its commands print what the page shows."""
+        for shown in self.follow(session.blocks):
+            shown.check()
+
     def _typed(self, command: str) -> str:
         for shown, meant in self._replaced.items():
             command = command.replace(shown, meant)

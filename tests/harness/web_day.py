@@ -83,6 +83,7 @@ def plant_a_day(database: Database) -> dict[str, int]:
     found = dict(zip(order, ids, strict=True))
     insert(database, "job_attempts", [{**each, "run_id": found[index]} for index, each in enumerate(attempts)])
     plant_slots(database, schedules)
+    plant_week(database, schedules)
     chosen = plant_unfinished(database)
     chosen |= {
         status: max(found[index] for index, run in enumerate(runs) if run["status"] == status)
@@ -174,6 +175,29 @@ def plant_slots(database: Database, schedules: Mapping[str, int]) -> None:
     insert(database, "job_runs", [{**row, "definition_id": schedules["sales of the day"]} for row in rows])
 
 
+def plant_week(database: Database, schedules: Mapping[str, int]) -> None:
+    """The runs of two more schedules in three days. Some were late, and some slots were skipped."""
+    now = database.now()
+    for name in ("index all products", "remind of open baskets"):
+        job_type, schedule, zone = SCHEDULES[name]
+        slots = list(Recurrence.parse(schedule, zone).slots(now - timedelta(days=3), now - timedelta(minutes=5)))
+        skipped = slots[-90:-86] if len(slots) > 90 else []
+        rows = []
+        for number, slot in enumerate(slots):
+            if slot in skipped:
+                continue
+            started = slot + timedelta(minutes=17 if number % 41 == 1 else 0, seconds=9)
+            ended = {"started_at": started, "finished_at": started + timedelta(seconds=2), "attempts": 1}
+            own = {"definition_id": schedules[name], "scheduled_for": slot}
+            rows.append(run_row(job_type, "succeeded", slot, {}, **ended, **own))
+        insert(database, "job_runs", rows)
+        if skipped:
+            first, last = skipped[0].isoformat(), skipped[-1].isoformat()
+            detail = {"from": first, "to": last, "count": len(skipped), "reason": "overlap"}
+            event = {"at": skipped[-1], "actor": "tick", "action": "skip slots", "detail": detail}
+            insert(database, "job_events", [{**event, "definition_id": schedules[name]}])
+
+
 def plant_unfinished(database: Database) -> dict[str, int]:
     now = database.now()
     lease = {"locked_by": "batch-1/4711", "host": "batch-1", "lease_token": "t" * 32, "claimed_at": now}
@@ -209,6 +233,20 @@ def plant_trails(database: Database, runs: Mapping[str, int]) -> None:
         for minute in range(12, 0, -1)
         for host in HOSTS
     ]
+    # In the night there is more to do than a tick has time for.
+    night = {"version": "0.9.0", "ended_by": "budget", "counts": {"claimed": 400, "succeeded": 400}, "host": "batch-1"}
+    left = [(11 * 60 - 15 * n, 420 - 34 * n) for n in range(12)] + [(195, 31), (180, 9)]
+    behind = [
+        {
+            **night,
+            "worker": f"batch-1/{9000 + minutes}",
+            "started_at": now - timedelta(minutes=minutes),
+            "finished_at": now - timedelta(minutes=minutes, seconds=-50),
+            "left_due": {"runs": {"search.index_product": runs, "orders.send_receipt": runs // 4}, "at_least": False},
+        }
+        for minutes, runs in left
+    ]
+    insert(database, "job_ticks", behind)
     insert(database, "job_ticks", ticks)
     effect = {"job_type": "billing.charge_card", "attempt": 1, "lease_token": "t" * 32, "state": "uncertain"}
     keys = ("charge:order:20418", "charge:order:20433")

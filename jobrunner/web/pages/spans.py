@@ -1,4 +1,4 @@
-"""Waits and run times of the types as a drawing: a bar of each from p50 to p95, on one scale of powers."""
+"""Waits and run times of the types as a drawing: a bar of each from p50 to p95, on one logarithmic scale."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ function isIdle() {
 
 function show(text) {
   note.textContent = text;
-  button.textContent = isPaused || isIdle() ? "refresh again" : "pause";
+  button.textContent = isPaused || isIdle() ? "refresh again" : "stop refreshing";
 }
 
 function replace(text) {
@@ -119,9 +119,9 @@ const button = document.createElement("button");
 const note = document.createElement("span");
 button.type = "button";
 button.addEventListener("click", () => {
-  isPaused = button.textContent === "pause";
+  isPaused = button.textContent === "stop refreshing";
   touchedAt = Date.now();
-  show(isPaused ? "Not refreshed: paused." : "");
+  show(isPaused ? "Not refreshed: stopped." : "");
 });
 
 if (footer) {

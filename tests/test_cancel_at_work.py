@@ -1,0 +1,102 @@
+"""A run at work that is cancelled: its handler is stopped, and no other end of it counts."""
+
+import os
+import signal
+from datetime import timedelta
+
+import pytest
+
+from harness import App, Commands, Database, wait_for
+from harness.cancels import HANDLERS, HOUR, assert_events_fit
+from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses, wait_for_exit
+from harness.processes import is_working
+
+
+@pytest.mark.promise("P2")
+@pytest.mark.parametrize(("job_type", "limit_seconds"), [("soft", 4), ("deaf", 5), ("sleep", 7)])
+def test_cancel_stops_a_running_handler(
+    jobrunner: Commands, app: App, database: Database, job_type: str, limit_seconds: int
+) -> None:
+    """SIGTERM with the next beat, an exception after half of kill_after, SIGKILL after the whole of it."""
+    app.add(HANDLERS)
+    (run_id,) = insert_runs(database, 1, job_type, {"seconds": 60} if job_type == "sleep" else None)
+    process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "6s", "JOBRUNNER_HEARTBEAT": "0.5s"})
+    wait_for(app.trace, 20, "the handler's line")
+    assert jobrunner("cancel", run_id).returncode == 0
+    requested_at = database.value("SELECT cancel_requested_at FROM job_runs")
+    assert wait_for_exit(process, 0) == ""
+    (run,) = database.query("SELECT * FROM job_runs")
+    assert run["status"] == "cancelled"
+    assert run["finished_at"] - requested_at < timedelta(seconds=limit_seconds)
+    assert outcomes(database, run_id) == ["cancelled"]
+    killed = database.value("SELECT exit_signal FROM job_attempts")
+    assert killed == (signal.SIGKILL if job_type == "deaf" else None)
+    assert not is_working(app.trace()[0].pid)
+    assert_consistent(database)
+    assert_events_fit(database)
+
+
+@pytest.mark.promise("P2")
+@pytest.mark.parametrize("job_type", ["soft", "snoozing", "deaf"], ids=["an error", "a snooze", "a shutdown"])
+def test_cancel_wins_over_every_other_end(jobrunner: Commands, app: App, database: Database, job_type: str) -> None:
+    """The beats are far apart: the end comes before the owner has heard of the request."""
+    app.add(HANDLERS)
+    (run_id,) = insert_runs(database, 1, job_type, {"path": str(app.path("go"))} if job_type == "snoozing" else None)
+    process = jobrunner.start("tick", "--grace", "0s", env={"JOBRUNNER_LEASE": "300s"})
+    wait_for(app.trace, 20, "the handler's line")
+    jobrunner("cancel", run_id)
+    app.release("go")
+    if job_type == "soft":
+        os.kill(app.trace()[0].pid, signal.SIGTERM)
+    if job_type == "deaf":
+        process.terminate()
+    assert wait_for_exit(process, 0) == ""
+    assert statuses(database) == {"cancelled": 1}
+    assert outcomes(database, run_id) == ["cancelled"]
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P2")
+def test_cancel_wins_over_a_timeout(jobrunner: Commands, app: App, database: Database) -> None:
+    app.add(HANDLERS)
+    (run_id,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("never"))}, timeout=3)
+    process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "300s"})
+    wait_for(app.trace, 20, "the handler's line")
+    jobrunner("cancel", run_id)
+    assert wait_for_exit(process, 0) == ""
+    assert outcomes(database, run_id) == ["cancelled"]
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P2")
+def test_success_stands_although_a_cancel_was_requested(jobrunner: Commands, app: App, database: Database) -> None:
+    app.add(HANDLERS)
+    (run_id,) = insert_runs(database, 1, "stubborn_success", {"path": str(app.path("go"))})
+    process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "300s"})
+    wait_for(app.trace, 20, "the handler's line")
+    jobrunner("cancel", run_id)
+    app.release("go")
+    assert wait_for_exit(process, 0) == ""
+    assert statuses(database) == {"succeeded": 1}
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P2", "P6")
+def test_cancel_wins_over_recovery(jobrunner: Commands, app: App, database: Database) -> None:
+    (run_id,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("never"))})
+    process = jobrunner.start("tick")
+    wait_for(app.trace, 20, "the handler's line")
+    process.kill()
+    jobrunner("cancel", run_id)
+    database.move_clock(HOUR)
+    log = app.path("log")
+    jobrunner.tick(env={"JOBRUNNER_LOG": str(log)})
+    assert statuses(database) == {"cancelled": 1}
+    assert outcomes(database, run_id) == ["cancelled"]
+    assert [line["result"] for line in read_log(log) if line["event"] == "recovered"] == ["cancelled"]
+    assert_consistent(database)
+    jobrunner("retry", run_id)
+    app.release("never")
+    jobrunner.tick()
+    assert outcomes(database, run_id) == ["cancelled", "succeeded"]
+    assert_consistent(database)

@@ -1,0 +1,20 @@
+"""The pages of documentation, followed from an empty folder: each command prints what its page shows."""
+
+from pathlib import Path
+
+import pytest
+
+from harness import pages
+from harness.pages import Reader, Session
+
+# Some twenty commands one after the other, on a machine that has other things to do.
+pytestmark = pytest.mark.timeout(300)
+
+# Those of test_quickstart_apps.py and test_quickstarts.py.
+ELSEWHERE = ("docs/quickstart-app.md", "docs/quickstart-crontab.md", "docs/quickstart-empty.md")
+SESSIONS = [session for session in pages.sessions() if not session.name.startswith(ELSEWHERE)]
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.name)
+def test_commands_print_what_the_page_shows(session: Session, tmp_path: Path) -> None:
+    Reader(tmp_path / "you").check(session)
