@@ -43,6 +43,7 @@ CREATE TABLE {schema}job_events (
 CREATE INDEX job_events_at ON {schema}job_events (at);
 CREATE INDEX job_events_run_id ON {schema}job_events (run_id);
 CREATE INDEX job_events_definition_id ON {schema}job_events (definition_id);
+CREATE INDEX job_events_many ON {schema}job_events (at) WHERE run_id IS NULL AND definition_id IS NULL;
 CREATE TABLE {schema}job_effects (
   key VARCHAR(500) NOT NULL,
   state VARCHAR(20) NOT NULL CONSTRAINT job_effects_state CHECK (state IN ('intended', 'uncertain', 'applied')),

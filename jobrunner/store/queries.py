@@ -113,7 +113,10 @@ def _events(connection: Connection, run: Row) -> list[RunEvent]:
     columns = job_events.c
     of_run = select(*columns_of(RunEvent, job_events)).where(columns.run_id == run.id)
     many = select(*columns_of(RunEvent, job_events)).where(
-        columns.run_id.is_(None), columns.action.in_(BULK_ACTIONS), columns.at >= run.created_at
+        columns.run_id.is_(None),
+        columns.definition_id.is_(None),
+        columns.action.in_(BULK_ACTIONS),
+        columns.at >= run.created_at,
     )
     own = read(connection, RunEvent, of_run.order_by(columns.id))
     return events_of(run.id, own, read(connection, RunEvent, many))

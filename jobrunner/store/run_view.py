@@ -89,7 +89,9 @@ def _questions() -> dict[str, Select[Any]]:
     name = select(job_definitions.c.name).where(job_definitions.c.id == runs.definition_id).scalar_subquery()
     of_run = events.run_id == _RUN_ID
     created_at = select(runs.created_at).where(runs.id == _RUN_ID).scalar_subquery()
-    many = and_(events.run_id.is_(None), events.action.in_(map(_text, BULK_ACTIONS)), events.at >= created_at)
+    # In the words of the index.
+    is_general = and_(events.run_id.is_(None), events.definition_id.is_(None))
+    many = and_(is_general, events.action.in_(map(_text, BULK_ACTIONS)), events.at >= created_at)
     listed = select(*columns_of(RunEvent, job_events)).order_by(events.id.desc()).limit(_EVENTS)
     newest = select(*columns_of(Attempt, job_attempts)).order_by(attempts.sequence.desc()).limit(NEWEST)
     return {
@@ -97,7 +99,7 @@ def _questions() -> dict[str, Select[Any]]:
         "attempts": newest.where(attempts.run_id == _RUN_ID),
         "count": select(func.count().label("attempts")).where(attempts.run_id == _RUN_ID),
         "events": listed.where(of_run),
-        "batches": listed.where(many),
+        "batches": listed.where(many).order_by(None).order_by(events.at.desc(), events.id.desc()),
         "neighbours": _beside(),
     }
 

@@ -95,14 +95,13 @@ PEOPLE = {
     "reconcile.hold": "an advisory lock, no table",
     **dict.fromkeys(("reconcile.definitions", "reconcile.add"), "apply: once a deploy, all definitions at once"),
     "audit.record": "inserts rows, after what a person's command did",
-    "queries.show": "a person's command",
     **dict.fromkeys(
         ("calendar.counted", "calendar.runs", "calendar.skips", "calendar.newest"),
         "a person's page: the slots of a week, or the newest ones, of some schedules by their index",
     ),
     **dict.fromkeys(("trails.ticks", "trails.events"), "a person's page: a hundred by their ids"),
     "trails.left_behind": "a person's page: the ticks of a day by the index of their begins",
-    **dict.fromkeys(("queries.show", "logs.look"), "a person's command: one run by its id"),
+    "logs.look": "a person's command: one run by its id",
     **dict.fromkeys(
         ("pauses.listed", "pauses.pause", "pauses.resume", "pauses.concerned"),
         "a person's command: a table of a few rows, and counts of at most 100 000 runs",

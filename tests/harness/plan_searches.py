@@ -8,12 +8,25 @@ from typing import Any
 from harness.plan_calls import Call, waiting_run
 from jobrunner.errors import NotFoundError
 from jobrunner.lifecycle import Status
-from jobrunner.store import error_groups, findings, inspection, known_names, listing, rhythm, run_view, search, trails
+from jobrunner.store import (
+    error_groups,
+    findings,
+    inspection,
+    known_names,
+    listing,
+    queries,
+    rhythm,
+    run_view,
+    search,
+    trails,
+)
 from jobrunner.store.connection import Connection
 from jobrunner.store.explain import runs as explained
 from jobrunner.store.explain import subjects
 from jobrunner.store.selection import WAITING_FOR, Selection
 
+# In the history of the tests.
+OLDEST = 900_000
 SEARCHES: dict[str, dict[str, Any]] = {
     "of a type": {"job_types": ("known_too",)},
     "of a rare type": {"job_types": ("rare",)},
@@ -54,5 +67,7 @@ ASKED: dict[str, Call] = {
     "known_names.hosts": known_names.hosts,
     "rhythm.look": rhythm.look,
     "trails.last_ticks": trails.last_ticks,
+    "queries.show": lambda connection: queries.show(connection, OLDEST),
+    "run_view.look of an old run": lambda connection: run_view.look(connection, OLDEST),
     "run_view.look": lambda connection: run_view.look(connection, waiting_run(connection)),
 }

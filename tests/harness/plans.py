@@ -116,8 +116,9 @@ FROM (
 ) AS past
 """
 EVENTS = f"""
-INSERT INTO job_events (at, actor, action, run_id, detail)
-SELECT jobrunner_now() - n * interval '1 minute', 'someone', 'cancel', n, '{{}}'
+INSERT INTO job_events (at, actor, action, run_id, definition_id, detail)
+SELECT jobrunner_now() - n * interval '1 minute', 'someone', CASE WHEN n % 2 = 0 THEN 'cancel' ELSE 'skip slots' END,
+       CASE WHEN n % 2 = 0 THEN n END, CASE WHEN n % 2 = 1 THEN n END, '{{}}'
 FROM generate_series(1, {IN_FRONT}) AS n
 """
 
