@@ -23,14 +23,15 @@ NO_SETTINGS = frozenset(
 )
 """Variables with the prefix JOBRUNNER_ that are not settings. A job that calls jobrunner inherits some of them."""
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,199}", re.ASCII)
-_SCHEMA_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,62}", re.ASCII)
+# Compiled when they are used first, and kept by ``re``: an idle tick needs none of them.
+_NAME = r"(?a)[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,199}"
+_SCHEMA_NAME = r"(?a)[A-Za-z_][A-Za-z0-9_-]{0,62}"
 _KUBERNETES_SERVICE = r"JOBRUNNER_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)"
 
 
 def check_job_type(name: str) -> str:
     """Return the name. Raises UsageError if it cannot be a job type."""
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(_NAME, name):
         raise UsageError(
             f"{name[:60]!r} cannot be a job type; use up to 200 letters, digits and _ . : / - , starting with a"
             " letter, a digit or _"
@@ -44,7 +45,7 @@ def check_schema_name(name: str) -> str:
     It stands in double quotes wherever it is used, also inside functions of the database. With these characters it
     means the same in all of these texts.
     """
-    if not _SCHEMA_NAME.fullmatch(name):
+    if not re.fullmatch(_SCHEMA_NAME, name):
         raise UsageError(
             f"{name[:60]!r} cannot be the schema; use up to 63 letters, digits and _ - , starting with a letter or a _"
         )

@@ -12,8 +12,8 @@ from datetime import timedelta
 import pytest
 
 from harness import Database, PostgresDatabase, postgresql_only
-from harness.plan_calls import ASKED, AT_WORK, BUSY, IDLE, LEASE, OLD, Call, hooks, idle_statement, words_of
-from harness.plan_searches import LOOK
+from harness.plan_calls import AT_WORK, BUSY, IDLE, LEASE, OLD, Call, hooks, idle_statement, words_of
+from harness.plan_searches import ASKED, LOOK
 from harness.plans import (
     DUE,
     EVENTS,

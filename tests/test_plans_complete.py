@@ -11,9 +11,9 @@ import pytest
 
 import jobrunner.store
 from harness import App, Commands, Database
-from harness.plan_calls import ASKED, BUSY, IDLE, OLD, Call
+from harness.plan_calls import BUSY, IDLE, OLD, Call
 from harness.plan_people import PEOPLE
-from harness.plan_searches import LOOK
+from harness.plan_searches import ASKED, LOOK
 from harness.plans import Undone, fill_a_little
 from harness.statements import before_statements
 from jobrunner.store.database import Database as Store

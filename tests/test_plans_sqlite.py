@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from harness import Database, sqlite_only
-from harness.plan_calls import ASKED, BUSY, IDLE, KNOWN, OLD, Call, idle_statement, words_of
-from harness.plan_searches import LOOK
+from harness.plan_calls import BUSY, IDLE, KNOWN, OLD, Call, idle_statement, words_of
+from harness.plan_searches import ASKED, LOOK
 from harness.plans import COLUMNS, Undone, fill_a_little
 from harness.statements import before_statements
 from jobrunner.store.database import Database as Store

@@ -186,14 +186,14 @@ def test_all_schedules_are_counted_and_asked_before_they_are_paused_or_resumed(d
     )
     assert database.value(paused) == 3
     assert "./schedules/pause" not in asked.text("/schedules")
-    assert partly("/schedules/resume", {"from": "now", "agreed": "yes"}).status == 403
+    assert partly("/schedules/resume", {"missed": "no", "agreed": "yes"}).status == 403
     assert asked("/schedules/resume", {"agreed": "yes"}).status == 400
-    page = asked("/schedules/resume", {"from": "missed"}).body.decode()
+    page = asked("/schedules/resume", {"missed": "yes"}).body.decode()
     assert ("3 schedules would be resumed" in page, database.value(paused)) == (True, 3)
     again = {**hidden(page), "reason": ["moved"]}
     assert "The next tick decides on 9 missed slots." in asked("/schedules/resume", again).body.decode()
     assert database.value(paused) == 0
-    page = asked("/schedules/resume", {"from": "now"}).body.decode()
+    page = asked("/schedules/resume", {"missed": "no"}).body.decode()
     assert "3 schedules would go on from now" in page
     assert "9 slots are passed over." in asked("/schedules/resume", hidden(page)).body.decode()
     events = [

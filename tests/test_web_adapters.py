@@ -19,7 +19,16 @@ from jobrunner.web.routes import ROUTES
 
 WEB_APPS = Path(__file__).with_name("harness") / "web_apps.py"
 SPAN = {"from": "2026-01-31", "to": "2026-01-31"}
-GIVEN = {"zone": "Asia/Kolkata", "reason": "x", "applied": "yes", "id": "1", "run_at": "+2h", "priority": "5", **SPAN}
+GIVEN = {
+    "zone": "Asia/Kolkata",
+    "reason": "x",
+    "applied": "yes",
+    "id": "1",
+    "run_at": "+2h",
+    "priority": "5",
+    "missed": "no",
+    **SPAN,
+}
 MOUNTS = {
     # Where the application has the page, and the path that a proxy in front of it takes away.
     "asgi": ("", "/any/place"),
@@ -145,7 +154,9 @@ def check_forms(browser: Browser, forms: dict[str, tuple[str, dict[str, str]]], 
             assert browser(action, {**GIVEN, **without})[0].status in (400, 403), (name, shape)
         answer, text = browser(action, {**GIVEN, **hidden})
         # 200: it asks whether to go on.
-        assert answer.status in ((200,) if "/bulk/" in shape or "backfill" in shape else (303, 409)), (
+        assert answer.status in (
+            (200,) if any(each in shape for each in ("/bulk/", "/schedules/", "backfill")) else (303, 409)
+        ), (
             name,
             shape,
             text,

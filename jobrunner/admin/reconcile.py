@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from jobrunner.errors import ConfigurationError, JobrunnerError
-from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES
+from jobrunner.jobs.payload_limits import DEFAULT_LIMIT_BYTES
 from jobrunner.model import SOURCE_NAMES, Actor, Declaration, Definition, Source
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, Unfinished
 from jobrunner.store import edits, obstacles, reconcile

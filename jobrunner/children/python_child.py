@@ -21,7 +21,8 @@ from jobrunner.children.output import Sections, Tail
 from jobrunner.children.process import Process, nameless_file
 from jobrunner.children.process_groups import MARK
 from jobrunner.children.tokens import TokenQueue
-from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES, Payload
+from jobrunner.jobs.payload import Payload
+from jobrunner.jobs.payload_limits import DEFAULT_LIMIT_BYTES
 
 _READ_BYTES = 1 << 16
 _MOST_READS = 16

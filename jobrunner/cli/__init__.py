@@ -11,6 +11,9 @@ from jobrunner.cli import idle, streams
 
 def main() -> None:
     """Run the command line. Every error of a user or of the environment is one line on stderr."""
+    # Garbage collection during the imports takes a tenth of a short command's time and finds nothing. A command that
+    # does not end soon starts it: session.collect_garbage.
+    gc.disable()
     streams.read_as_utf8()
     streams.repair()
     # A umask must not remove the owner's rights: we could not open the files that we create.
@@ -26,9 +29,6 @@ def main() -> None:
 
 
 def _run() -> int:
-    # Garbage collection during the imports takes a tenth of a short command's time and finds nothing. A tick starts the
-    # collection after its imports. No other command lives long enough to need it.
-    gc.disable()
     idle.start_first_child()
     try:
         from jobrunner.cli.program import run

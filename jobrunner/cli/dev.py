@@ -72,6 +72,7 @@ class _Dev:
 
     def run(self) -> None:
         """Work until a signal asks to stop."""
+        session.collect_garbage()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._ask_to_stop)
         folder = self._config.app_dir or Path.cwd()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from jobrunner.cli import streams
+from jobrunner.cli import session, streams
 from jobrunner.errors import DatabaseUnavailable
 from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database
@@ -21,8 +20,7 @@ def looks(database: Database, look: Callable[[Connection], T], seconds: float) -
     The first look must succeed. Later, a database that does not answer is reported on stderr once, and is asked again
     until it answers.
     """
-    # A command starts without garbage collection, because most are short.
-    gc.enable()
+    session.collect_garbage()
     yield database.read(look)
     is_away = False
     while True:

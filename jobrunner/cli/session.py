@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pwd
 import sys
@@ -29,6 +30,13 @@ from jobrunner.store.location import locate
 from jobrunner.store.waits import Waits
 from jobrunner.text import nearest, one_line
 from jobrunner.worker.watchdog import Watchdog, watching
+
+
+def collect_garbage() -> None:
+    """Start garbage collection, which is off while a command is imported. For each command that does not end soon."""
+    # The imported objects stay, so they need not be looked at again.
+    gc.freeze()
+    gc.enable()
 
 
 def unopened(

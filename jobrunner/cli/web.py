@@ -115,6 +115,7 @@ def web(
         raise ConfigurationError(
             f"the page needs {error.name}; install jobrunner with its extra: cron-jobrunner[web]"
         ) from None
+    session.collect_garbage()
     people = asked.people()
     log = open_log(config.log, on_stderr=True)
     database = session.open_database(config)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -52,9 +51,7 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
     """
     from jobrunner.worker.tick import tick as run_tick
 
-    # The imported objects stay, so the garbage collector need not check them again.
-    gc.freeze()
-    gc.enable()
+    session.collect_garbage()
     config = environment.load({**flags, "log": log_file})
     wanted = None if types is None else [check_job_type(name.strip()) for name in types.split(",")]
     log = open_log(config.log, on_stderr=verbose or session.on_terminal())

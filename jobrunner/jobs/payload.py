@@ -13,11 +13,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from jobrunner.errors import BadPayload, PayloadMismatch
+from jobrunner.jobs.payload_limits import DEFAULT_LIMIT_BYTES
 from jobrunner.text import one_line
 
-DEFAULT_LIMIT_BYTES = 256 * 1024
-LARGEST_LIMIT_BYTES = 8 * 1024 * 1024
-"""The most that the limit can be set to."""
 _DEEPEST = 64
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _PLAIN = frozenset({int, bool, type(None)})

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 from jobrunner.durations import Duration
 from jobrunner.errors import UsageError
-from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES, check_match, check_payload
+from jobrunner.jobs.payload import check_match, check_payload
+from jobrunner.jobs.payload_limits import DEFAULT_LIMIT_BYTES
 from jobrunner.jobs.policy import Encode
 from jobrunner.model import Declaration, Definition, Source
 from jobrunner.names import check_job_type

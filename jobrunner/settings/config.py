@@ -1,6 +1,6 @@
 """All settings as one immutable record. A flag is first, then the environment, the configuration file, the default."""
 
-from __future__ import annotations
+# Without annotations as texts: for so many fields typing would compile each of them in every process.
 
 import os
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobrunner.errors import ConfigurationError, UsageError
-from jobrunner.jobs import payload
+from jobrunner.jobs import payload_limits
 from jobrunner.names import check_job_type
 from jobrunner.settings import health, state_folder
 from jobrunner.settings.health import Thresholds
@@ -37,8 +37,8 @@ class Config(NamedTuple):
     """
 
     file: Path | None
-    commands: Mapping[str, Command]
-    notify: Notify | None
+    commands: "Mapping[str, Command]"
+    notify: "Notify | None"
     database_url: str | None
     schema: str | None
     imports: tuple[str, ...]
@@ -152,10 +152,10 @@ def _database_url(reader: SettingsReader, environ: Mapping[str, str]) -> str | N
 
 
 def _payload_limit(reader: SettingsReader) -> int:
-    return reader.number("payload_limit", payload.DEFAULT_LIMIT_BYTES, 2, payload.LARGEST_LIMIT_BYTES)
+    return reader.number("payload_limit", payload_limits.DEFAULT_LIMIT_BYTES, 2, payload_limits.LARGEST_LIMIT_BYTES)
 
 
-def _notify(file: Path, table: Mapping[str, Any]) -> Notify:
+def _notify(file: Path, table: Mapping[str, Any]) -> "Notify":
     from jobrunner.settings import notify
 
     try:
@@ -189,7 +189,7 @@ def _check_heartbeat(heartbeat: timedelta, lease: timedelta) -> None:
         raise UsageError("must be at most a third of JOBRUNNER_LEASE, so that one missed heartbeat loses no run")
 
 
-def _job_file(environ: Mapping[str, str]) -> JobFile | None:
+def _job_file(environ: Mapping[str, str]) -> "JobFile | None":
     if (path := _job_file_path(environ)) is None:
         return None
     from jobrunner.settings import toml_file

@@ -1,6 +1,6 @@
 """From when on a finding of ``jobrunner health`` is one: the settings ``health_…``, or the table ``[health]``."""
 
-from __future__ import annotations
+# Without annotations as texts, because typing compiles each of them in every process.
 
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +25,7 @@ class Thresholds(NamedTuple):
     pause: timedelta = timedelta(days=1)
 
 
-def read(reader: SettingsReader) -> Thresholds:
+def read(reader: "SettingsReader") -> Thresholds:
     """The thresholds. Raises ConfigurationError naming the setting."""
     default = Thresholds()
     durations: dict[str, Any] = {

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 D = TypeVar("D")
 _PREFIX = "JOBRUNNER_"
-_RELATIVE_SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/:].*)", re.DOTALL)
+# Compiled when they are used first: most ticks have neither of these settings.
+_RELATIVE_SQLITE = r"(?s)(sqlite(?:\+\w+)?:///)([^/:].*)"
 _SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
-_NAME = re.compile(r"[\w.-]{1,100}", re.ASCII)
+_NAME = r"(?a)[\w.-]{1,100}"
 
 
 class _Found(NamedTuple):
@@ -58,7 +59,7 @@ class SettingsReader:
         """A name of letters, digits, '.', '_' and '-'; "" for none."""
 
         def parse(text: str) -> str:
-            if not _NAME.fullmatch(text):
+            if not re.fullmatch(_NAME, text):
                 raise UsageError(f"{text[:60]!r} is not a name; write up to 100 letters, digits, '.', '_' and '-'")
             return text
 
@@ -79,8 +80,7 @@ class SettingsReader:
     def url(self, name: str) -> str:
         """The URL; a relative SQLite path in the configuration file begins at the folder of that file."""
         found = self._found(name)
-        relative = _RELATIVE_SQLITE.fullmatch(found.text)
-        if found.folder is None or relative is None:
+        if found.folder is None or (relative := re.fullmatch(_RELATIVE_SQLITE, found.text)) is None:
             return found.text
         return f"{relative[1]}{found.folder / relative[2]}"
 

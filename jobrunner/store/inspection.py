@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
 from jobrunner.store.neighbours import our_names
-from jobrunner.store.schema import job_ticks
+from jobrunner.store.statement import Prepared
 
 _SERVER = """
 SELECT current_setting('server_version') AS version, current_setting('TimeZone') AS timezone, current_user AS role,
@@ -136,10 +136,8 @@ def clock(connection: Connection) -> datetime:
 
 def last_ticks(connection: Connection) -> Sequence[LastTick]:
     """The last tick of each host, the newest first."""
-    columns = job_ticks.c
-    last = func.max(columns.started_at).label("started_at")
-    statement = select(columns.host, last).group_by(columns.host).order_by(last.desc())
-    return [LastTick(**row._asdict()) for row in connection.execute(statement)]
+    found = [LastTick(row.host, row.started_at) for row in connection.execute(Prepared("findings.hosts"))]
+    return sorted(found, key=lambda tick: tick.started_at, reverse=True)
 
 
 def _ours(connection: Connection) -> dict[str, Any]:

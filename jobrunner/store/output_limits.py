@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from jobrunner.errors import BadPayload
-from jobrunner.jobs.payload import LARGEST_LIMIT_BYTES, check_payload
+from jobrunner.jobs.payload import check_payload
+from jobrunner.jobs.payload_limits import LARGEST_LIMIT_BYTES
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.text import one_line, storable
 

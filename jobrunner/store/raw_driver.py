@@ -18,12 +18,12 @@ from jobrunner.store.waits import PROBE, Waits
 
 T = TypeVar("T")
 
-_FILE_URL = re.compile(r"sqlite(?:\+pysqlite|\+aiosqlite)?:///(?!:memory:)([^?#%]+)", re.ASCII)
+# Each is compiled when it is used first: a tick has one kind of URL.
+_FILE_URL = r"(?a)sqlite(?:\+pysqlite|\+aiosqlite)?:///(?!:memory:)([^?#%]+)"
 # Only URLs with one possible meaning. All others are left to SQLAlchemy, which the other commands use.
-_SERVER_URL = re.compile(
-    r"(?:postgres|postgresql)(?:\+(?:psycopg|psycopg2|asyncpg))?://"
-    r"(?:([^:/@?#]+)(?::([^:/@?#]*))?@)?([A-Za-z0-9.-]*)(?::([1-9]\d{0,4}))?/([A-Za-z0-9_.-]+)(?:\?([^?#]+))?",
-    re.ASCII,
+_SERVER_URL = (
+    r"(?a)(?:postgres|postgresql)(?:\+(?:psycopg|psycopg2|asyncpg))?://"
+    r"(?:([^:/@?#]+)(?::([^:/@?#]*))?@)?([A-Za-z0-9.-]*)(?::([1-9]\d{0,4}))?/([A-Za-z0-9_.-]+)(?:\?([^?#]+))?"
 )
 _SERVER_OPTIONS = {"host", "port", "sslmode", "sslrootcert", "sslcert", "sslkey", "channel_binding", "gssencmode"}
 
@@ -119,13 +119,13 @@ def _cut(connection: Any) -> None:
 
 def file_of(url: str) -> Path | None:
     """The file that a URL names. None means that it is no plain URL of a file."""
-    found = _FILE_URL.fullmatch(url.strip())
+    found = re.fullmatch(_FILE_URL, url.strip())
     return Path(found[1]).absolute() if found else None
 
 
 def server_options(url: str) -> dict[str, Any]:
     """The options of a URL for psycopg. Raises UnusualUrl."""
-    found = _SERVER_URL.fullmatch(url.strip())
+    found = re.fullmatch(_SERVER_URL, url.strip())
     if found is None or url.count("@") > 1:
         raise UnusualUrl
     user, password, host, port, name, query = found.groups()

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Float, func, literal, select
+from sqlalchemy import Float, literal, select
 
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import later
 from jobrunner.store.overview import Tick
 from jobrunner.store.records import columns_of, read
 from jobrunner.store.schema import job_events, job_ticks
+from jobrunner.store.statements.findings import NEWEST_TICKS
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,7 @@ class PastEvent:
 def last_ticks(connection: Connection) -> list[PastTick]:
     """The last tick of each host."""
     columns = job_ticks.c
-    last = select(func.max(columns.id)).group_by(columns.host)
-    found = select(*columns_of(PastTick, job_ticks)).where(columns.id.in_(last))
+    found = select(*columns_of(PastTick, job_ticks)).where(columns.id.in_(NEWEST_TICKS))
     return read(connection, PastTick, found.order_by(columns.host))
 
 

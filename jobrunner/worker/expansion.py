@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from jobrunner import clock
 from jobrunner.errors import DatabaseHeld, JobrunnerError, LimitHeld, RowHeld, RowRefused, UsageError
-from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES
+from jobrunner.jobs.payload_limits import DEFAULT_LIMIT_BYTES
 from jobrunner.model import Definition
 from jobrunner.schedules import slot_plan
 from jobrunner.schedules.declare import check

@@ -39,7 +39,6 @@ from jobrunner.store import (
     overlap,
     raw_driver,
     retention,
-    run_view,
     schedules,
     tallies,
     ticks,
@@ -48,8 +47,6 @@ from jobrunner.store.claims import ClaimRequest
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
 from jobrunner.store.enqueue_sql import NewRun
-from jobrunner.store.explain import runs as explained
-from jobrunner.store.explain import subjects
 from jobrunner.store.hosts import HostReport
 from jobrunner.store.schedules import Plan
 from jobrunner.store.schema import job_definitions, job_runs
@@ -288,12 +285,4 @@ OLD: dict[str, Call] = {
     "ticks.close_tick late": lambda connection: ticks.close_tick(connection, 7, TickEnd({}, None, "budget")),
     # What died in a day and is of no type with a hook is read, too.
     "notices.note_dead of some": lambda connection: notices.note_dead(connection, told, (False, ["known"], ["s"]), 40),
-}
-# What a person asks at three in the morning. It counts at most 10 000 runs in front of one.
-ASKED: dict[str, Call] = {
-    "explain.runs.oldest_due": explained.oldest_due,
-    "explain.subjects.explain": lambda connection: subjects.explain(connection, str(waiting_run(connection))),
-    "explain.subjects.explain_type": lambda connection: subjects.explain_type(connection, "known"),
-    "explain.subjects.explain_type of a limited type": lambda connection: subjects.explain_type(connection, "keyed"),
-    "run_view.look": lambda connection: run_view.look(connection, waiting_run(connection)),
 }

@@ -12,7 +12,6 @@ PEOPLE = {
             "explain.queue.place_of",
             "explain.runs.explain_run",
             "explain.schedules.explain_schedule",
-            "rhythm.look",
         ),
         "what explain calls",
     ),
@@ -22,7 +21,7 @@ PEOPLE = {
     "slot_runs.insert": "what the expansions call",
     "tallies.count_attempts_of": "what prune calls",
     **dict.fromkeys(("tallies.now", "viewing.look"), "the clock, no table"),
-    **dict.fromkeys(("findings.last_ticks", "findings.due_types"), "what findings.facts calls"),
+    "findings.due_types": "what findings.facts calls",
     "findings.waiting": "a person's command: one step in an index for each type, and 10 000 runs of each at most",
     "metrics.numbers": "what findings.facts sends, the tallies, and the runs at work by the index of their leases",
     **dict.fromkeys(
@@ -37,7 +36,6 @@ PEOPLE = {
         (
             "inspection.clock",
             "inspection.file",
-            "inspection.last_ticks",
             "inspection.server",
             "inspection.sessions",
             "inspection.tables",
@@ -90,7 +88,7 @@ PEOPLE = {
         "a person's command: one definition by its name, or all of them",
     ),
     **dict.fromkeys(
-        ("known_names.job_types", "known_names.schedules", "known_names.hosts"),
+        ("known_names.job_types", "known_names.schedules"),
         "what a person's shell completes: totals of each type, and one step in an index for each type that waits",
     ),
     "history.history": "a person's command: 5000 rows of each index at most; see test_history.py",
@@ -102,7 +100,7 @@ PEOPLE = {
         ("calendar.counted", "calendar.runs", "calendar.skips", "calendar.newest"),
         "a person's page: the slots of a week, or the newest ones, of some schedules by their index",
     ),
-    **dict.fromkeys(("trails.ticks", "trails.last_ticks", "trails.events"), "a person's page: a hundred by their ids"),
+    **dict.fromkeys(("trails.ticks", "trails.events"), "a person's page: a hundred by their ids"),
     "trails.left_behind": "a person's page: the ticks of a day by the index of their begins",
     **dict.fromkeys(("queries.show", "logs.look"), "a person's command: one run by its id"),
     **dict.fromkeys(

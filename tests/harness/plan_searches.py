@@ -5,11 +5,13 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from harness.plan_calls import Call
+from harness.plan_calls import Call, waiting_run
 from jobrunner.errors import NotFoundError
 from jobrunner.lifecycle import Status
-from jobrunner.store import error_groups, listing, search
+from jobrunner.store import error_groups, findings, inspection, known_names, listing, rhythm, run_view, search, trails
 from jobrunner.store.connection import Connection
+from jobrunner.store.explain import runs as explained
+from jobrunner.store.explain import subjects
 from jobrunner.store.selection import WAITING_FOR, Selection
 
 SEARCHES: dict[str, dict[str, Any]] = {
@@ -40,4 +42,17 @@ LOOK: dict[str, Call] = {
     "listing.page": partial(listing.page, selection=Selection(), limit=50),
     "error_groups.errors": partial(error_groups.errors, selection=Selection(), seconds=0),
     **{f"search.find {name}": searching(**given) for name, given in SEARCHES.items()},
+}
+# What a person asks at three in the morning. It counts at most 10 000 runs in front of one.
+ASKED: dict[str, Call] = {
+    "explain.runs.oldest_due": explained.oldest_due,
+    "explain.subjects.explain": lambda connection: subjects.explain(connection, str(waiting_run(connection))),
+    "explain.subjects.explain_type": lambda connection: subjects.explain_type(connection, "known"),
+    "explain.subjects.explain_type of a limited type": lambda connection: subjects.explain_type(connection, "keyed"),
+    "findings.last_ticks": findings.last_ticks,
+    "inspection.last_ticks": inspection.last_ticks,
+    "known_names.hosts": known_names.hosts,
+    "rhythm.look": rhythm.look,
+    "trails.last_ticks": trails.last_ticks,
+    "run_view.look": lambda connection: run_view.look(connection, waiting_run(connection)),
 }

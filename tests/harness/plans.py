@@ -107,10 +107,13 @@ SELECT job_type, CASE WHEN job_type = 'capped' THEN 9 END, CASE WHEN job_type = 
        CASE WHEN job_type = 'rated' THEN {later} END, {now}
 FROM (SELECT 'capped' AS job_type UNION ALL SELECT 'rated' UNION ALL SELECT 'keyed') AS limited
 """
+# Most of one host, and the first of a host that is gone.
 TRAIL = f"""
 INSERT INTO job_ticks (host, worker, version, started_at, finished_at)
-SELECT 'here', 'here:1:a', '1', at, at
-FROM (SELECT jobrunner_now() - n * interval '1 minute' AS at FROM generate_series(1, {IN_FRONT}) AS n) AS past
+SELECT CASE WHEN n = {IN_FRONT} THEN 'gone' ELSE 'here' END, 'here:1:a', '1', at, at
+FROM (
+  SELECT n, jobrunner_now() - n * interval '1 minute' AS at FROM generate_series({IN_FRONT}, 1, -1) AS n
+) AS past
 """
 EVENTS = f"""
 INSERT INTO job_events (at, actor, action, run_id, detail)

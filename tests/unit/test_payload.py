@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobrunner.errors import BadPayload
-from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES, check_payload, checked_text, encode_payload, parse_payload
+from jobrunner.jobs.payload import check_payload, checked_text, encode_payload, parse_payload
+from jobrunner.jobs.payload_limits import DEFAULT_LIMIT_BYTES
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
 numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)

@@ -1986,10 +1986,13 @@ WHERE jobrunner_schema.job_ticks.id > 0 ORDER BY jobrunner_schema.job_ticks.id D
  LIMIT %(most)s::INTEGER) AS of_all UNION ALL SELECT of_host.id AS id, of_host.host AS host, of_host.started_at AS started_at, 1 AS is_of_host
 FROM (SELECT jobrunner_schema.job_ticks.id AS id, jobrunner_schema.job_ticks.host AS host, jobrunner_schema.job_ticks.started_at AS started_at
 FROM jobrunner_schema.job_ticks
-WHERE jobrunner_schema.job_ticks.host = (SELECT jobrunner_schema.job_ticks.host
+WHERE jobrunner_schema.job_ticks.host >= (SELECT jobrunner_schema.job_ticks.host
 FROM jobrunner_schema.job_ticks
 WHERE jobrunner_schema.job_ticks.id = (SELECT max(jobrunner_schema.job_ticks.id) AS max_1
-FROM jobrunner_schema.job_ticks)) ORDER BY jobrunner_schema.job_ticks.id DESC
+FROM jobrunner_schema.job_ticks)) AND jobrunner_schema.job_ticks.host <= (SELECT jobrunner_schema.job_ticks.host
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.id = (SELECT max(jobrunner_schema.job_ticks.id) AS max_1
+FROM jobrunner_schema.job_ticks)) ORDER BY jobrunner_schema.job_ticks.host DESC, jobrunner_schema.job_ticks.id DESC
  LIMIT %(most)s::INTEGER) AS of_host) AS listed ORDER BY listed.is_of_host, listed.id DESC""",
         {},
         {},
@@ -2273,24 +2276,27 @@ FROM names
 WHERE names.host IS NOT NULL)
  SELECT names.host, (SELECT jobrunner_schema.job_ticks.started_at
 FROM jobrunner_schema.job_ticks
-WHERE jobrunner_schema.job_ticks.id = (SELECT max(jobrunner_schema.job_ticks.id) AS max_1
+WHERE jobrunner_schema.job_ticks.id = (SELECT jobrunner_schema.job_ticks.id
 FROM jobrunner_schema.job_ticks
-WHERE jobrunner_schema.job_ticks.host = names.host)) AS started_at, (SELECT jobrunner_schema.job_ticks.finished_at
+WHERE jobrunner_schema.job_ticks.host >= names.host AND jobrunner_schema.job_ticks.host <= names.host ORDER BY jobrunner_schema.job_ticks.host DESC, jobrunner_schema.job_ticks.id DESC
+ LIMIT %(param_1)s::INTEGER)) AS started_at, (SELECT jobrunner_schema.job_ticks.finished_at
 FROM jobrunner_schema.job_ticks
-WHERE jobrunner_schema.job_ticks.id = (SELECT max(jobrunner_schema.job_ticks.id) AS max_1
+WHERE jobrunner_schema.job_ticks.id = (SELECT jobrunner_schema.job_ticks.id
 FROM jobrunner_schema.job_ticks
-WHERE jobrunner_schema.job_ticks.host = names.host)) AS finished_at, (SELECT jobrunner_schema.job_ticks.error
+WHERE jobrunner_schema.job_ticks.host >= names.host AND jobrunner_schema.job_ticks.host <= names.host ORDER BY jobrunner_schema.job_ticks.host DESC, jobrunner_schema.job_ticks.id DESC
+ LIMIT %(param_1)s::INTEGER)) AS finished_at, (SELECT jobrunner_schema.job_ticks.error
 FROM jobrunner_schema.job_ticks
-WHERE jobrunner_schema.job_ticks.id = (SELECT max(jobrunner_schema.job_ticks.id) AS max_1
+WHERE jobrunner_schema.job_ticks.id = (SELECT jobrunner_schema.job_ticks.id
 FROM jobrunner_schema.job_ticks
-WHERE jobrunner_schema.job_ticks.host = names.host)) AS error, (SELECT count(*) AS count_1
+WHERE jobrunner_schema.job_ticks.host >= names.host AND jobrunner_schema.job_ticks.host <= names.host ORDER BY jobrunner_schema.job_ticks.host DESC, jobrunner_schema.job_ticks.id DESC
+ LIMIT %(param_1)s::INTEGER)) AS error, (SELECT count(*) AS count_1
 FROM (SELECT jobrunner_schema.job_ticks.id AS id
 FROM jobrunner_schema.job_ticks
-WHERE jobrunner_schema.job_ticks.host = names.host
- LIMIT %(param_1)s::INTEGER) AS of_host) AS ticks
+WHERE jobrunner_schema.job_ticks.host >= names.host AND jobrunner_schema.job_ticks.host <= names.host ORDER BY jobrunner_schema.job_ticks.host DESC, jobrunner_schema.job_ticks.id DESC
+ LIMIT %(param_2)s::INTEGER) AS of_host) AS ticks
 FROM names
 WHERE names.host IS NOT NULL ORDER BY names.host""",
-        {'param_1': 3},
+        {'param_1': 1, 'param_2': 3},
         {},
         (('host', None), ('started_at', 'instant'), ('finished_at', 'instant'), ('error', None), ('ticks', None)),
     ),
@@ -3145,11 +3151,22 @@ WHERE jobrunner_schema.job_runs.status = 'failed' ORDER BY jobrunner_schema.job_
         (('id', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('error_type', None), ('last_error', None), ('next_try_at', 'instant')),
     ),
     ('overview.last_ticks', ()): (
-        """SELECT jobrunner_schema.job_ticks.host, jobrunner_schema.job_ticks.worker, jobrunner_schema.job_ticks.version, jobrunner_schema.job_ticks.started_at, jobrunner_schema.job_ticks.application, jobrunner_schema.job_ticks.listening_at, jobrunner_schema.job_ticks.types, jobrunner_schema.job_ticks.finished_at, jobrunner_schema.job_ticks.counts, jobrunner_schema.job_ticks.error
+        """WITH RECURSIVE names(host) AS
+(SELECT min(jobrunner_schema.job_ticks.host) AS host
+FROM jobrunner_schema.job_ticks UNION ALL SELECT (SELECT min(jobrunner_schema.job_ticks.host) AS min_1
 FROM jobrunner_schema.job_ticks
-WHERE jobrunner_schema.job_ticks.id IN (SELECT max(jobrunner_schema.job_ticks.id) AS max_1
-FROM jobrunner_schema.job_ticks GROUP BY jobrunner_schema.job_ticks.host) ORDER BY jobrunner_schema.job_ticks.host""",
-        {},
+WHERE jobrunner_schema.job_ticks.host > names.host) AS host
+FROM names
+WHERE names.host IS NOT NULL)
+ SELECT jobrunner_schema.job_ticks.host, jobrunner_schema.job_ticks.worker, jobrunner_schema.job_ticks.version, jobrunner_schema.job_ticks.started_at, jobrunner_schema.job_ticks.application, jobrunner_schema.job_ticks.listening_at, jobrunner_schema.job_ticks.types, jobrunner_schema.job_ticks.finished_at, jobrunner_schema.job_ticks.counts, jobrunner_schema.job_ticks.error
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.id IN (SELECT (SELECT jobrunner_schema.job_ticks.id
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.host >= names.host AND jobrunner_schema.job_ticks.host <= names.host ORDER BY jobrunner_schema.job_ticks.host DESC, jobrunner_schema.job_ticks.id DESC
+ LIMIT %(param_1)s::INTEGER) AS id
+FROM names
+WHERE names.host IS NOT NULL) ORDER BY jobrunner_schema.job_ticks.host""",
+        {'param_1': 1},
         {},
         (('host', None), ('worker', None), ('version', None), ('started_at', 'instant'), ('application', None), ('listening_at', 'instant'), ('types', None), ('finished_at', 'instant'), ('counts', 'json'), ('error', None)),
     ),

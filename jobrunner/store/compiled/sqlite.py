@@ -1986,10 +1986,13 @@ WHERE job_ticks.id > 0 ORDER BY job_ticks.id DESC
  LIMIT :most OFFSET :param_1) AS of_all UNION ALL SELECT of_host.id AS id, of_host.host AS host, of_host.started_at AS started_at, 1 AS is_of_host
 FROM (SELECT job_ticks.id AS id, job_ticks.host AS host, job_ticks.started_at AS started_at
 FROM job_ticks
-WHERE job_ticks.host = (SELECT job_ticks.host
+WHERE job_ticks.host >= (SELECT job_ticks.host
 FROM job_ticks
 WHERE job_ticks.id = (SELECT max(job_ticks.id) AS max_1
-FROM job_ticks)) ORDER BY job_ticks.id DESC
+FROM job_ticks)) AND job_ticks.host <= (SELECT job_ticks.host
+FROM job_ticks
+WHERE job_ticks.id = (SELECT max(job_ticks.id) AS max_1
+FROM job_ticks)) ORDER BY job_ticks.host DESC, job_ticks.id DESC
  LIMIT :most OFFSET :param_2) AS of_host) AS listed ORDER BY listed.is_of_host, listed.id DESC""",
         {'param_1': 0, 'param_2': 0},
         {},
@@ -2260,24 +2263,27 @@ FROM names
 WHERE names.host IS NOT NULL)
  SELECT names.host, (SELECT job_ticks.started_at
 FROM job_ticks
-WHERE job_ticks.id = (SELECT max(job_ticks.id) AS max_1
+WHERE job_ticks.id = (SELECT job_ticks.id
 FROM job_ticks
-WHERE job_ticks.host = names.host)) AS started_at, (SELECT job_ticks.finished_at
+WHERE job_ticks.host >= names.host AND job_ticks.host <= names.host ORDER BY job_ticks.host DESC, job_ticks.id DESC
+ LIMIT :param_1 OFFSET :param_2)) AS started_at, (SELECT job_ticks.finished_at
 FROM job_ticks
-WHERE job_ticks.id = (SELECT max(job_ticks.id) AS max_1
+WHERE job_ticks.id = (SELECT job_ticks.id
 FROM job_ticks
-WHERE job_ticks.host = names.host)) AS finished_at, (SELECT job_ticks.error
+WHERE job_ticks.host >= names.host AND job_ticks.host <= names.host ORDER BY job_ticks.host DESC, job_ticks.id DESC
+ LIMIT :param_1 OFFSET :param_3)) AS finished_at, (SELECT job_ticks.error
 FROM job_ticks
-WHERE job_ticks.id = (SELECT max(job_ticks.id) AS max_1
+WHERE job_ticks.id = (SELECT job_ticks.id
 FROM job_ticks
-WHERE job_ticks.host = names.host)) AS error, (SELECT count(*) AS count_1
+WHERE job_ticks.host >= names.host AND job_ticks.host <= names.host ORDER BY job_ticks.host DESC, job_ticks.id DESC
+ LIMIT :param_1 OFFSET :param_4)) AS error, (SELECT count(*) AS count_1
 FROM (SELECT job_ticks.id AS id
 FROM job_ticks
-WHERE job_ticks.host = names.host
- LIMIT :param_1 OFFSET :param_2) AS of_host) AS ticks
+WHERE job_ticks.host >= names.host AND job_ticks.host <= names.host ORDER BY job_ticks.host DESC, job_ticks.id DESC
+ LIMIT :param_5 OFFSET :param_6) AS of_host) AS ticks
 FROM names
 WHERE names.host IS NOT NULL ORDER BY names.host""",
-        {'param_1': 3, 'param_2': 0},
+        {'param_1': 1, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 3, 'param_6': 0},
         {},
         (('host', None), ('started_at', 'instant'), ('finished_at', 'instant'), ('error', None), ('ticks', None)),
     ),
@@ -3118,11 +3124,22 @@ WHERE job_runs.status = 'failed' ORDER BY job_runs.run_at, job_runs.id
         (('id', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('error_type', None), ('last_error', None), ('next_try_at', 'instant')),
     ),
     ('overview.last_ticks', ()): (
-        """SELECT job_ticks.host, job_ticks.worker, job_ticks.version, job_ticks.started_at, job_ticks.application, job_ticks.listening_at, job_ticks.types, job_ticks.finished_at, job_ticks.counts, job_ticks.error
+        """WITH RECURSIVE names(host) AS
+(SELECT min(job_ticks.host) AS host
+FROM job_ticks UNION ALL SELECT (SELECT min(job_ticks.host) AS min_1
 FROM job_ticks
-WHERE job_ticks.id IN (SELECT max(job_ticks.id) AS max_1
-FROM job_ticks GROUP BY job_ticks.host) ORDER BY job_ticks.host""",
-        {},
+WHERE job_ticks.host > names.host) AS host
+FROM names
+WHERE names.host IS NOT NULL)
+ SELECT job_ticks.host, job_ticks.worker, job_ticks.version, job_ticks.started_at, job_ticks.application, job_ticks.listening_at, job_ticks.types, job_ticks.finished_at, job_ticks.counts, job_ticks.error
+FROM job_ticks
+WHERE job_ticks.id IN (SELECT (SELECT job_ticks.id
+FROM job_ticks
+WHERE job_ticks.host >= names.host AND job_ticks.host <= names.host ORDER BY job_ticks.host DESC, job_ticks.id DESC
+ LIMIT :param_1 OFFSET :param_2) AS id
+FROM names
+WHERE names.host IS NOT NULL) ORDER BY job_ticks.host""",
+        {'param_1': 1, 'param_2': 0},
         {},
         (('host', None), ('worker', None), ('version', None), ('started_at', 'instant'), ('application', None), ('listening_at', 'instant'), ('types', None), ('finished_at', 'instant'), ('counts', 'json'), ('error', None)),
     ),

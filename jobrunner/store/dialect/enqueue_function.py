@@ -6,7 +6,7 @@ refuses with what Python refuses.
 
 from __future__ import annotations
 
-from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES
+from jobrunner.jobs.payload_limits import DEFAULT_LIMIT_BYTES
 from jobrunner.store.namespace import qualifier
 
 SCHEMA = "@schema@"

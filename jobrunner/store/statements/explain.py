@@ -35,6 +35,7 @@ from jobrunner.store.schema import (
     job_ticks,
 )
 from jobrunner.store.statements.effects import IS_OPEN
+from jobrunner.store.statements.findings import ticks_of
 from jobrunner.store.statements.holding import RUNNING
 from jobrunner.store.statements.limits import is_at_work
 from jobrunner.store.views import job_claimable, job_gated, job_recoverable
@@ -122,11 +123,12 @@ def other_of_key() -> Select[Any]:
 def last_ticks() -> Select[Any]:
     """The last ticks of all hosts, then those of the host of the last one, each the newest first."""
     columns = job_ticks.c
-    found = select(columns.id, columns.host, columns.started_at).order_by(columns.id.desc()).limit(_MOST)
+    names = (columns.id, columns.host, columns.started_at)
     its_host = select(columns.host).where(columns.id == select(func.max(columns.id)).scalar_subquery())
     # The condition lets SQLite search the index, and not scan it.
-    of_all = found.where(columns.id > literal_column("0")).subquery("of_all").c
-    of_host = found.where(columns.host == its_host.scalar_subquery()).subquery("of_host").c
+    newest = select(*names).where(columns.id > literal_column("0")).order_by(columns.id.desc())
+    of_all = newest.limit(_MOST).subquery("of_all").c
+    of_host = ticks_of(its_host.scalar_subquery()).with_only_columns(*names).limit(_MOST).subquery("of_host").c
     both = [
         select(each.id, each.host, each.started_at, literal_column(number, Integer()).label("is_of_host"))
         for number, each in (("0", of_all), ("1", of_host))

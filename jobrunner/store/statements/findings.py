@@ -38,19 +38,35 @@ _MORE_THAN_COUNTED: ColumnElement[int] = literal_column("1048576", Integer())
 
 def hosts() -> Select[Any]:
     """The last tick of each host, and how many ticks it has, up to three. One step in an index for each host."""
-    columns = job_ticks.c
-    names = select(func.min(columns.host).label("host")).cte("names", recursive=True)
-    following = select(func.min(columns.host)).where(columns.host > names.c.host).correlate(names).scalar_subquery()
-    names = names.union_all(select(following.label("host")).select_from(names).where(names.c.host.is_not(None)))
+    columns, names = job_ticks.c, _hosts()
     # Not a join, for which the planner would read the whole table. It has no statistics of a recursion.
-    of_host = select(columns.id).where(columns.host == names.c.host).correlate(names)
-    newest = select(func.max(columns.id)).where(columns.host == names.c.host).correlate(names).scalar_subquery()
+    of_host = ticks_of(names.c.host).correlate(names)
+    newest = of_host.limit(1).scalar_subquery()
     last = [
         select(columns[name]).where(columns.id == newest).correlate(names).scalar_subquery().label(name)
         for name in ("started_at", "finished_at", "error")
     ]
     ticks = _count(of_host.limit(_ENOUGH_TICKS).subquery("of_host")).label("ticks")
     return select(names.c.host, *last, ticks).where(names.c.host.is_not(None)).order_by(names.c.host)
+
+
+def ticks_of(host: ColumnElement[str]) -> Select[Any]:
+    """The ids of the ticks of a host, the newest first.
+
+    The host is asked for as a range and comes first in the order, so that only the index of hosts has this order: a
+    planner that knows that most ticks are of few hosts would walk back through the ticks of all to one that is gone.
+    """
+    columns = job_ticks.c
+    of_host = select(columns.id).where(columns.host >= host, columns.host <= host)
+    return of_host.order_by(columns.host.desc(), columns.id.desc())
+
+
+def _hosts() -> CTE:
+    """One step in an index for each host. The last row is NULL."""
+    columns = job_ticks.c
+    names = select(func.min(columns.host).label("host")).cte("names", recursive=True)
+    following = select(func.min(columns.host)).where(columns.host > names.c.host).correlate(names).scalar_subquery()
+    return names.union_all(select(following.label("host")).select_from(names).where(names.c.host.is_not(None)))
 
 
 def killed_ticks() -> Select[Any]:
@@ -199,3 +215,13 @@ def known_types() -> Select[Any]:
 
 def _count(found: Subquery) -> ScalarSelect[int]:
     return select(func.count()).select_from(found).scalar_subquery()
+
+
+def _newest_ticks() -> Select[Any]:
+    names = _hosts()
+    newest = ticks_of(names.c.host).correlate(names).limit(1).scalar_subquery().label("id")
+    return select(newest).where(names.c.host.is_not(None))
+
+
+NEWEST_TICKS = _newest_ticks()
+"""The id of the last tick of each host."""

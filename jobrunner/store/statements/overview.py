@@ -11,6 +11,7 @@ from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.values import now
 from jobrunner.store.schema import ANY_RELEASES, job_limits, job_runs, job_ticks, job_types
 from jobrunner.store.statements.backpressure import WAITING
+from jobrunner.store.statements.findings import NEWEST_TICKS
 from jobrunner.store.statements.holding import RUNNING
 from jobrunner.store.statements.limits import is_at_work
 from jobrunner.store.views import job_claimable
@@ -109,8 +110,7 @@ def last_ticks() -> Select[Any]:
         "host", "worker", "version", "started_at", "application", "listening_at", "types", "finished_at", "counts",
         "error",
     )  # fmt: skip
-    last = select(func.max(columns.id)).group_by(columns.host)
-    return select(*_columns(job_ticks, *names)).where(columns.id.in_(last)).order_by(columns.host)
+    return select(*_columns(job_ticks, *names)).where(columns.id.in_(NEWEST_TICKS)).order_by(columns.host)
 
 
 def _columns(table: Table, *names: str) -> list[Any]:

@@ -12,9 +12,6 @@ from jobrunner.web.call import Call, Page
 from jobrunner.web.visitors import Verb
 from jobrunner.worker import expansion
 
-BEGINS = ("now", "missed")
-"""From where resumed schedules go on: no slot before now gets a run, or the next tick decides on those missed."""
-
 
 def pause(call: Call) -> Page:
     """Let no schedule make runs."""
@@ -27,10 +24,10 @@ def pause(call: Call) -> Page:
 
 def resume(call: Call) -> Page:
     """End the pauses of all schedules; from now also those that are not paused count from now."""
-    begin = call.form.get("from", "")
-    if begin not in BEGINS:
-        raise UsageError("say from where the schedules go on: now, or missed")
-    missed = begin == "missed"
+    given = call.form.get("missed", "")
+    if given not in ("yes", "no"):
+        raise UsageError("say whether the next tick decides on the missed slots: missed=yes or missed=no")
+    missed = given == "yes"
     _, found = call.read(definitions.listed)
     names = [each.name for each in found if each.paused_at is not None or not missed]
     if not _is_agreed(call):
@@ -50,7 +47,7 @@ def _page(call: Call, verb: Verb, names: list[str], done: list[str] | None, slot
         "verb": verb,
         "names": names if done is None else done,
         "is_done": done is not None,
-        "begin": call.form.get("from"),
+        "missed": call.form.get("missed"),
         "slots": slots,
         "has_reason": bool(call.actor.reason),
         "reason_given": call.actor.reason,

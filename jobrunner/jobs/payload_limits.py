@@ -1,0 +1,7 @@
+"""How large a payload may be. An idle tick reads the setting, and must not import what reads JSON."""
+
+from __future__ import annotations
+
+DEFAULT_LIMIT_BYTES = 256 * 1024
+LARGEST_LIMIT_BYTES = 8 * 1024 * 1024
+"""The most that the limit can be set to."""
