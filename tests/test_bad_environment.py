@@ -38,7 +38,7 @@ VARIABLES = {
 
 
 @pytest.mark.either_database
-@pytest.mark.long(sample=3)
+@pytest.mark.long(sample=1)
 @pytest.mark.parametrize("env", VARIABLES.values(), ids=VARIABLES.keys())
 def test_every_command_works_with_any_locale_variables(
     jobrunner: Commands, app: App, database: Database, env: dict[str, str | None]

@@ -92,3 +92,16 @@ def latin1_locale(folder: Path) -> dict[str, str | None]:
         ["localedef", "-i", "de_DE", "-f", "ISO-8859-1", folder / "de_DE.ISO-8859-1"], capture_output=True, timeout=60
     )
     return {"LC_ALL": "de_DE.ISO-8859-1", "LOCPATH": str(folder)} if made.returncode == 0 else {}
+
+
+HOLD = shell("touch at-work-$JOBRUNNER_RUN_ID; until [ -e go ]; do sleep 0.05; done")
+ECHO = array("/bin/echo", "hello")
+
+
+def at_work(app: App) -> int:
+    return len(list(app.folder.glob("at-work-*")))
+
+
+def with_handlers(app: App, text: str, imports: str = "handlers") -> None:
+    write_jobs(app, text)
+    app.imports = imports
