@@ -205,7 +205,7 @@ def test_file_is_unchanged_if_the_entries_cannot_be_added(
     assert len(done.stderr.splitlines()) == 1
     assert file.read_text() == text
     assert [each.name for each in tmp_path.glob("*.toml")] == ["jobrunner.toml"]
-    assert not list(tmp_path.glob(".jobrunner-import*"))
+    assert not list(tmp_path.glob(".*"))
 
 
 @pytest.mark.either_database

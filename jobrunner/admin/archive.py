@@ -18,9 +18,9 @@ from typing import Any, BinaryIO
 import msgspec
 
 from jobrunner import failpoints
-from jobrunner.effects.files import synchronize_folder
 from jobrunner.errors import JobrunnerError, UsageError
 from jobrunner.lifecycle import FINISHED
+from jobrunner.settings.whole_file import synchronize_folder
 from jobrunner.store import archive, tallies
 from jobrunner.store.archive import INSTANTS, JSON_COLUMNS, Archived, Ended, Position
 from jobrunner.store.database import Database

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from collections.abc import Collection
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +12,7 @@ from jobrunner.crontab.takeover import Job, Takeover
 from jobrunner.errors import ConfigurationError, JobrunnerError
 from jobrunner.settings import toml_file
 from jobrunner.settings.toml_schedules import declarations
+from jobrunner.settings.whole_file import draft_of, replace_file, synchronize_folder
 
 
 def without_known(found: Takeover, path: Path) -> Takeover:
@@ -62,32 +60,13 @@ def append(path: Path, text: str, names: Collection[str]) -> None:
             )
         old = path.read_bytes()
     gap = b"" if not old else b"\n" if old.endswith(b"\n") else b"\n\n"
-    draft = _drafted(old + gap + text.encode(), path.parent)
-    try:
-        if old:
-            found = path.stat()
-            draft.chmod(found.st_mode & 0o7777)
-            with suppress(PermissionError):
-                os.chown(draft, found.st_uid, found.st_gid)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    replace_file(path, old + gap + text.encode(), draft_of(path), check=_check)
+    synchronize_folder(path.parent)
 
 
-def _drafted(data: bytes, folder: Path) -> Path:
-    """Write a new file in the folder, and check that it is a valid configuration."""
-    descriptor, name = tempfile.mkstemp(prefix=".jobrunner-import-", suffix=".toml", dir=folder)
-    draft = Path(name)
+def _check(draft: Path) -> None:
+    """Raise ConfigurationError unless it is a valid configuration."""
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(descriptor)
         declarations(draft, toml_file.read(draft).schedules, sys.maxsize)
     except ConfigurationError as error:
-        draft.unlink()
         raise ConfigurationError(str(error).replace(f"{draft}: ", "").replace(str(draft), "the new file")) from None
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
-    return draft

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 from jobrunner.jobs.effect import NotApplied
+from jobrunner.settings.whole_file import replace_file, synchronize_folder
 
 
 def write_file(path: str | os.PathLike[str], content: str | bytes, *, key: str) -> dict[str, Any]:
@@ -27,30 +27,11 @@ def write_file(path: str | os.PathLike[str], content: str | bytes, *, key: str) 
     try:
         for left in target.parent.glob(f"{_literal(begin)}*.tmp"):
             left.unlink(missing_ok=True)
-        _write(temporary, data)
-        os.replace(temporary, target)
+        replace_file(target, data, temporary, mode=0o666, keeps_mode=False)
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
         raise NotApplied(f"{target} was not written: {error.strerror}") from error
     synchronize_folder(target.parent)
     return {"path": str(target), "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-
-
-def _write(file: Path, data: bytes) -> None:
-    with open(file, "xb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-def synchronize_folder(folder: Path) -> None:
-    """Have the names of a folder written to the disk, such as that of a file that was just made."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _literal(text: str) -> str:

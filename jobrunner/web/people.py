@@ -8,15 +8,14 @@ import os
 import re
 import secrets
 import stat
-import tempfile
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.settings import files
+from jobrunner.settings.whole_file import draft_of, replace_file, synchronize_folder
 from jobrunner.web.visitors import EVERYTHING, READ_ONLY, Visitor
 
 ROLES = {"all": EVERYTHING, "read-only": READ_ONLY}
@@ -152,23 +151,9 @@ def _text_of(path: Path) -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write the file as a whole: a reader sees the old one or the new one."""
     try:
-        descriptor, name = tempfile.mkstemp(prefix=".jobrunner-users-", dir=path.parent)
-        draft = Path(name)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(descriptor)
-            if path.exists():
-                found = path.stat()
-                draft.chmod(found.st_mode & 0o7777)
-                with suppress(PermissionError):
-                    os.chown(draft, found.st_uid, found.st_gid)
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
+        replace_file(path, text.encode(), draft_of(path))
+        synchronize_folder(path.parent)
     except OSError as error:
         raise ConfigurationError(f"cannot write the user file {path}: {error.strerror}") from None
 
