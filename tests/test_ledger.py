@@ -21,6 +21,26 @@ LEDGER = os.open(os.environ["TRACE_FILE"] + "-ledger", os.O_WRONLY | os.O_CREAT 
 def noted(ctx: Context):
     os.write(LEDGER, b"%d\\n" % ctx.run_id)
 """
+# Notes the most runs that would be lost, or run again, if the tick were killed at that moment.
+WATCHING = """
+import os, sys
+
+if "tick" in sys.orig_argv:
+    from jobrunner.worker.dispatcher import Dispatcher
+    from jobrunner.worker.phase import Phase
+
+    dispatch, most = Dispatcher.dispatch, [0]
+
+    def watched(self):
+        dispatch(self)
+        begun = self._hand.count(Phase.PREFETCHED, Phase.WORKING, Phase.ENDED, Phase.WRITING)
+        if begun > most[0]:
+            most[0] = begun
+            with open(os.environ["MOST"], "w") as file:
+                file.write(str(begun))
+
+    Dispatcher.dispatch = watched
+"""
 GROUP = 512
 PERMITS = 4
 MINUTE = 60.0
@@ -60,6 +80,19 @@ def wait_for_lines(ledger: Path, count: int, seconds: float) -> None:
 
 def runs_more_than_once(ledger: Path) -> int:
     return sum(times > 1 for times in Counter(ledger.read_bytes().split()).values())
+
+
+@pytest.mark.promise("P7")
+def test_a_tick_never_has_more_begun_or_queued_runs_than_one_group_and_its_permits(
+    jobrunner: Commands, app: App, database: Database, ledger: Path
+) -> None:
+    app.write("sitecustomize", WATCHING)
+    insert_due(database, 4_000)
+    most = app.path("most")
+    jobrunner.tick("--concurrency", PERMITS, cold=True, env={"PYTHONPATH": str(app.folder), "MOST": str(most)})
+    assert statuses(database) == {"succeeded": 4_000}
+    # Fewer would mean that the tick never got near the limit.
+    assert GROUP // 2 < int(most.read_text()) <= GROUP + PERMITS
 
 
 @pytest.mark.promise("P1", "P7")

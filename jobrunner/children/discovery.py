@@ -7,6 +7,8 @@ from jobrunner.children.process_groups import GroupFile
 from jobrunner.children.python_child import ChildPlan
 from jobrunner.children.supervisor import Supervisor
 
+_LOOK_SECONDS = 0.05
+
 
 def discover(plan: ChildPlan, groups: GroupFile, start_limit_seconds: float) -> Ready | StartFailed:
     """Start one child to get its handshake, and end it before this returns."""
@@ -14,7 +16,8 @@ def discover(plan: ChildPlan, groups: GroupFile, start_limit_seconds: float) -> 
     try:
         supervisor.spawn()
         while True:
-            for event in supervisor.poll(1.0):
+            # Only a tick gets a signal when a child ends, so look often.
+            for event in supervisor.poll(_LOOK_SECONDS):
                 if isinstance(event, Ready | StartFailed):
                     return event
     finally:

@@ -66,9 +66,9 @@ class GroupFile:
         """The folder of the note. None means that there is no note."""
         return None if self._path is None else self._path.parent
 
-    def add(self, group: int) -> None:
-        """Note a group right after its leader was started."""
-        self._groups[group] = _started(group)
+    def add(self, *groups: int) -> None:
+        """Note groups right after their leaders were started."""
+        self._groups.update((group, _started(group)) for group in groups)
         self._write()
 
     def remove(self, group: int) -> None:

@@ -72,22 +72,32 @@ class Supervisor:
         """Make the current or next ``poll`` return at once."""
         self._alarm.ring()
 
-    def spawn(self) -> None:
-        """Start a child; a later ``poll`` reports when it is ready. Raises OSError when the host cannot start it."""
-        child = ChildProcess(self._plan)
-        # Its group is noted before it can start processes: it does not import anything until it gets the next message.
-        self._watch(child)
-        self._starting[child] = ChildStart()
+    def spawn(self, count: int = 1) -> None:
+        """Start children; a later ``poll`` reports when they are ready.
+
+        Raises OSError when the host cannot start one more.
+        """
+        children: list[ChildProcess] = []
+        try:
+            while len(children) < count:
+                children.append(ChildProcess(self._plan))
+        finally:
+            # Their groups are noted before they can start processes: a child imports nothing until it gets the next
+            # message. They are noted together, because to replace the note takes as long as to start a child.
+            self._groups.add(*(child.pid for child in children))
+            for child in children:
+                self._watch(child)
+                self._starting[child] = ChildStart()
 
     def start_command(self, line: CommandLine) -> CommandProcess:
         """Start a command; a later ``poll`` reports its end. Raises OSError when the host cannot start it."""
         process = CommandProcess(line, self._plan.mark)
+        self._groups.add(process.pid)
         self._watch(process)
         process.go()
         return process
 
     def _watch(self, process: Process) -> None:
-        self._groups.add(process.pid)
         self._all[process] = None
         self._selector.register(process.output, selectors.EVENT_READ, partial(self._on_output, process))
         if isinstance(process, ChildProcess):

@@ -104,13 +104,16 @@ class HandlerPool(Pool):
         queues = [queue for queue in self._open_queues() if not queue.child.is_waiting]
         given: dict[ChildProcess, list[StartRun]] = {}
         for held in self._startable():
+            if ahead <= 0:
+                # What has ended unwritten and what is queued must not get more: all of it would be lost with this tick.
+                break
             if permits > 0 and self._supervisor.idle:
                 permits -= 1
                 queue = self._start_on_idle_child(held)
                 started.append(held)
                 if not queue.is_closed:
                     queues.append(queue)
-            elif ahead > 0 and queues and (queue := min(queues, key=_seconds)).seconds < AHEAD_SECONDS:
+            elif queues and (queue := min(queues, key=_seconds)).seconds < AHEAD_SECONDS:
                 ahead -= 1
                 self._prefetch(held, queue)
                 if queue.is_closed:

@@ -43,12 +43,14 @@ class ChildStarts:
         """Start up to ``count`` more children, within the limit. They become ready in a later step."""
         wanted = min(count, self.most_children - self._supervisor.children)
         while wanted > 0 and not self.has_failed():
+            before = self._supervisor.children
             try:
-                self._supervisor.spawn()
-                wanted -= 1
+                self._supervisor.spawn(wanted)
+                return
             except OSError as error:
                 # The host has no processes, memory or descriptors left. The tick goes on with the children that it has.
                 # Without any child it tries once more and then fails: a tick that does nothing must not look healthy.
+                wanted -= self._supervisor.children - before
                 self.note_failure(StartFailed(f"starting a child failed: {error.strerror}"))
                 if self._supervisor.children:
                     return
