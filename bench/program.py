@@ -56,7 +56,6 @@ def _measure(options: argparse.Namespace, sizes: Sizes) -> int:
     about: dict[str, Any] = {
         **report.commit(),
         "machine": report.machine(),
-        "rounds": options.rounds,
         "sizes": asdict(sizes),
     }
     taken = _Taken()
@@ -67,14 +66,17 @@ def _measure(options: argparse.Namespace, sizes: Sizes) -> int:
         sys.exit(f"no measure is called so; there are: {', '.join(sorted({each.group for each in MEASURES}))}")
     with opened(sizes) as stage:
         about["postgresql"] = stage.server_settings()
-        for number in range(options.rounds):
-            _round(stage, wanted, taken, f"round {number + 1} of {options.rounds}", once=options.smallest)
-    about["left_out"] = taken.left_out
-    wanted = [each for each in wanted if each.lines[0].name not in taken.left_out]
-    print(report.table(wanted, taken.samples))
+        for number in range(1, options.rounds + 1):
+            _round(stage, wanted, taken, f"round {number} of {options.rounds}", once=options.smallest)
+            # After each round, because a later one may be interrupted.
+            about |= {"rounds": number, "left_out": taken.left_out}
+            measured = [each for each in wanted if each.lines[0].name not in taken.left_out]
+            path = report.write(
+                options.results or report.RESULTS, measured, taken.samples, about, taken.failures, options.only
+            )
+    print(report.table(measured, taken.samples))
     for name, reason in [*taken.left_out.items(), *taken.failures.items()]:
         print(f"left out: {name}: {reason.splitlines()[0]}")
-    path = report.write(options.results or report.RESULTS, wanted, taken.samples, about, taken.failures, options.only)
     print(f"written to {path}")
     return 1 if taken.failures else 0
 
