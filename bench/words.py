@@ -37,4 +37,4 @@ def joined(rates: Iterable[str]) -> str:
 def timed(results: Results, name: str, say: Callable[[float | None], str] = seconds, baseline: str = "") -> str:
     """A line's median, and its ratio to its baseline."""
     ratio = results.ratio(name, baseline)
-    return say(results.median(name)) + ("" if ratio is None else f", {ratio:.2g} ×")
+    return say(results.median(name)) + ("" if ratio is None else f", {float(f'{ratio:.2g}'):g} ×")

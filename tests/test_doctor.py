@@ -5,7 +5,6 @@ from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,66 +18,14 @@ from harness import (
     sqlite_only,
     wait_for,
 )
-from harness.commands import COMMAND
+from harness.clinic import Check, Clinic
 from harness.handlers_rows import queue
 from harness.statements import before_statements
-from jobrunner.admin.doctor import files
 from jobrunner.admin.doctor.examine import _read as read_database
 from jobrunner.admin.doctor.settings import _masked
-from jobrunner.crontab.finding import Call, call_of, tick_lines
 from jobrunner.settings import config
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
-
-Check = dict[str, Any]
-
-
-class Clinic:
-    """A host with a crontab of its own, in which everything is in order until a test breaks it."""
-
-    def __init__(self, jobrunner: Commands, app: App, database: Database, folder: Path) -> None:
-        self.jobrunner, self.app, self.database, self.folder = jobrunner, app, database, folder
-        self.programs = folder / "programs"
-        self.programs.mkdir()
-        self.tab = folder / "tab"
-        self.env_file = folder / "cron.env"
-        program = self.programs / "crontab"
-        program.write_text(f'#!/bin/sh\ncat "{self.tab}"\n')
-        program.chmod(0o755)
-        self.write_env_file()
-        self.write_crontab()
-
-    def write_env_file(self, **changed: str) -> None:
-        names = ("JOBRUNNER_DATABASE_URL", "JOBRUNNER_STATE_DIR", *self.app.environment())
-        found = {name: self.jobrunner.environment()[name] for name in names} | changed
-        self.env_file.write_text("".join(f"{name}='{value}'\n" for name, value in found.items()))
-        self.env_file.chmod(0o600)
-
-    def write_crontab(self, options: str = "", above: str = "", program: str = COMMAND) -> None:
-        self.tab.write_text(f"{above}\n* * * * * {program} tick {options or f'--env-file {self.env_file}'}\n")
-
-    def examine(self, *words: str, **env: str | None) -> tuple[int, list[Check]]:
-        path = f"{self.programs}:/usr/bin:/bin"
-        done = self.jobrunner("doctor", "--json", *words, env={"PATH": path, **env}, check=False)
-        assert done.stderr == ""
-        return done.returncode, done.json()["checks"]
-
-    def wrong(self, *words: str) -> list[Check]:
-        """What is wrong, but for the server of the tests, which has no autovacuum."""
-        code, checks = self.examine(*words)
-        assert code == any(each["verdict"] == "wrong" for each in checks)
-        return [each for each in checks if each["verdict"] == "wrong" and "on this server" not in each["found"]]
-
-    def found(self, name: str, verdict: str, **env: str | None) -> Check:
-        """The one such check. It alone decides the exit status."""
-        without = () if name in ("cron line", "mail") else ("--no-crontab",)
-        code, checks = self.examine(*without, **env)
-        found = [each for each in checks if (each["name"], each["verdict"]) == (name, verdict)]
-        found = [each for each in found if "on this server" not in each["found"]]
-        assert len(found) == 1, checks
-        assert code == any(each["verdict"] == "wrong" for each in checks)
-        assert found[0]["remedy"]
-        return found[0]
 
 
 @pytest.fixture
@@ -328,52 +275,3 @@ def test_doctor_finds_tables_that_are_never_vacuumed(clinic: Clinic) -> None:
     check = clinic.found("autovacuum", "wrong")
     clinic.database.execute(check["remedy"])
     assert clinic.wrong("--no-crontab") == []
-
-
-MOUNTS = """\
-21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
-22 21 0:40 / /srv/data rw - nfs4 server:/data rw
-23 22 8:2 / /srv/data/local rw - xfs /dev/sda2 rw
-24 21 0:41 / /mnt/with\\040space rw - fuse.sshfs host: rw
-"""
-
-
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
-        ("/var/app.db", "ext4"),
-        ("/srv/data/app.db", "nfs4"),
-        ("/srv/database/app.db", "ext4"),
-        ("/srv/data/local/app.db", "xfs"),
-        ("/mnt/with space/app.db", "fuse.sshfs"),
-    ],
-)
-def test_file_system_of_a_path_is_that_of_its_nearest_mount(path: str, kind: str) -> None:
-    assert files.file_system(path, MOUNTS) == kind
-
-
-CALLS = {
-    "/usr/bin/jobrunner tick": Call(["/usr/bin/jobrunner"], [], None, {}),
-    "cd /srv/app && bin/jobrunner tick --budget 30s --config=x.toml >> log 2>&1 # jobrunner:x": Call(
-        ["bin/jobrunner"], ["--config=x.toml"], "/srv/app", {}
-    ),
-    "PATH=/usr/local/bin:/bin X='a b' jobrunner --env-file /etc/x tick || mail root": Call(
-        ["jobrunner"], ["--env-file", "/etc/x"], None, {"PATH": "/usr/local/bin:/bin", "X": "a b"}
-    ),
-    "flock -n /tmp/x timeout 55 python3 -m jobrunner tick": Call(["python3", "-m", "jobrunner"], [], None, {}),
-    "/srv/bin/python manage.py jobrunner tick": Call(["/srv/bin/python", "manage.py", "jobrunner"], [], None, {}),
-    "jobrunner tick --env-file $HOME/x": None,
-    "jobrunner tick 'unclosed": None,
-    "jobrunner-wrapper tick": None,
-}
-
-
-@pytest.mark.parametrize(("command", "call"), CALLS.items(), ids=CALLS.keys())
-def test_call_of_a_crontab_line_is_read_without_a_shell(command: str, call: Call | None) -> None:
-    assert call_of(command) == call
-
-
-def test_tick_lines_of_a_system_crontab_have_their_user_and_the_variables_above_them() -> None:
-    data = b'MAILTO=""\n# jobrunner tick\n* * * * * app jobrunner tick\nMAILTO=ops\n0 3 * * * root backup\n'
-    (line,) = tick_lines("/etc/cron.d/app", data, has_user=True)
-    assert (line.number, line.user, line.command, line.variables) == (3, "app", "jobrunner tick", {"MAILTO": ""})
