@@ -63,14 +63,18 @@ class Hours:
     of_types: dict[str, list[Hour]]
 
 
+@dataclass(frozen=True)
+class _Ends:
+    """What the tallies have of a period; ``begin`` is the begin of its first hour."""
+
+    begin: datetime
+    end: datetime
+    found: dict[tuple[datetime, Key], Tally]
+
+
 def stats(connection: Connection, period: timedelta, only: Collection[str] = ()) -> Stats:
     """The statistics of the last ``period``, of all types or of these. Expects a read transaction."""
-    since = (tallies.now(connection) - period).replace(minute=0, second=0, microsecond=0)
-    by_type = defaultdict[str, list[tuple[Key, Tally]]](list)
-    for (_, key), tally in tallies.since(connection, since).items():
-        if not only or key.job_type in only:
-            by_type[key.job_type].append((key, tally))
-    return Stats(since, [_of_type(job_type, by_type[job_type]) for job_type in sorted(by_type)])
+    return _by_type(_read(connection, period), only)
 
 
 def hours(connection: Connection, period: timedelta, most: int = 0) -> Hours:
@@ -78,16 +82,37 @@ def hours(connection: Connection, period: timedelta, most: int = 0) -> Hours:
 
     Old ends all stand in the first hour of their day. Expects a read transaction.
     """
+    return _by_hour(_read(connection, period), most)
+
+
+def stats_and_hours(connection: Connection, period: timedelta, most: int) -> tuple[Stats, Hours]:
+    """What ``stats`` and ``hours`` return, read once. Expects a read transaction."""
+    ends = _read(connection, period)
+    return _by_type(ends), _by_hour(ends, most)
+
+
+def _read(connection: Connection, period: timedelta) -> _Ends:
     now = tallies.now(connection)
     begin = (now - period).replace(minute=0, second=0, microsecond=0)
-    ended = [(at, key, tally.ends) for (at, key), tally in tallies.since(connection, begin).items()]
-    ended = [each for each in ended if each[1].status in FINISHED]
+    return _Ends(begin, now, tallies.since(connection, begin))
+
+
+def _by_type(ends: _Ends, only: Collection[str] = ()) -> Stats:
+    by_type = defaultdict[str, list[tuple[Key, Tally]]](list)
+    for (_, key), tally in ends.found.items():
+        if not only or key.job_type in only:
+            by_type[key.job_type].append((key, tally))
+    return Stats(ends.begin, [_of_type(job_type, by_type[job_type]) for job_type in sorted(by_type)])
+
+
+def _by_hour(ends: _Ends, most: int) -> Hours:
+    ended = [(at, key, tally.ends) for (at, key), tally in ends.found.items() if key.status in FINISHED]
     shown = sorted({key.job_type for _, key, _ in ended})[:most]
-    found: dict[str | None, dict[datetime, Hour]] = {name: _empty(begin, now) for name in (*shown, None)}
-    for at, key, ends in ended:
+    found: dict[str | None, dict[datetime, Hour]] = {name: _empty(ends.begin, ends.end) for name in (*shown, None)}
+    for at, key, count in ended:
         for name in (key.job_type, None):
             if name in found and at in found[name]:
-                found[name][at].ended[key.status] += ends
+                found[name][at].ended[key.status] += count
     return Hours(list(found[None].values()), {name: list(found[name].values()) for name in shown})
 
 

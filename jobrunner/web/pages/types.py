@@ -45,4 +45,4 @@ def types(call: Call) -> Page:
 
 def _read(connection: Connection, period: timedelta) -> tuple[Stats, Hours, list[Pause], list[str]]:
     waiting = connection.execute(Prepared("findings.waiting_types")).scalars()
-    return stats.stats(connection, period), stats.hours(connection, period, _DRAWN), pauses.listed(connection), waiting
+    return *stats.stats_and_hours(connection, period, _DRAWN), pauses.listed(connection), waiting
