@@ -62,6 +62,7 @@ _SINGLE = (_peer(1, "pgqueuer", SINGLE_ENQUEUE), _peer(1, "huey", SINGLE_ENQUEUE
 _EACH = Aim(0.5, "a plain loop that commits each outcome", RAW_EACH)
 _FIRST = Aim(0.9, "that of the first", "backlog, first tick, {db}")
 _CORE, _IDEAL = Aim(0.05, "a core", ONE_CORE), Aim(1.1, "the ideal time", IDEAL_WAITING)
+_LOOKED_AT = Aim(0.01, "a core", ONE_CORE)
 _CALM = Aim(1.5, "without the change", CLAIM_BESIDE_WAITING)
 _ONE_TICK = "spike, one tick, {db}"
 GOALS = (
@@ -109,5 +110,6 @@ GOALS = (
         "idle tick: long history, {db}",
         *(2 * (Aim(1.02, "the same beside none", "idle tick, {db}"),)),
     ),
+    Goal("a viewer of the page who polls", "page: a viewer who polls, {db}", _LOOKED_AT, _LOOKED_AT),
     Goal("claims beside a change of {changed} runs", "claim 100 beside a change of many runs, {db}", _CALM, _CALM),
 )

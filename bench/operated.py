@@ -47,6 +47,10 @@ def rows(results: Results) -> Iterator[tuple[str, ...]]:
         _NONE,
     )
     yield row(
+        "a viewer of the first page who polls: the server's share of a core",
+        lambda db: f"{value:.2%}" if (value := results.median(f"page: a viewer who polls, {db}")) is not None else "",
+    )
+    yield row(
         f"a change of {results.size('changed'):,} runs by `priority`",
         lambda db: rate(results.median(f"change of many runs, {db}")),
     )

@@ -30,11 +30,24 @@ class Sizes:
     # A peer's size of which one sample would take longer, its filling included, is left out.
     peer_seconds: float = 15.0
     operated: int = 1_000_000
+    viewed_seconds: float = 20.0
     changed: int = 100_000
 
 
 SMALLEST = Sizes(
-    *(10, 20, 20, 20), 0.01, 0.05, *(20, 20, 20, 20, 20), 20, 30.0, 20, 3, 0.5, 200, operated=40, changed=20
+    *(10, 20, 20, 20),
+    0.01,
+    0.05,
+    *(20, 20, 20, 20, 20),
+    20,
+    30.0,
+    20,
+    3,
+    0.5,
+    200,
+    operated=40,
+    changed=20,
+    viewed_seconds=0.2,
 )
 # What the results have that are shown to others.
 FULL = Sizes(

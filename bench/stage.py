@@ -129,10 +129,10 @@ class Queue:
         command: Sequence[str] = (COMMAND,),
     ) -> Running:
         """Start a tick. Its budget is an hour: it ends when nothing is due, however slow it is."""
-        environment = self._environment(handlers, host)
+        environment = self.environment(handlers, host)
         return Running([*command, "tick", *map(str, words)], environment, self._folder, watched=watched)
 
-    def _environment(self, handlers: str = "noop", host: str = "bench") -> dict[str, str]:
+    def environment(self, handlers: str = "noop", host: str = "bench") -> dict[str, str]:
         state = self._folder / f"state-{host}"
         state.mkdir(mode=0o700, exist_ok=True)
         return clean_environment(self._folder) | {
@@ -152,11 +152,11 @@ class Queue:
 
     def command(self, *words: object) -> Running:
         """Start one of our commands."""
-        return Running([COMMAND, *map(str, words)], self._environment(), self._folder)
+        return Running([COMMAND, *map(str, words)], self.environment(), self._folder)
 
     def status(self) -> Finished:
         """Run `jobrunner status` to its end."""
-        return run([COMMAND, "status"], self._environment(), self._folder)
+        return run([COMMAND, "status"], self.environment(), self._folder)
 
     def left(self) -> int:
         """How many runs wait."""

@@ -58,6 +58,7 @@ BOTH = (
     "raw loop, each outcome committed",
     "explain: long history",
     "page /, statements",
+    "page: a viewer who polls",
     "idle tick: long history",
     "change of many runs",
     "claim 100 beside a change of many runs",

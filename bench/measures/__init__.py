@@ -1,5 +1,17 @@
 """The measures, in the order of the table. The docstring of each says exactly what is timed."""
 
-from measures import baselines, claim, drain, enqueue, enqueue_async, idle, linger, operate, slow, spike
+from measures import baselines, claim, drain, enqueue, enqueue_async, idle, linger, operate, slow, spike, viewer
 
-__all__ = ["baselines", "claim", "drain", "enqueue", "enqueue_async", "idle", "linger", "operate", "slow", "spike"]
+__all__ = [
+    "baselines",
+    "claim",
+    "drain",
+    "enqueue",
+    "enqueue_async",
+    "idle",
+    "linger",
+    "operate",
+    "slow",
+    "spike",
+    "viewer",
+]

@@ -56,7 +56,7 @@ def fill(stage: Stage, database: str) -> Iterator[float]:
     They are made once, for all measures of this group.
     """
     began = time.perf_counter()
-    _history(stage, database, stage.sizes.operated)
+    operated_queue(stage, database, stage.sizes.operated)
     yield stage.sizes.operated / (time.perf_counter() - began)
 
 
@@ -71,7 +71,7 @@ def asked(stage: Stage, database: str) -> Iterator[float]:
     First in a database without finished runs, then beside so many (`operated`). Both have 1,000 waiting runs; the run
     that is explained is the last of them, and the one that is shown is in the middle of all.
     """
-    found = [_answers(_history(stage, database, count)) for count in (0, stage.sizes.operated)]
+    found = [_answers(operated_queue(stage, database, count)) for count in (0, stage.sizes.operated)]
     for name in ASKED:
         yield from (each[name] for each in found)
 
@@ -117,7 +117,7 @@ def pages(stage: Stage, database: str) -> Iterator[float]:
     Without the server in front and the network, and of a viewer who shares nothing with others. And how many
     statements one request sends.
     """
-    queue = _history(stage, database, stage.sizes.operated)
+    queue = operated_queue(stage, database, stage.sizes.operated)
     middle, _ = _ids(queue)
     for path in PAGES:
         place, _, query = path.replace("ID", str(middle)).partition("?")
@@ -160,7 +160,7 @@ def _counted() -> Iterator[list[str]]:
 @measure(Line("idle tick: long history, {db}", "s", "idle tick, {db}"), group=OPERATE, on=BOTH, times=5)
 def idle(stage: Stage, database: str) -> Iterator[float]:
     """The whole process `jobrunner tick` with nothing to do, beside so many (`operated`) finished runs."""
-    yield _history(stage, database, stage.sizes.operated).tick().seconds
+    yield operated_queue(stage, database, stage.sizes.operated).tick().seconds
 
 
 @measure(
@@ -191,7 +191,7 @@ def change(stage: Stage, database: str) -> Iterator[float]:
     yield beside
 
 
-def _history(stage: Stage, database: str, count: int) -> Queue:
+def operated_queue(stage: Stage, database: str, count: int) -> Queue:
     """A database with so many finished runs, made once."""
     name = f"operate_{count}"
     if stage.has(database, name):
