@@ -105,7 +105,8 @@ def test_no_session_is_in_a_transaction_while_a_handler_works(
         beats.add(run_of(database, runs[0])["heartbeat_at"])
         for session in database.query(
             "SELECT state, extract(epoch FROM clock_timestamp() - xact_start) AS age FROM pg_stat_activity"
-            " WHERE datname = current_database() AND application_name = 'jobrunner'"
+            # A session that is just being made has no state yet.
+            " WHERE datname = current_database() AND application_name = 'jobrunner' AND state IS NOT NULL"
         ):
             states.add(session["state"])
             oldest = max(oldest, session["age"] or 0.0)

@@ -49,8 +49,11 @@ def dev(modules: tuple[str, ...]) -> None:
         os.environ.setdefault("JOBRUNNER_APP_DIR", os.getcwd())
     config = environment.load()
     database = session.open_database(config, creates=True)
-    _say("ready", f"{database.location.label}: {_known(config)}; Ctrl-C ends it")
-    _Dev(config, database).run()
+    known = _known(config)
+    # It looks before it says so: what is enqueued from then on is new.
+    dev = _Dev(config, database)
+    _say("ready", f"{database.location.label}: {known}; Ctrl-C ends it")
+    dev.run()
 
 
 def _known(config: Config) -> str:
