@@ -138,7 +138,7 @@ def test_a_heartbeat_is_a_hot_update(database: PostgresDatabase) -> None:
     after = updates(database)
     assert after[0] - before[0] == 10 * len(AT_WORK)
     # Not all: when a page is full, its row moves to the next, and until old versions are cleared away that repeats.
-    assert after[1] - before[1] > 5 * len(AT_WORK)
+    assert after[1] - before[1] > 2 * len(AT_WORK)
 
 
 @postgresql_only

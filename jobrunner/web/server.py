@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import threading
 from collections.abc import Callable
+from typing import Any
 
 import uvicorn
 
@@ -16,7 +18,7 @@ _MOST_CONNECTIONS = 100
 
 
 def serve(respond: Callable[[Request], Response], listening: socket.socket) -> None:
-    """Answer requests on this socket until SIGINT or SIGTERM."""
+    """Answer requests on this socket until SIGINT or SIGTERM. Raises KeyboardInterrupt after the first."""
     config = uvicorn.Config(
         serving(respond),
         loop="asyncio",
@@ -32,12 +34,18 @@ def serve(respond: Callable[[Request], Response], listening: socket.socket) -> N
         limit_concurrency=_MOST_CONNECTIONS,
         timeout_graceful_shutdown=5,
     )
-    # Ctrl-C is held until the coroutine has begun. Between its making and its begin Python would tell that it was never
-    # awaited.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    asyncio.run(_serve(uvicorn.Server(config), listening, before))
+    server, interrupted = uvicorn.Server(config), threading.Event()
 
+    def interrupt(*_: Any) -> None:
+        interrupted.set()
+        server.should_exit = True
 
-async def _serve(server: uvicorn.Server, listening: socket.socket, signals: set[int | signal.Signals]) -> None:
-    signal.pthread_sigmask(signal.SIG_SETMASK, signals)
-    await server.serve(sockets=[listening])
+    # Ctrl-C must raise nothing while the loop and its coroutine are made: Python would tell of them on stderr. To mask
+    # the signal is not enough, because any thread may take it. The server has its own handler meanwhile.
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        asyncio.run(server.serve(sockets=[listening]))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if interrupted.is_set():
+        raise KeyboardInterrupt
