@@ -5,7 +5,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from plan import OPERATE, Line, measure
 from processes import Failed, cpu_seconds_of
@@ -34,14 +34,13 @@ def viewer(stage: Stage, database: str) -> Iterator[float]:
     queue, seconds = operated_queue(stage, database, stage.sizes.operated), stage.sizes.viewed_seconds
     with _served(queue) as (process, link):
         address = urlsplit(link)
-        with closing(http.client.HTTPConnection(address.hostname or "", address.port, timeout=30)) as connection:
-            cookie = _signed_in(connection, f"{address.path}?{address.query}")
-            tag = _poll(connection, cookie, "")
-            before, ends_at = cpu_seconds_of(process.pid), time.monotonic() + seconds
-            while time.monotonic() < ends_at:
-                tag = _poll(connection, cookie, tag)
-                time.sleep(min(_POLLS_EVERY_SECONDS, max(0.0, ends_at - time.monotonic())))
-            yield (cpu_seconds_of(process.pid) - before) / seconds
+        cookie = _signed_in(address)
+        tag = _poll(address, cookie, "")
+        before, ends_at = cpu_seconds_of(process.pid), time.monotonic() + seconds
+        while time.monotonic() < ends_at:
+            tag = _poll(address, cookie, tag)
+            time.sleep(min(_POLLS_EVERY_SECONDS, max(0.0, ends_at - time.monotonic())))
+        yield (cpu_seconds_of(process.pid) - before) / seconds
         before = cpu_seconds_of(process.pid)
         time.sleep(seconds)
         yield (cpu_seconds_of(process.pid) - before) / seconds
@@ -68,20 +67,25 @@ def _served(queue: Queue) -> "Iterator[tuple[subprocess.Popen[str], str]]":
         process.communicate(timeout=30)
 
 
-def _signed_in(connection: http.client.HTTPConnection, link: str) -> str:
-    connection.request("GET", link)
-    answer = connection.getresponse()
-    answer.read()
+def _get(address: SplitResult, path: str, headers: dict[str, str]) -> http.client.HTTPResponse:
+    # A connection for each: the server ends one that was not used for five seconds.
+    with closing(http.client.HTTPConnection(address.hostname or "", address.port, timeout=30)) as connection:
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        answer.read()
+        return answer
+
+
+def _signed_in(address: SplitResult) -> str:
+    answer = _get(address, f"{address.path}?{address.query}", {})
     cookie = (answer.getheader("Set-Cookie") or "").partition(";")[0]
     if not cookie:
         raise Failed(f"the link did not sign in: status {answer.status}")
     return cookie
 
 
-def _poll(connection: http.client.HTTPConnection, cookie: str, tag: str) -> str:
-    connection.request("GET", "/", headers={"Cookie": cookie} | ({"If-None-Match": tag} if tag else {}))
-    answer = connection.getresponse()
-    answer.read()
+def _poll(address: SplitResult, cookie: str, tag: str) -> str:
+    answer = _get(address, "/", {"Cookie": cookie} | ({"If-None-Match": tag} if tag else {}))
     if answer.status not in (200, 304):
         raise Failed(f"the page answers {answer.status}")
     return answer.getheader("ETag") or tag
