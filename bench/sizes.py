@@ -35,20 +35,9 @@ class Sizes:
 
 
 SMALLEST = Sizes(
-    *(10, 20, 20, 20),
-    0.01,
-    0.05,
-    *(20, 20, 20, 20, 20),
-    20,
-    30.0,
-    20,
-    3,
-    0.5,
-    200,
-    operated=40,
-    changed=20,
-    viewed_seconds=0.2,
-)
+    *(10, 20, 20, 20), 0.01, 0.05, *(20, 20, 20, 20, 20), 20, 30.0, 20, 3, 0.5, 200,
+    operated=40, changed=20, viewed_seconds=0.2,
+)  # fmt: skip
 # What the results have that are shown to others.
 FULL = Sizes(
     few_runs=1_000,

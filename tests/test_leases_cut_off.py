@@ -14,21 +14,10 @@ import pytest
 from harness import App, Commands, PostgresDatabase, PrivatePostgres, wait_for
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, wait_for_exit
 from harness.obstacles import commits_wait, sessions
+from harness.outages import STUBBORN
 from harness.processes import is_working
 
 LEASE_SECONDS = 6
-
-STUBBORN = '''
-@job("stubborn")
-def stubborn(ctx: Context):
-    """Cannot be talked out of its work."""
-    leave_trace(ctx)
-    while True:
-        try:
-            time.sleep(60)
-        except BaseException:
-            pass
-'''
 
 
 @pytest.fixture

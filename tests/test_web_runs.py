@@ -105,13 +105,12 @@ def points_of(line: str) -> list[tuple[float, float]]:
     if len(numbers) == 3:
         x, begin, end = numbers
         return [(x, begin + (end - begin) * n / 20) for n in range(21)]
-    a, b, c, d = zip(numbers[::2], numbers[1::2], strict=True)
-    return [
-        tuple(
-            (1 - t) ** 3 * a[i] + 3 * (1 - t) ** 2 * t * b[i] + 3 * (1 - t) * t**2 * c[i] + t**3 * d[i] for i in (0, 1)
-        )  # type: ignore[misc]
-        for t in (n / 50 for n in range(51))
-    ]
+    return [(on_curve(numbers[::2], n / 50), on_curve(numbers[1::2], n / 50)) for n in range(51)]
+
+
+def on_curve(at: list[float], t: float) -> float:
+    a, b, c, d = at
+    return (1 - t) ** 3 * a + 3 * (1 - t) ** 2 * t * b + 3 * (1 - t) * t**2 * c + t**3 * d
 
 
 def is_within(point: tuple[float, float], box: tuple[int, int], more: float) -> bool:
