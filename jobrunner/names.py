@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import lru_cache
 
 from jobrunner.errors import UsageError
 
@@ -31,12 +32,18 @@ _KUBERNETES_SERVICE = r"JOBRUNNER_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(
 
 def check_job_type(name: str) -> str:
     """Return the name. Raises UsageError if it cannot be a job type."""
-    if not re.fullmatch(_NAME, name):
+    if not _can_be_a_type(name):
         raise UsageError(
             f"{name[:60]!r} cannot be a job type; use up to 200 letters, digits and _ . : / - , starting with a"
             " letter, a digit or _"
         )
     return name
+
+
+@lru_cache(maxsize=1000)
+def _can_be_a_type(name: str) -> bool:
+    # Kept, since each enqueue asks this.
+    return re.fullmatch(_NAME, name) is not None
 
 
 def check_schema_name(name: str) -> str:

@@ -32,6 +32,7 @@ from jobrunner.text import storable
 __all__ = ["Enqueued", "Entry", "Transaction", "enqueue", "enqueue_many", "new_run"]
 
 T = TypeVar("T")
+_TAKEN: tuple[Taken, ...] = get_args(Taken)
 Work: TypeAlias = Callable[[str], Steps[T]]
 """What enqueues checked runs: it makes the steps for a database."""
 
@@ -186,7 +187,7 @@ def _listed(
 
 
 def _check_taken(taken: Taken) -> Taken:
-    return choice("taken", taken, get_args(Taken))
+    return choice("taken", taken, _TAKEN)
 
 
 def _own_columns(

@@ -10,6 +10,7 @@ from jobrunner.jobs.policy import choice
 from jobrunner.model import OnFailure
 
 _MOST = 1000
+_ON_FAILURE: tuple[OnFailure, ...] = get_args(OnFailure)
 
 
 class _HasId(Protocol):
@@ -25,7 +26,7 @@ After: TypeAlias = int | _HasId | Iterable[int | _HasId]
 
 def parent_ids(after: After | None, on_failure: OnFailure) -> tuple[int, ...]:
     """The ids of the runs to wait for. Raises UsageError for what names no run, or a policy that does not exist."""
-    choice("on_failure", on_failure, get_args(OnFailure))
+    choice("on_failure", on_failure, _ON_FAILURE)
     if after is None:
         return ()
     each = after if isinstance(after, Iterable) else (after,)

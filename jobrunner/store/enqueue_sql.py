@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from jobrunner.errors import KeyTaken
 from jobrunner.lifecycle import Status
@@ -17,8 +17,7 @@ _OPTIONAL = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class NewRun:
+class NewRun(NamedTuple):
     """A run to insert. ``payload`` is the checked text of a JSON object.
 
     ``run_at`` None means now; a timedelta counts from now, by the database's clock. If ``max_attempts`` or ``timeout``
