@@ -30,6 +30,16 @@ def test_list_of_runs_is_filtered_by_its_address_and_goes_on_page_by_page(databa
 
 
 @pytest.mark.either_database
+def test_page_of_errors_shows_the_largest_200_and_says_how_many_runs_have_others(database: Database) -> None:
+    words = [f"{chr(97 + number // 26)}{chr(97 + number % 26)}" for number in range(202)]
+    for word in words:
+        insert_runs(database, 1, status="dead", finished_at=database.now(), last_error=word)
+    insert_runs(database, 2, status="dead", finished_at=database.now(), last_error="frequent")
+    groups = Asked(database).json("/errors")["groups"]
+    assert (len(groups), groups[0]["error"], groups[0]["count"]) == (200, "frequent", 2)
+    assert "3 more runs have other errors" in Asked(database).text("/errors")
+
+
 def test_filter_that_cannot_be_used_says_why_and_stays_in_the_form(database: Database) -> None:
     asked = Asked(database)
     for query, says in (

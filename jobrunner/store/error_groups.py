@@ -163,7 +163,7 @@ def _merged(groups: Iterable[ErrorGroup]) -> Iterator[ErrorGroup]:
     """The groups, with those made one that differ only in numbers and ids, unless they are few: 404 is not 500."""
     alike: defaultdict[_Key, list[ErrorGroup]] = defaultdict(list)
     for group in groups:
-        alike[group.job_type, group.error_type, _VARIABLE.sub("#", group.error)].append(group)
+        alike[group.job_type, group.error_type, without_numbers(group.error)].append(group)
     for (_, _, error), similar in alike.items():
         # Of dead and of failing runs, and of several looks.
         same: defaultdict[str, list[ErrorGroup]] = defaultdict(list)
@@ -173,6 +173,11 @@ def _merged(groups: Iterable[ErrorGroup]) -> Iterator[ErrorGroup]:
             yield _sum(similar, error)
         else:
             yield from (_sum(each, text) for text, each in same.items())
+
+
+def without_numbers(text: str) -> str:
+    """The text with # for each number and id."""
+    return _VARIABLE.sub("#", text)
 
 
 def _sum(groups: list[ErrorGroup], error: str) -> ErrorGroup:

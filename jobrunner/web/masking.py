@@ -7,7 +7,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from jobrunner.store.error_groups import without_numbers
 from jobrunner.store.queries import Run
+from jobrunner.store.run_values import Values
 from jobrunner.store.trails import PastEvent
 from jobrunner.web.texts import MASK, without_passwords
 
@@ -34,17 +36,19 @@ class Masks:
         texts = hide.texts(run, "last_error", "output")
         return replace(run, **hide.all(values), **texts, attempt_log=attempts, event_log=events)
 
-    def hiding(self, run: Run) -> Callable[[str], str]:
-        """What hides the values of the run's secrets in a text about it."""
+    def hiding(self, run: Run | Values) -> Callable[[Any], Any]:
+        """What hides the secrets of the run in a value, or in a text about it, also one with # for each number."""
         found: set[str] = set()
-        for name in ("payload", "result", "progress"):
+        for name in Values._fields:
             self._value(getattr(run, name), found)
-        hide = _Hiding(found)
-        return lambda text: str(hide.all(text))
+        hide = _Hiding(found | {text for each in found if len(text := without_numbers(each)) >= _SHORTEST})
+        return lambda value: hide.all(self._value(value, set()))
 
     def value(self, value: Any) -> Any:
         """A value without its secrets, such as a payload."""
-        return _Hiding(set()).all(self._value(value, set()))
+        found: set[str] = set()
+        shown = self._value(value, found)
+        return _Hiding(found).all(shown)
 
     def event(self, event: PastEvent) -> PastEvent:
         """An event without the secrets in its detail."""

@@ -24,8 +24,14 @@ _ALTERNATING = timedelta(hours=1)
 
 def oldest_due(connection: Connection, tick_age: timedelta = TICK_AGE) -> Explanation | None:
     """Why the run that is due for the longest time does not run. None: no run is due."""
-    run_id = connection.execute(Prepared("explain.oldest_due")).scalar_one_or_none()
+    run_id = oldest_due_id(connection)
     return None if run_id is None else explain_run(connection, run_id, tick_age=tick_age)
+
+
+def oldest_due_id(connection: Connection) -> int | None:
+    """The run that is due for the longest time. None: no run is due."""
+    run_id: int | None = connection.execute(Prepared("explain.oldest_due")).scalar_one_or_none()
+    return run_id
 
 
 def explain_run(

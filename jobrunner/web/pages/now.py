@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 from jobrunner.admin import stats
 from jobrunner.admin.findings import Finding, asked, findings
@@ -14,13 +15,15 @@ from jobrunner.settings import config
 from jobrunner.store import findings as facts
 from jobrunner.store import overview, trails
 from jobrunner.store.connection import Connection
-from jobrunner.store.explain.runs import oldest_due
+from jobrunner.store.explain.runs import explain_run, oldest_due_id
 from jobrunner.store.joined import together
 from jobrunner.store.overview import State
 from jobrunner.store.trails import LeftBehind
 from jobrunner.web.call import Call, Page
+from jobrunner.web.masking import Masks
 from jobrunner.web.pages import backlog, pausing
 from jobrunner.web.pages.charts import chart
+from jobrunner.web.pages.run_secrets import RunSecrets
 from jobrunner.web.pages.thresholds import tick_age
 
 _DAY = timedelta(hours=24)
@@ -30,11 +33,13 @@ def now(call: Call) -> Page:
     """The same as the command ``status``. The page runs no handlers, so it does not know the types of this host."""
     label = call.access.location.label
     if call.wants_json:
-        _, (state, wrong) = call.recent.get("status", lambda: call.read(_read_all))
+        _, (state, wrong) = call.recent.get("status", lambda: call.read(partial(_read_all, masks=call.masks)))
         listed = None if wrong is None else [each.as_data() for each in wrong]
         problems = {"handlers_problem": None, "state_problem": None}
         return Page("", {}, {"database": label, "findings": listed, **vars(state), **problems})
-    at, (state, wrong, hours, left) = call.recent.get("now", lambda: call.read(_read_with_hours))
+    at, (state, wrong, hours, left) = call.recent.get(
+        "now", lambda: call.read(partial(_read_with_hours, masks=call.masks))
+    )
     done = pausing.DONE.get(call.query.get("done", ""))
     return Page(
         "now.html",
@@ -60,12 +65,33 @@ def _read(connection: Connection) -> tuple[State, list[Finding] | None]:
     return overview.status(connection, None, explains=False), findings(connection, settings, None)
 
 
-def _read_with_hours(connection: Connection) -> tuple[State, list[Finding] | None, list[Hour], list[LeftBehind]]:
+def _read_with_hours(
+    connection: Connection, masks: Masks
+) -> tuple[State, list[Finding] | None, list[Hour], list[LeftBehind]]:
     left = trails.left_behind(connection, backlog.PERIOD, backlog.MOST_TICKS)
-    return *_read(connection), stats.hours(connection, _DAY).of_all, left
-
-
-def _read_all(connection: Connection) -> tuple[State, list[Finding] | None]:
     state, wrong = _read(connection)
-    found = oldest_due(connection, tick_age())
-    return replace(state, oldest_due=None if found is None else found.brief()), wrong
+    return _masked(connection, masks, state), wrong, stats.hours(connection, _DAY).of_all, left
+
+
+def _read_all(connection: Connection, masks: Masks) -> tuple[State, list[Finding] | None]:
+    state, wrong = _read(connection)
+    return _masked(connection, masks, state, oldest_due_id(connection)), wrong
+
+
+def _masked(connection: Connection, masks: Masks, state: State, oldest_due: int | None = None) -> State:
+    """Without the secrets of runs, and with the explanation of the run that is due for the longest time, if asked."""
+    ids = {run.id for runs in (state.running, state.failing, state.dead) for run in runs}
+    brief = None
+    if oldest_due is None:
+        secrets = RunSecrets(connection, masks, ids)
+    else:
+        secrets = RunSecrets(connection, masks, {*ids, oldest_due})
+        explained = explain_run(connection, oldest_due, tick_age=tick_age())
+        brief = None if explained is None else explained.masked(secrets.hiding(oldest_due)).brief()
+    return replace(
+        state,
+        running=secrets.hide(state.running, "progress"),
+        failing=secrets.hide(state.failing),
+        dead=secrets.hide(state.dead),
+        oldest_due=brief,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -10,12 +10,16 @@ from urllib.parse import urlencode
 from jobrunner.errors import DatabaseUnavailable, NotFoundError, UsageError
 from jobrunner.lifecycle import Status
 from jobrunner.store import error_groups, listing
+from jobrunner.store.connection import Connection
 from jobrunner.store.error_groups import ErrorGroup, Errors
 from jobrunner.store.listing import Page as Listed
 from jobrunner.store.selection import WAITING_FOR, Selection
 from jobrunner.text import storable, whole_number
 from jobrunner.web import fields
 from jobrunner.web.call import Call, Page
+from jobrunner.web.masking import Masks
+from jobrunner.web.pages.run_secrets import without_secrets
+from jobrunner.web.texts import MASK
 from jobrunner.web.visitors import Verb
 
 _A_PAGE = 50
@@ -23,6 +27,8 @@ _SECONDS = 1.2
 """Of the two seconds of a page: for the search. Then it says how far back it has looked."""
 _OF_ERRORS = 0.06
 """The same for the errors, which are read in a bounded number of looks."""
+_MOST_GROUPS = 200
+"""Errors that a page shows: of each it reads the payload of one run."""
 LARGEST_ID = 10**18 - 1
 _TEXTS = ("schedule", "key", "error")
 BULK = (Verb.RETRY, Verb.RESCHEDULE, Verb.PRIORITY, Verb.CANCEL, Verb.DISCARD)
@@ -58,8 +64,7 @@ def runs(call: Call) -> Page:
     at = None
     try:
         selection, before = selection_of(asked), _before(asked)
-        read = partial(listing.page, selection=selection, limit=_A_PAGE, before=before, seconds=_SECONDS)
-        at, found = call.read(read)
+        at, found = call.read(partial(_listed, masks=call.masks, selection=selection, before=before))
     except (UsageError, NotFoundError) as error:
         problem, status = f"{error}.", 400
     except DatabaseUnavailable as error:
@@ -69,24 +74,36 @@ def runs(call: Call) -> Page:
     return Page("runs.html", values, found if problem is None else {"error": problem}, status)
 
 
+def _listed(connection: Connection, masks: Masks, selection: Selection, before: int | None) -> Listed:
+    found = listing.page(connection, selection, _A_PAGE, before=before, seconds=_SECONDS)
+    return replace(found, runs=without_secrets(connection, masks, found.runs))
+
+
 def errors(call: Call) -> Page:
-    """The same as the command ``errors``."""
+    """The same as the command ``errors``, with the largest groups."""
     asked = Filter({name: [each for each in values if each] for name, values in call.lists.items()})
     found, problem, status = Errors([], 0, None), None, 200
-    at = None
+    at, others = None, 0
     try:
-        at, found = call.read(partial(error_groups.errors, selection=selection_of(asked), seconds=_OF_ERRORS, looks=2))
+        at, found = call.read(partial(_grouped, masks=call.masks, selection=selection_of(asked)))
+        others = found.runs - sum(group.count for group in found.groups)
     except (UsageError, NotFoundError) as error:
         problem, status = f"{error}.", 400
     except DatabaseUnavailable as error:
         problem, status = f"{error}. A narrower filter, such as since or type, is quicker.", 503
-    values = {"filter": asked, "found": found, "problem": problem, "at": at, "retry_all": _retry_all}
+    values = {"filter": asked, "found": found, "problem": problem, "at": at, "others": others, "retry_all": _retry_all}
     return Page("errors.html", values, found if problem is None else {"error": problem}, status)
 
 
+def _grouped(connection: Connection, masks: Masks, selection: Selection) -> Errors:
+    found = error_groups.errors(connection, selection, seconds=_OF_ERRORS, looks=2)
+    largest = found.groups[:_MOST_GROUPS]
+    return replace(found, groups=without_secrets(connection, masks, largest, "error", "sample_id"))
+
+
 def _retry_all(group: ErrorGroup) -> list[tuple[str, list[str]]]:
-    """The fields of a form that retries the runs of a group. # stands for numbers, so the text goes up to the first."""
-    text = f"{group.error_type or ''}: {group.error}".partition("#")[0]
+    """The fields of a form that retries the runs of a group. The text goes up to the first number or secret."""
+    text = f"{group.error_type or ''}: {group.error}".partition("#")[0].partition(MASK)[0]
     return [("type", [group.job_type]), ("status", [each.value for each in error_groups.STATUSES]), ("error", [text])]
 
 
