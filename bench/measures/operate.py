@@ -142,12 +142,13 @@ def _look(queue: Queue, request: Request, sent: list[str]) -> tuple[float, int]:
 
 @contextmanager
 def _counted() -> Iterator[list[str]]:
-    """The statements that are sent meanwhile."""
+    """The statements that are sent meanwhile, without the begin of their transactions."""
     sent: list[str] = []
     original = Connection._send  # noqa: SLF001
 
     def noting(connection: Connection, known: Any, parameters: Any) -> Any:
-        sent.append(known.text)
+        if not known.text.startswith(("BEGIN", "PRAGMA")):
+            sent.append(known.text)
         return original(connection, known, parameters)
 
     Connection._send = noting  # type: ignore[method-assign]  # noqa: SLF001

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Select, Text, and_, bindparam, literal_column, select
 
 from jobrunner.lifecycle import CLAIMABLE
 from jobrunner.store.audit import BULK_ACTIONS
 from jobrunner.store.connection import Connection
+from jobrunner.store.dialect.values import BigKey
 from jobrunner.store.explain.queue import limit_in_the_way, place_of
-from jobrunner.store.records import columns_of, read
+from jobrunner.store.records import columns_of
 from jobrunner.store.schema import job_attempts, job_events, job_parents, job_runs
 from jobrunner.store.statement import Row
+
+RUN_ID = bindparam("run", type_=BigKey)
 
 
 @dataclass(frozen=True)
@@ -96,30 +100,44 @@ class Run:
 
 def show(connection: Connection, run_id: int) -> Run | None:
     """One run. None means that there is no such run."""
-    found = connection.execute(select(job_runs).where(job_runs.c.id == run_id)).one_or_none()
-    if found is None:
+    of_id = {"run": run_id}
+    asked = {name: connection.execute(statement, of_id).all() for name, statement in statements().items()}
+    if not asked["run"]:
         return None
-    attempts = select(*columns_of(Attempt, job_attempts)).where(job_attempts.c.run_id == run_id)
+    own, many = ([RunEvent(**row._asdict()) for row in asked[name]] for name in ("events", "batches"))
+    found = asked["run"][0]
     return Run(
         **found._asdict(),
         waits_for=_waits_for(connection, found),
-        attempt_log=read(connection, Attempt, attempts.order_by(job_attempts.c.sequence)),
-        event_log=_events(connection, found),
+        attempt_log=[Attempt(**row._asdict()) for row in asked["attempts"]],
+        event_log=events_of(run_id, own, many),
     )
 
 
-def _events(connection: Connection, run: Row) -> list[RunEvent]:
-    """What happened to the run itself, and to many runs at once with this one among them."""
-    columns = job_events.c
-    of_run = select(*columns_of(RunEvent, job_events)).where(columns.run_id == run.id)
-    many = select(*columns_of(RunEvent, job_events)).where(
-        columns.run_id.is_(None),
-        columns.definition_id.is_(None),
-        columns.action.in_(BULK_ACTIONS),
-        columns.at >= run.created_at,
-    )
-    own = read(connection, RunEvent, of_run.order_by(columns.id))
-    return events_of(run.id, own, read(connection, RunEvent, many))
+@cache
+def statements() -> dict[str, Select[Any]]:
+    """What ``show`` sends, by names, for a page that asks it together. The parameter is ``run``, an id.
+
+    ``batches`` are the events of many runs at once, since this one was created.
+    """
+    runs, events = job_runs.c, job_events.c
+    created_at = select(runs.created_at).where(runs.id == RUN_ID).scalar_subquery()
+    listed = select(*columns_of(RunEvent, job_events))
+    # In the words of the index.
+    is_general = and_(events.run_id.is_(None), events.definition_id.is_(None))
+    many = and_(is_general, events.action.in_(map(written, BULK_ACTIONS)), events.at >= created_at)
+    attempts = select(*columns_of(Attempt, job_attempts)).where(job_attempts.c.run_id == RUN_ID)
+    return {
+        "run": select(job_runs).where(runs.id == RUN_ID),
+        "attempts": attempts.order_by(job_attempts.c.sequence),
+        "events": listed.where(events.run_id == RUN_ID).order_by(events.id),
+        "batches": listed.where(many),
+    }
+
+
+def written(value: str) -> Any:
+    """A word that is written into the statement, as in the conditions of the indexes."""
+    return literal_column(f"'{value}'", Text())
 
 
 def events_of(run_id: int, own: list[RunEvent], many: list[RunEvent]) -> list[RunEvent]:

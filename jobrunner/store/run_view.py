@@ -11,17 +11,14 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Select, and_, bindparam, func, literal, literal_column, or_, select
+from sqlalchemy import Select, and_, func, literal, or_, select
 from sqlalchemy.types import Text
 
-from jobrunner.store.audit import BULK_ACTIONS
 from jobrunner.store.connection import Connection
-from jobrunner.store.dialect.values import BigKey
 from jobrunner.store.explain import ahead
 from jobrunner.store.explain.explanation import Explanation
 from jobrunner.store.explain.runs import explain_run
-from jobrunner.store.queries import Attempt, Run, RunEvent, events_of
-from jobrunner.store.records import columns_of
+from jobrunner.store.queries import RUN_ID, Attempt, Run, RunEvent, events_of, statements, written
 from jobrunner.store.rhythm import TICK_AGE
 from jobrunner.store.schema import (
     job_attempts,
@@ -35,7 +32,6 @@ from jobrunner.store.schema import (
 NEWEST = 20
 _EVENTS = 100
 _BESIDE = 5
-_RUN_ID = bindparam("run", type_=BigKey)
 
 
 @dataclass(frozen=True)
@@ -85,27 +81,18 @@ def _neighbours(run_id: int, found: Any) -> list[Neighbour]:
 
 @cache
 def _questions() -> dict[str, Select[Any]]:
-    runs, attempts, events = job_runs.c, job_attempts.c, job_events.c
-    name = select(job_definitions.c.name).where(job_definitions.c.id == runs.definition_id).scalar_subquery()
-    of_run = events.run_id == _RUN_ID
-    created_at = select(runs.created_at).where(runs.id == _RUN_ID).scalar_subquery()
-    # In the words of the index.
-    is_general = and_(events.run_id.is_(None), events.definition_id.is_(None))
-    many = and_(is_general, events.action.in_(map(_text, BULK_ACTIONS)), events.at >= created_at)
-    listed = select(*columns_of(RunEvent, job_events)).order_by(events.id.desc()).limit(_EVENTS)
-    newest = select(*columns_of(Attempt, job_attempts)).order_by(attempts.sequence.desc()).limit(NEWEST)
+    name = select(job_definitions.c.name).where(job_definitions.c.id == job_runs.c.definition_id).scalar_subquery()
+    all_of_it, events = statements(), job_events.c
+    attempts = all_of_it["attempts"].order_by(None).order_by(job_attempts.c.sequence.desc())
+    own = all_of_it["events"].order_by(None).order_by(events.id.desc())
     return {
-        "run": select(job_runs, name.label("schedule")).where(runs.id == _RUN_ID),
-        "attempts": newest.where(attempts.run_id == _RUN_ID),
-        "count": select(func.count().label("attempts")).where(attempts.run_id == _RUN_ID),
-        "events": listed.where(of_run),
-        "batches": listed.where(many).order_by(None).order_by(events.at.desc(), events.id.desc()),
+        "run": all_of_it["run"].add_columns(name.label("schedule")),
+        "attempts": attempts.limit(NEWEST),
+        "count": select(func.count().label("attempts")).where(job_attempts.c.run_id == RUN_ID),
+        "events": own.limit(_EVENTS),
+        "batches": all_of_it["batches"].order_by(events.at.desc(), events.id.desc()).limit(_EVENTS),
         "neighbours": _beside(),
     }
-
-
-def _text(value: str) -> Any:
-    return literal_column(f"'{value}'", Text())
 
 
 def _beside() -> Select[Any]:
@@ -113,15 +100,15 @@ def _beside() -> Select[Any]:
     own, runs, parents = job_runs.alias("own"), job_runs.c, job_parents.c
 
     def its(name: str) -> Any:
-        return select(own.c[name]).where(own.c.id == _RUN_ID).scalar_subquery()
+        return select(own.c[name]).where(own.c.id == RUN_ID).scalar_subquery()
 
-    is_unfinished = or_(*(runs.status == _text(each) for each in ("queued", "failed", "running")))
+    is_unfinished = or_(*(runs.status == written(each) for each in ("queued", "failed", "running")))
     same_key = select(runs.id).where(runs.concurrency_key == its("concurrency_key"), is_unfinished)
     holder = select(job_keys.c.run_id).where(
         job_keys.c.job_type == its("job_type"), job_keys.c.idempotency_key == its("idempotency_key")
     )
     # In the words of the index.
-    is_slot = and_(runs.scheduled_for.is_not(None), or_(runs.origin.is_(None), runs.origin != _text("again")))
+    is_slot = and_(runs.scheduled_for.is_not(None), or_(runs.origin.is_(None), runs.origin != written("again")))
     slots = select(runs.id).where(is_slot, runs.definition_id == its("definition_id"))
     at = runs.scheduled_for
     wanted = {
@@ -129,8 +116,8 @@ def _beside() -> Select[Any]:
         "has its key": holder.limit(_BESIDE),
         "earlier slot": slots.where(at < its("scheduled_for")).order_by(at.desc()).limit(1),
         "later slot": slots.where(at > its("scheduled_for")).order_by(at).limit(1),
-        "comes before it": select(parents.parent_id).where(parents.run_id == _RUN_ID).limit(_BESIDE),
-        "comes after it": select(parents.run_id).where(parents.parent_id == _RUN_ID).limit(_BESIDE),
+        "comes before it": select(parents.parent_id).where(parents.run_id == RUN_ID).limit(_BESIDE),
+        "comes after it": select(parents.run_id).where(parents.parent_id == RUN_ID).limit(_BESIDE),
     }
     parts = [
         select(found.c[0].label("id"), literal(why, Text()).label("why"))

@@ -15,11 +15,15 @@ from jobrunner.store.explain.asked import Asked, stopped
 from jobrunner.store.explain.explanation import Explanation, HostView, ago
 from jobrunner.store.explain.hosts import Hosts
 from jobrunner.store.rhythm import TICK_AGE
-from jobrunner.store.statement import Prepared, Row
+from jobrunner.store.statement import Prepared, Question, Row
 from jobrunner.text import iso_instant
 
 _ALTERNATING = timedelta(hours=1)
 """Two machines that used one name before this time may have got names of their own."""
+
+
+OLDEST_DUE: Question = (Prepared("explain.oldest_due"), {})
+"""What ``oldest_due_id`` asks, for a page that asks it together with others."""
 
 
 def oldest_due(connection: Connection, tick_age: timedelta = TICK_AGE) -> Explanation | None:
@@ -30,7 +34,7 @@ def oldest_due(connection: Connection, tick_age: timedelta = TICK_AGE) -> Explan
 
 def oldest_due_id(connection: Connection) -> int | None:
     """The run that is due for the longest time. None: no run is due."""
-    run_id: int | None = connection.execute(Prepared("explain.oldest_due")).scalar_one_or_none()
+    run_id: int | None = connection.execute(*OLDEST_DUE).scalar_one_or_none()
     return run_id
 
 

@@ -15,9 +15,11 @@ from jobrunner.settings import config
 from jobrunner.store import findings as facts
 from jobrunner.store import overview, trails
 from jobrunner.store.connection import Connection
-from jobrunner.store.explain.runs import explain_run, oldest_due_id
+from jobrunner.store.explain import ahead
+from jobrunner.store.explain.runs import OLDEST_DUE, explain_run, oldest_due_id
 from jobrunner.store.joined import together
 from jobrunner.store.overview import State
+from jobrunner.store.statement import Question
 from jobrunner.store.trails import LeftBehind
 from jobrunner.web.call import Call, Page
 from jobrunner.web.masking import Masks
@@ -55,27 +57,29 @@ def now(call: Call) -> Page:
     )
 
 
-def _read(connection: Connection) -> tuple[State, list[Finding] | None]:
+def _read(connection: Connection, *also: Question) -> tuple[Connection, State, list[Finding] | None]:
     """What is wrong, None if the settings of this process cannot be read, and the thresholds stand there."""
     try:
         settings = config.load(os.environ)
     except ConfigurationError:
-        return overview.status(together(connection, overview.questions()), None, explains=False), None
-    connection = together(connection, [*overview.questions(), *facts.questions(asked(settings))])
-    return overview.status(connection, None, explains=False), findings(connection, settings, None)
+        settings = None
+    of_findings = [] if settings is None else facts.questions(asked(settings))
+    known = together(connection, [*overview.questions(), *also, *of_findings])
+    state = overview.status(known, None, explains=False)
+    return known, state, None if settings is None else findings(known, settings, None)
 
 
 def _read_with_hours(
     connection: Connection, masks: Masks
 ) -> tuple[State, list[Finding] | None, list[Hour], list[LeftBehind]]:
     left = trails.left_behind(connection, backlog.PERIOD, backlog.MOST_TICKS)
-    state, wrong = _read(connection)
+    _, state, wrong = _read(connection)
     return _masked(connection, masks, state), wrong, stats.hours(connection, _DAY).of_all, left
 
 
 def _read_all(connection: Connection, masks: Masks) -> tuple[State, list[Finding] | None]:
-    state, wrong = _read(connection)
-    return _masked(connection, masks, state, oldest_due_id(connection)), wrong
+    known, state, wrong = _read(connection, OLDEST_DUE)
+    return _masked(known, masks, state, oldest_due_id(known)), wrong
 
 
 def _masked(connection: Connection, masks: Masks, state: State, oldest_due: int | None = None) -> State:
@@ -86,7 +90,7 @@ def _masked(connection: Connection, masks: Masks, state: State, oldest_due: int 
         secrets = RunSecrets(connection, masks, ids)
     else:
         secrets = RunSecrets(connection, masks, {*ids, oldest_due})
-        explained = explain_run(connection, oldest_due, tick_age=tick_age())
+        explained = explain_run(ahead.of_run(connection, oldest_due), oldest_due, tick_age=tick_age())
         brief = None if explained is None else explained.masked(secrets.hiding(oldest_due)).brief()
     return replace(
         state,

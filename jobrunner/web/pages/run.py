@@ -14,6 +14,8 @@ from jobrunner.lifecycle import Event, Status, allowed
 from jobrunner.store import admin, queries, run_view
 from jobrunner.store.admin import Answer as Done
 from jobrunner.store.connection import Connection
+from jobrunner.store.explain import ahead
+from jobrunner.store.explain.explanation import Explanation
 from jobrunner.store.explain.runs import explain_run
 from jobrunner.store.queries import Run
 from jobrunner.text import whole_number
@@ -82,9 +84,13 @@ def show(call: Call, problem: str | None = None) -> Page:
 
 def _data(call: Call, run_id: int) -> dict[str, Any]:
     """The same as `show --json`."""
-    _, (found, explained) = call.read(
-        lambda connection: (queries.show(connection, run_id), explain_run(connection, run_id, tick_age=tick_age()))
-    )
+
+    def read(connection: Connection) -> tuple[Run | None, Explanation | None]:
+        asked = [(each, {"run": run_id}) for each in queries.statements().values()]
+        connection = ahead.of_run(connection, run_id, asked)
+        return queries.show(connection, run_id), explain_run(connection, run_id, tick_age=tick_age())
+
+    _, (found, explained) = call.read(read)
     if found is None or explained is None:
         raise NotFound(f"there is no run {run_id}")
     trace = {"trace_id": trace_id(found.traceparent)}
