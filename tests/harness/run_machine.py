@@ -62,7 +62,8 @@ class Runs(People):
 
     @rule(
         new=st.builds(
-            NewRun,
+            # Of a named tuple all fields would be drawn, also those that have a default.
+            partial(NewRun),
             job_type=st.sampled_from(["mail", "report", "strange"]),
             payload=st.just('{"n": 1}'),
             run_at=st.none() | st.just(timedelta(minutes=10)),
