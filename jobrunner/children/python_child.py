@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import secrets
 import signal
 import socket
 import sys
@@ -76,7 +75,7 @@ class ChildProcess(Process):
             os.ftruncate(self._running_file.fileno(), 8)
         descriptors = (theirs.fileno(), self._tokens.descriptor, self._stacks.fileno(), self._running_file.fileno())
         page = () if plan.page.descriptor is None else (plan.page.descriptor,)
-        mark = f"\0jobrunner {secrets.token_hex(16)}\n".encode()
+        mark = f"\0jobrunner {os.urandom(16).hex()}\n".encode()
         self._sections = Sections(mark)
         try:
             super().__init__(

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from jobrunner import clock
-from jobrunner.cli import environment, session
+from jobrunner.cli import environment, opening, session
 from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable
 from jobrunner.settings.config import Config
 from jobrunner.store import feed
@@ -75,7 +75,7 @@ class _Dev:
 
     def run(self) -> None:
         """Work until a signal asks to stop."""
-        session.collect_garbage()
+        opening.collect_garbage()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._ask_to_stop)
         folder = self._config.app_dir or Path.cwd()

@@ -11,7 +11,7 @@ from jobrunner.admin.doctor.checks import Verdict, ok, wrong
 from jobrunner.admin.doctor.examine import Patient, Report, examine
 from jobrunner.admin.doctor.handlers import Discover
 from jobrunner.admin.doctor.settings import EnvFile
-from jobrunner.cli import environment, render, session
+from jobrunner.cli import environment, opening, render, session
 from jobrunner.errors import JobrunnerError
 from jobrunner.jobs.payload import Payload
 from jobrunner.settings.config import Config
@@ -41,7 +41,7 @@ def doctor(context: click.Context, as_json: bool, with_crontab: bool) -> None:
             report.checks.append(wrong("database", str(error), "set JOBRUNNER_DATABASE_URL"))
         else:
             patient = Patient(
-                config, database, _discover(config), session.problem_of_state(config), EnvFile(*environment.env_file())
+                config, database, _discover(config), opening.problem_of_state(config), EnvFile(*environment.env_file())
             )
             examine(patient, report, with_crontab=with_crontab)
     if as_json:

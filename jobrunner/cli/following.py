@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from jobrunner.cli import session, streams
+from jobrunner.cli import opening, streams
 from jobrunner.errors import DatabaseUnavailable
 from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database
@@ -20,7 +20,7 @@ def looks(database: Database, look: Callable[[Connection], T], seconds: float) -
     The first look must succeed. Later, a database that does not answer is reported on stderr once, and is asked again
     until it answers.
     """
-    session.collect_garbage()
+    opening.collect_garbage()
     yield database.read(look)
     is_away = False
     while True:

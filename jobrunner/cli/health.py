@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from jobrunner.admin.findings import NAMES, Finding, findings
-from jobrunner.cli import environment, render, session
+from jobrunner.cli import environment, opening, render, session
 
 
 @click.command()
@@ -24,7 +24,7 @@ def health(context: click.Context, only: str | None, as_json: bool) -> None:
     wanted = None if only is None else _checked(only)
     config = environment.load()
     database = session.open_database(config)
-    problem = session.problem_of_state(config)
+    problem = opening.problem_of_state(config)
     found = database.read(lambda connection: findings(connection, config, problem))
     found = [each for each in found if wanted is None or each.name in wanted]
     if as_json:

@@ -37,6 +37,11 @@ def start_first_child() -> None:
         _processes.start_first()
 
 
+def settings_if_due() -> Config | None:
+    """The settings of a tick that has something to do. None: the database has not said so, or it is not known."""
+    return _is_due
+
+
 def take_processes() -> TickProcesses | None:
     """The processes of this tick, if there are any yet."""
     global _processes

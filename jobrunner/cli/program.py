@@ -7,9 +7,8 @@ import sys
 import click
 
 import jobrunner
-from jobrunner.cli import environment, options, streams
+from jobrunner.cli import options, reporting, streams
 from jobrunner.cli.lazy import LazyGroup
-from jobrunner.errors import JobrunnerError
 
 _MODULES = {
     **dict.fromkeys(("tick", "migrate", "jobs"), "work"),
@@ -70,33 +69,12 @@ _NO_ARGUMENTS: tuple[type[click.UsageError], ...] = (
 
 def run() -> int:
     """Run the command that the command line names, and return the exit code. Every error is one line on stderr."""
+    return reporting.exit_code(_run)
+
+
+def _run() -> object:
     try:
-        return _run()
-    except (ImportError, MemoryError):
-        # ``main`` reports these.
-        raise
-    except Exception as error:  # noqa: BLE001 - every error becomes one line
-        # An error of the database's driver. Its first line is the reason. Later lines quote the row and its payload.
-        if reason := getattr(error, "orig", None):
-            return streams.report_error(f"the database refuses it: {str(reason).splitlines()[0]}", 1)
-        return _internal(error)
-
-
-def _internal(error: Exception) -> int:
-    from jobrunner.log import Silence, internal_error, open_log
-
-    try:
-        # -v is an option of tick. Other commands do not have it and log nothing.
-        log = open_log(environment.log_file(), on_stderr=not {"-v", "--verbose"}.isdisjoint(sys.argv))
-    except JobrunnerError:
-        log = Silence()
-    reported = internal_error(log, "command", error, "this command")
-    return streams.report_error(str(reported), reported.exit_code)
-
-
-def _run() -> int:
-    try:
-        code = cli.main(standalone_mode=False, prog_name="jobrunner")
+        code: object = cli.main(standalone_mode=False, prog_name="jobrunner")
         sys.stdout.flush()
     except click.exceptions.Exit as request:
         code = request.exit_code
@@ -110,20 +88,8 @@ def _run() -> int:
         code = streams.report_error(f"{error.format_message()} (see: {path} --help)", 2)
     except click.ClickException as error:
         code = streams.report_error(error.format_message(), 2)
-    except JobrunnerError as error:
-        code = streams.report_error(str(error), error.exit_code)
     except SystemExit as request:
         # Click raises this when the reader of a pipe has gone, and after a completion for the shell.
         gone = type(sys.stdout).__name__.endswith("PacifyFlushWrapper")
         code = 0 if gone else request.code
-    except OSError as error:
-        code = _report_os_error(error)
-    return code if isinstance(code, int) else 0
-
-
-def _report_os_error(error: OSError) -> int:
-    streams.drop(sys.stdout)
-    if isinstance(error, BrokenPipeError):
-        # As in `jobrunner status | head`: the reader has ended.
-        return 0
-    return streams.report_error(f"{error.strerror}{f': {error.filename}' if error.filename else ''}", 1)
+    return code

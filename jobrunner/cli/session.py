@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import pwd
 import sys
@@ -15,28 +14,20 @@ import click
 from jobrunner import names
 from jobrunner.children.discovery import discover
 from jobrunner.children.events import Ready, StartFailed
-from jobrunner.children.process_groups import GroupFile, state_problem
+from jobrunner.children.process_groups import GroupFile
 from jobrunner.children.python_child import ChildPlan
-from jobrunner.cli import environment, options, streams
-from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable, PayloadMismatch, UnknownJobType, UsageError
+from jobrunner.cli import environment, opening, options
+from jobrunner.errors import HandlersUnavailable, PayloadMismatch, UnknownJobType, UsageError
 from jobrunner.jobs.payload import Payload, check_match
 from jobrunner.model import Actor, Declaration, Owner, Policy
 from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config
 from jobrunner.store import waits
-from jobrunner.store.check import check_schema
 from jobrunner.store.database import Database
 from jobrunner.store.location import locate
 from jobrunner.store.waits import Waits
 from jobrunner.text import nearest, one_line
 from jobrunner.worker.watchdog import Watchdog, watching
-
-
-def collect_garbage() -> None:
-    """Start garbage collection, which is off while a command is imported. For each command that does not end soon."""
-    # The imported objects stay, so they need not be looked at again.
-    gc.freeze()
-    gc.enable()
 
 
 def unopened(
@@ -65,29 +56,11 @@ def open_database(config: Config, *, creates: bool = False, for_many_rows: bool 
     database is created without a request.
     """
     database, _ = unopened(config)
-    make_ready(config, database, creates=creates)
+    opening.make_ready(config, database, creates=creates)
     if for_many_rows:
         database.close()
         database, _ = unopened(config, waits.BULK)
     return database
-
-
-def make_ready(config: Config, database: Database, *, creates: bool) -> None:
-    """Like ``open_database``, for a database that the watchdog watches already."""
-    if database.location.is_missing():
-        file = database.location.file
-        if config.database_url is not None or not creates:
-            raise DatabaseUnavailable(f"there is no database at {file}; create it with: jobrunner migrate")
-        from jobrunner.store import migrate
-
-        if migrate.create_file(database):
-            streams.to_stderr(f"jobrunner: created the database {file}")
-    database.read(check_schema)
-
-
-def problem_of_state(config: Config) -> str | None:
-    """Why the processes that a killed tick leaves would not be found. None means that they would be."""
-    return state_problem(state_folder.for_state(config.state_dir))
 
 
 def policies(config: Config) -> list[Policy]:

@@ -10,7 +10,7 @@ from functools import partial
 import click
 
 from jobrunner.admin.findings import Finding, Severity, findings
-from jobrunner.cli import environment, following, pause, render, session
+from jobrunner.cli import environment, following, opening, pause, render, session
 from jobrunner.durations import format_duration
 from jobrunner.errors import HandlersUnavailable, UsageError
 from jobrunner.settings.config import Config
@@ -37,7 +37,7 @@ def status(as_json: bool, watch: bool) -> None:
     config = environment.load()
     database = session.open_database(config)
     known, problem = _known_types(config)
-    state_problem = session.problem_of_state(config)
+    state_problem = opening.problem_of_state(config)
 
     def look(connection: Connection) -> tuple[State, list[Finding]]:
         state = overview.status(connection, known, tick_age=config.health.tick_age)

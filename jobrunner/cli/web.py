@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jobrunner.cli import environment, render, session
+from jobrunner.cli import environment, opening, render, session
 from jobrunner.cli.types import Checked
 from jobrunner.errors import ConfigurationError, JobrunnerError, UsageError
 from jobrunner.log import Log, open_log
@@ -115,7 +115,7 @@ def web(
         raise ConfigurationError(
             f"the page needs {error.name}; install jobrunner with its extra: cron-jobrunner[web]"
         ) from None
-    session.collect_garbage()
+    opening.collect_garbage()
     people = asked.people()
     log = open_log(config.log, on_stderr=True)
     database = session.open_database(config)

@@ -8,10 +8,8 @@ from typing import Any
 
 import click
 
-from jobrunner.cli import environment, idle, render, session, streams
+from jobrunner.cli import environment, render, session
 from jobrunner.durations import format_duration
-from jobrunner.errors import JobrunnerError
-from jobrunner.log import open_log
 from jobrunner.model import Policy
 from jobrunner.names import check_job_type
 from jobrunner.store import waits
@@ -49,21 +47,11 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
 
     Example: jobrunner tick --linger
     """
-    from jobrunner.worker.tick import tick as run_tick
+    from jobrunner.cli import ticking
 
-    session.collect_garbage()
     config = environment.load({**flags, "log": log_file})
     wanted = None if types is None else [check_job_type(name.strip()) for name in types.split(",")]
-    log = open_log(config.log, on_stderr=verbose or session.on_terminal())
-    try:
-        database, watchdog = session.unopened(config, waits.of_tick(config.lease), for_tick=True)
-        session.make_ready(config, database, creates=True)
-    except JobrunnerError as error:
-        log.error("tick", result="failed", error=str(error))
-        raise
-    if problem := session.problem_of_state(config):
-        streams.report_error(problem, 0)
-    run_tick(config, database, watchdog, log, wanted, idle.take_processes())
+    ticking.run(config, types=wanted, on_stderr=verbose or session.on_terminal())
 
 
 @click.command()

@@ -25,8 +25,8 @@ class Tick:
 
     @property
     def was_short(self) -> bool:
-        """Whether none of the heavy libraries was imported."""
-        return not self.imported.intersection(HEAVY)
+        """Whether neither the full tick nor a heavy library was imported."""
+        return not self.imported.intersection((*HEAVY, "jobrunner.worker.tick"))
 
 
 def quiet_hour(database: Database) -> None:

@@ -1,0 +1,38 @@
+"""The database at the start of a command, without click."""
+
+from __future__ import annotations
+
+import gc
+
+from jobrunner.children.process_groups import state_problem
+from jobrunner.cli import streams
+from jobrunner.errors import DatabaseUnavailable
+from jobrunner.settings import state_folder
+from jobrunner.settings.config import Config
+from jobrunner.store.check import check_schema
+from jobrunner.store.database import Database
+
+
+def collect_garbage() -> None:
+    """Start garbage collection, which is off while a command is imported. For each command that does not end soon."""
+    # The imported objects stay, so they need not be looked at again.
+    gc.freeze()
+    gc.enable()
+
+
+def make_ready(config: Config, database: Database, *, creates: bool) -> None:
+    """Check that the database, which a watchdog watches already, can be used. As ``session.open_database``."""
+    if database.location.is_missing():
+        file = database.location.file
+        if config.database_url is not None or not creates:
+            raise DatabaseUnavailable(f"there is no database at {file}; create it with: jobrunner migrate")
+        from jobrunner.store import migrate
+
+        if migrate.create_file(database):
+            streams.to_stderr(f"jobrunner: created the database {file}")
+    database.read(check_schema)
+
+
+def problem_of_state(config: Config) -> str | None:
+    """Why the processes that a killed tick leaves would not be found. None means that they would be."""
+    return state_problem(state_folder.for_state(config.state_dir))

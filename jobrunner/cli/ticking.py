@@ -1,0 +1,34 @@
+"""The work of the command ``tick``. A plain command line comes here without click, whose import a tick can spare."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import closing
+
+from jobrunner.cli import environment, idle, opening, streams
+from jobrunner.errors import JobrunnerError
+from jobrunner.log import open_log
+from jobrunner.settings.config import Config
+from jobrunner.store import waits
+from jobrunner.store.database import Database
+from jobrunner.store.location import locate
+from jobrunner.worker.tick import tick
+from jobrunner.worker.watchdog import watching
+
+
+def run(config: Config, *, types: Collection[str] | None = None, on_stderr: bool = False) -> int:
+    """One tick, with its log and its database. Returns the exit code. Raises what the tick raises."""
+    opening.collect_garbage()
+    log = open_log(config.log, on_stderr=on_stderr)
+    location = locate(environment.database_url(config), config.schema)
+    database = Database(location, patience=waits.of_tick(config.lease))
+    with closing(database), watching(database, is_required=True) as watchdog:
+        try:
+            opening.make_ready(config, database, creates=True)
+        except JobrunnerError as error:
+            log.error("tick", result="failed", error=str(error))
+            raise
+        if problem := opening.problem_of_state(config):
+            streams.report_error(problem, 0)
+        tick(config, database, watchdog, log, types, idle.take_processes())
+    return 0
