@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
@@ -14,8 +13,7 @@ from jobrunner.errors import UsageError
 _LONGEST_WAIT = timedelta(days=365)
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
+class Backoff(NamedTuple):
     """A policy. Build it with ``fixed``, ``exponential``, ``waits`` or ``polynomial``.
 
     ``seconds`` is the list of waits, and for the other shapes the base. ``jitter`` (0 to 1) is the share by which a

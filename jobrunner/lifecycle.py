@@ -8,7 +8,6 @@ owner and the recovery of an expired lease both call it, so they cannot disagree
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from typing import NamedTuple
@@ -56,8 +55,7 @@ class Event(StrEnum):
     FORCE_RETRY = "retry --force"
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(NamedTuple):
     """One row of the table: ``event`` moves a run from any of ``sources`` to ``target``."""
 
     event: Event
@@ -121,8 +119,7 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptResult:
+class AttemptResult(NamedTuple):
     """What is known when an attempt ends.
 
     ``wait`` is the pause before the next attempt, and after a snooze the pause until the run is claimable again. None
@@ -202,8 +199,7 @@ def _release(run: RunState, result: AttemptResult, default_wait: Callable[[int],
             run, Event.RELEASE, result, wait=timedelta(0), attempts=run.attempts - 1, releases=run.releases + 1
         )
     # A run that takes longer than any tick lives would be released for ever. So the tenth release in a row counts.
-    charged = replace(
-        result,
+    charged = result._replace(
         error_type="released",
         error=f"handed back {MOST_RELEASES_IN_A_ROW} times in a row; it needs longer than the ticks live",
     )
@@ -213,11 +209,11 @@ def _release(run: RunState, result: AttemptResult, default_wait: Callable[[int],
 def _postpone(run: RunState, result: AttemptResult, grace: timedelta) -> Decision:
     # During a deploy the code and a run may be of different versions. After the grace the deploy must be over.
     if run.incompatible_for < grace:
-        postponed = replace(result, error=f"{result.error} (tried again for {format_duration(grace)}: a deploy?)")
+        postponed = result._replace(error=f"{result.error} (tried again for {format_duration(grace)}: a deploy?)")
         wait = backoff.UNTIL_DEPLOYED.wait(1) if result.wait is None else result.wait
         return _decision(run, Event.POSTPONE, postponed, attempts=run.attempts - 1, wait=wait)
     if grace:
-        result = replace(result, error=f"{result.error}; so it was for {format_duration(grace)}, on every try")
+        result = result._replace(error=f"{result.error}; so it was for {format_duration(grace)}, on every try")
     return _decision(run, Event.GIVE_UP, result, releases=0, lease_expiries=0)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -33,8 +32,7 @@ SOURCE_NAMES = {"code": "the code", "file": "jobrunner.toml"}
 Origin: TypeAlias = Literal["slot", "trigger", "backfill", "again"]
 
 
-@dataclass(frozen=True, slots=True)
-class Actor:
+class Actor(NamedTuple):
     """Who makes a change, and the reason if a person gave one: what the audit trail keeps of every change."""
 
     name: str
@@ -44,8 +42,7 @@ class Actor:
 TICK = Actor("tick")
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """What all hosts together may do with the runs of a type. None means no limit.
 
     ``concurrency_key`` are names of payload arguments; runs whose payloads have the same values there share a key.
@@ -72,8 +69,7 @@ class Limits:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(NamedTuple):
     """How runs of one job type are executed. ``timeout`` None means no limit, and is never the default.
 
     ``concurrency`` is how many of them may be at work on one host, in all its ticks together. None means the host's
@@ -181,8 +177,7 @@ class Capacity(NamedTuple):
         return max(0, min(free, self.permits)) * self.per_permit + self.ahead
 
 
-@dataclass(frozen=True, slots=True)
-class SlotPolicy:
+class SlotPolicy(NamedTuple):
     """What happens to late slots, and to slots while a run is unfinished. ``make_slot_policy`` makes and checks it.
 
     ``misfire_window`` is how late a slot may still get its run, and ``misfire_most`` how many late slots get one with
@@ -201,8 +196,7 @@ class SlotPolicy:
     max_runs: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(NamedTuple):
     """What a definition should be. ``source`` is where this is declared: a command, the code or the file.
 
     ``application`` is the owner of that code or file, where several applications share a database; "" means no name.
@@ -221,8 +215,7 @@ class Declaration:
     renamed_from: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """A row of ``job_definitions``. ``runs_made`` counts the runs of its slots, including those that were pruned."""
 
     id: int

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import App, Commands, Database, SQLiteDatabase, postgresql_only
+from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only
 from harness.handlers_rows import queue
 from harness.idle_ticks import HEAVY, IN_FULL, quiet_hour, tick, trails
 
@@ -137,7 +137,9 @@ def test_idle_check_starts_a_full_tick_for_due_work(jobrunner: Commands, databas
     run_id = queue(database, "echo")
     full = tick(jobrunner)
     assert not full.was_short
-    assert not full.imported.intersection(HEAVY), "a plain tick needs none of them for a run"
+    # psycopg imports it.
+    spared = {*HEAVY, *(() if isinstance(database, PostgresDatabase) else ("dataclasses",))}
+    assert not full.imported & spared, "a plain tick needs none of them for a run"
     assert database.value("SELECT status FROM job_runs WHERE id = ?", [run_id]) == "succeeded"
     assert tick(jobrunner).was_short
     assert [row["counts"] for row in trails(database)][-1] == {}

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -60,7 +59,7 @@ def test_application_row_that_references_a_run_blocks_no_tick(store: Store, data
         assert [each.run_id for each in write(store, lambda each: expiries.recover(each, 9))] == [expired.run_id]
         assert write(store, lambda each: admin.cancel(each, cancelled, Actor("someone"))).applied
         assert write(store, lambda each: admin.retry(each, dead, Actor("someone"))).applied
-        claimed = write(store, lambda each: claims.claim(each, replace(request(), owner=OWNER)))
+        claimed = write(store, lambda each: claims.claim(each, request()._replace(owner=OWNER)))
         assert {run.lease.run_id for run in claimed.runs} == {due, late}
 
 

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -41,7 +40,7 @@ def store(open_store: Callable[[], Store]) -> Store:
 
 
 def claimed_by(store: Store, host: str, *, quarantined: bool = False) -> set[int]:
-    asked = replace(request(), owner=Owner(host, f"{host}:1:a"), token=host.ljust(32, "x"), quarantined=quarantined)
+    asked = request()._replace(owner=Owner(host, f"{host}:1:a"), token=host.ljust(32, "x"), quarantined=quarantined)
     return {run.lease.run_id for run in store.write(lambda each: claims.claim(each, asked)).runs}
 
 

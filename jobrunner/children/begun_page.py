@@ -14,8 +14,8 @@ import os
 import struct
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from jobrunner.model import Lease
 from jobrunner.settings.state_folder import files_in
@@ -131,8 +131,7 @@ class BegunMarks:
             self._memory[_offset_of(slot)] = _BEGUN
 
 
-@dataclass(frozen=True, slots=True)
-class Abandoned:
+class Abandoned(NamedTuple):
     """The page of a tick that has died: the ids of runs never begun, by the token of their claim.
 
     None in place of the ids means all runs of the claim.

@@ -7,8 +7,8 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from jobrunner.children.inside.exec_command import STARTING
 from jobrunner.children.process import Process, describe_exit, nameless_file
@@ -18,8 +18,7 @@ _LAUNCHER = str(Path(__file__).with_name("inside") / "exec_command.py")
 _REFUSAL_BYTES = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class CommandLine:
+class CommandLine(NamedTuple):
     """What to start. It is not started after ``begin_before``, on the clock of ``clock.elapsed``.
 
     After ``alarm_seconds`` the kernel ends the command, in case its parent stalls; 0 means never.

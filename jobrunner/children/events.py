@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from jobrunner.children.process import Process
@@ -11,8 +11,7 @@ from jobrunner.children.python_child import ChildProcess
 from jobrunner.model import Policy
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(NamedTuple):
     """A child has imported the handlers and sent its handshake. ``schedules`` is empty unless it was asked for them.
 
     ``misfits`` says for each payload that it was asked about why it does not fit. None means that it fits.
@@ -20,12 +19,11 @@ class Ready:
 
     child: ChildProcess
     policies: list[Policy]
-    schedules: list[dict[str, Any]] = field(default_factory=list)
-    misfits: list[str | None] = field(default_factory=list)
+    schedules: Sequence[dict[str, Any]] = ()
+    misfits: Sequence[str | None] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StartFailed:
+class StartFailed(NamedTuple):
     """A child did not become ready. ``reason`` names the module that it imported."""
 
     reason: str
@@ -38,8 +36,7 @@ class Reported(NamedTuple):
     message: OfRun
 
 
-@dataclass(frozen=True, slots=True)
-class Died:
+class Died(NamedTuple):
     """A command has ended, or a child has ended unexpectedly. Its process group has been killed."""
 
     process: Process

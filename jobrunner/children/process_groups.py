@@ -14,8 +14,8 @@ import signal
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from jobrunner import clock, names
 from jobrunner.children.at_work import is_surely_on
@@ -29,8 +29,7 @@ _OOM_SCORE = "1000"
 """Every child and command sets this value for itself; the processes that it starts inherit it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Noted:
+class _Noted(NamedTuple):
     """The note of one tick. ``groups`` holds the start time of the leader of each group."""
 
     path: Path
@@ -131,7 +130,7 @@ def kill_leftovers(folders: Iterable[Path], owners: Collection[str] = (), live: 
             continue
         if noted.boot == boot_id():
             doomed = {pid: at for pid, at in noted.groups.items() if not (alive and is_surely_on(pid, live))}
-            killed += _kill_groups(replace(noted, groups=doomed))
+            killed += _kill_groups(noted._replace(groups=doomed))
         if not alive:
             with suppress(OSError):
                 noted.path.unlink(missing_ok=True)

@@ -9,8 +9,8 @@ import socket
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from jobrunner import clock
 from jobrunner.children.begun_page import BegunPage
@@ -31,8 +31,7 @@ _LARGEST_BATCH_BYTES = 1 << 20
 _STACKS_BYTES = 16 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class ChildPlan:
+class ChildPlan(NamedTuple):
     """What every child of a tick is started with. ``mark`` in the environment identifies the processes that it starts.
 
     ``reserved`` are the job types of commands, which no handler may have. If ``schedules`` is set, the handshake holds
@@ -45,14 +44,18 @@ class ChildPlan:
     imports: tuple[str, ...]
     app_dir: Path | None
     mark: str
+    page: BegunPage
     reserved: tuple[str, ...] = ()
     schedules: bool = False
     payloads: tuple[tuple[str, Payload], ...] = ()
-    page: BegunPage = field(default_factory=lambda: BegunPage(None))
     result_limit: int = DEFAULT_LIMIT_BYTES
-    database_url: str | None = field(default=None, repr=False)
+    database_url: str | None = None
     schema: str | None = None
     lease_seconds: float = 60.0
+
+    def __repr__(self) -> str:
+        # Without the URL, which may hold a password.
+        return f"{type(self).__name__}(mark={self.mark!r}, imports={self.imports!r})"
 
 
 class ChildProcess(Process):

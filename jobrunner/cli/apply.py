@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -96,7 +95,7 @@ def _declared(config: Config, gone: Source | None) -> tuple[Declared, list[Polic
             "there is nothing to apply: set JOBRUNNER_IMPORT to the modules that hold handlers,"
             " or write a jobrunner.toml"
         )
-    of_application = [replace(each, application=config.application) for each in declarations]
+    of_application = [each._replace(application=config.application) for each in declarations]
     return Declared(of_application, sources, config.payload_limit, config.application), policies
 
 

@@ -12,6 +12,7 @@ from itertools import zip_longest
 import click
 
 from jobrunner import names
+from jobrunner.children.begun_page import BegunPage
 from jobrunner.children.discovery import discover
 from jobrunner.children.events import Ready, StartFailed
 from jobrunner.children.process_groups import GroupFile
@@ -79,7 +80,7 @@ def policy_of(config: Config, job_type: str, hint: str, payload: Payload) -> Pol
         policies, misfits = command_policies(config), _misfits_of_commands(config, asked)
     else:
         handshake = _handshake(config, payloads=asked)
-        policies, misfits = [*command_policies(config), *handshake.policies], handshake.misfits
+        policies, misfits = [*command_policies(config), *handshake.policies], list(handshake.misfits)
     known = {policy.job_type: policy for policy in policies}
     if job_type not in known:
         there_are = (
@@ -152,7 +153,7 @@ def schedules_of_handlers(
         raise HandlersUnavailable(f"a schedule of a handler cannot be used: {error}") from None
     except (KeyError, TypeError, ValueError, OverflowError):
         raise HandlersUnavailable("starting failed: its handshake is invalid") from None
-    return handshake.policies, declared, handshake.misfits
+    return handshake.policies, declared, list(handshake.misfits)
 
 
 def _handshake(config: Config, *, schedules: bool = False, payloads: Sequence[tuple[str, Payload]] = ()) -> Ready:
@@ -161,7 +162,9 @@ def _handshake(config: Config, *, schedules: bool = False, payloads: Sequence[tu
     owner = Owner(config.host, names.worker(config.host, mark))
     groups = GroupFile(state_folder.for_state(config.state_dir), owner, mark)
     try:
-        plan = ChildPlan(config.imports, config.app_dir, mark, tuple(config.commands), schedules, tuple(payloads))
+        plan = ChildPlan(
+            config.imports, config.app_dir, mark, BegunPage(None), tuple(config.commands), schedules, tuple(payloads)
+        )
         found = discover(plan, groups, config.start_limit.total_seconds())
     except OSError as error:
         raise HandlersUnavailable(f"no child process can be started: {error.strerror}") from None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from jobrunner.errors import ConfigurationError, PayloadMismatch
 from jobrunner.jobs.trace_context import checked
@@ -23,8 +23,7 @@ _PAYLOAD = "payload."
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*(?:\.[^{}]+)?)\}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """One command of the configuration file.
 
     In ``argv`` a placeholder is always a whole argument. For a shell command it is ``/bin/sh -c …``, without

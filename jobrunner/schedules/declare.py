@@ -118,7 +118,7 @@ def _named(schedule: Schedule, job_type: str, encode: Encode) -> Declaration:
     except UsageError as error:
         named = "" if schedule.name is None else f"{str(schedule.name)[:60]!r}: "
         raise UsageError(f"{named}{error}") from None
-    return replace(declaration, payload=payload)
+    return declaration._replace(payload=payload)
 
 
 def as_data(declaration: Declaration) -> dict[str, Any]:

@@ -6,8 +6,8 @@ Every function expects to be the body of one write transaction (``Database.write
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jobrunner import failpoints
@@ -21,8 +21,7 @@ from jobrunner.store.statement import Prepared, Row
 _HELD_BY_TYPE = Prepared("claims.held_by_type")
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimRequest:
+class ClaimRequest(NamedTuple):
     """What a tick asks for. ``token`` is made by the client, once per claim, before the claim is sent.
 
     So a claim whose COMMIT got no answer can be found again (``return_unstarted``). ``permits`` is how many runs may be
@@ -41,7 +40,7 @@ class ClaimRequest:
     lease: timedelta
     in_use: int | None = None
     capacity: Capacity | None = None
-    type_limits: Mapping[str, int] = field(default_factory=dict)
+    type_limits: Mapping[str, int] = MappingProxyType({})
     exempt_types: Collection[str] = ()
     quarantined: bool = False
     without_payload: bool = False

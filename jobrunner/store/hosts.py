@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from jobrunner.model import Policy, TickKind
 from jobrunner.store.connection import Connection
@@ -17,8 +15,7 @@ UNKNOWN_BOOT = "unknown"
 """The boot of a system that has no id of it."""
 
 
-@dataclass(frozen=True)
-class HostReport:
+class HostReport(NamedTuple):
     """What the ticks of a kind can run, and how many runs of it.
 
     ``settings`` are limits of the host and of the tick. ``database`` is its name for people. ``boot`` identifies the
@@ -31,12 +28,12 @@ class HostReport:
     database: str
     boot: str
 
-    @cached_property
+    @property
     def can_run(self) -> dict[str, dict[str, Any]]:
         """The limits of each type that has any, by the name of the type."""
         return {policy.job_type: _limits(policy) for policy in sorted(self.policies, key=lambda each: each.job_type)}
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """Changes with everything that is reported."""
         return _digest([*self.kind, self.can_run, self.settings, self.database, self.boot])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -74,17 +73,17 @@ class Openings:
             self.may_be_more |= count > 0 and of_type.has_more_room
 
 
-@dataclass
 class _Type:
     """What one claim finds out about a limited type. ``gates`` are those it looked at, with their ``spent_until``."""
 
-    name: str
-    limits: Limits
-    spent_until: datetime | None
-    now: datetime
-    run_ids: list[int] = field(default_factory=list)
-    gates: dict[str, datetime | None] = field(default_factory=dict)
-    has_more_room: bool = False
+    def __init__(self, name: str, limits: Limits, spent_until: datetime | None, now: datetime) -> None:
+        self.name = name
+        self.limits = limits
+        self.spent_until = spent_until
+        self.now = now
+        self.run_ids: list[int] = []
+        self.gates: dict[str, datetime | None] = {}
+        self.has_more_room = False
 
     def settled_gates(self, taken: Mapping[_Gate, int]) -> Iterator[dict[str, Any]]:
         """The rows of the gates it looked at, in the order of all claims."""

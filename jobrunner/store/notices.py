@@ -7,7 +7,6 @@ was taken by a tick that was killed is given up as lost. Every function expects 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeAlias
 
@@ -49,20 +48,6 @@ class Subject(NamedTuple):
 
     job_type: str
     schedule: str
-
-
-@dataclass(frozen=True)
-class Unsent:
-    """A notice that was not told, and why."""
-
-    at: datetime
-    event: str
-    job_type: str
-    schedule: str
-    receiver: str
-    runs: int
-    outcome: str
-    error: str | None
 
 
 def note_dead(
@@ -201,12 +186,6 @@ def settle(
         connection.execute(Prepared("notices.settle"), {"given": list(ends), "owner": owner})
     if unsent:
         connection.execute(Prepared("notices.release"), {"given": list(unsent), "owner": owner})
-
-
-def unsent(connection: Connection, since: timedelta, limit: int) -> list[Unsent]:
-    """The notices that were not told since then, the newest first. Expects any transaction."""
-    values = {"since": -since.total_seconds(), "limit": limit}
-    return [Unsent(*row[1:]) for row in connection.execute(Prepared("notices.unsent"), values)]
 
 
 def definitions_named(connection: Connection, names: Collection[str]) -> dict[int, str]:

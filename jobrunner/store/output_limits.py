@@ -6,7 +6,6 @@ The child applies the same limits and tells the handler. But a handler can write
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from jobrunner.errors import BadPayload
@@ -23,8 +22,7 @@ def fit(result: AttemptResult) -> AttemptResult:
     """The result in a form that both databases can store, so that no report of a handler can prevent its finalize."""
     if result.error_type is result.error is result.traceback is result.output is result.result is None:
         return result
-    return replace(
-        result,
+    return result._replace(
         error_type=None if result.error_type is None else one_line(result.error_type, 200),
         error=None if result.error is None else one_line(result.error),
         traceback=_block(result.traceback),

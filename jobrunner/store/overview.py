@@ -8,12 +8,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jobrunner.lifecycle import Status
-from jobrunner.store import definitions, notices, pauses, uncertain
+from jobrunner.store import definitions, pauses, uncertain
 from jobrunner.store.connection import Connection
 from jobrunner.store.definitions import ListedDefinition
 from jobrunner.store.explain import runs as explained
 from jobrunner.store.explain.explanation import Brief
-from jobrunner.store.notices import Unsent
 from jobrunner.store.pauses import Pause
 from jobrunner.store.records import read
 from jobrunner.store.rhythm import TICK_AGE
@@ -127,6 +126,20 @@ class Tick:
 
 
 @dataclass(frozen=True)
+class Unsent:
+    """A notice that was not told, and why."""
+
+    at: datetime
+    event: str
+    job_type: str
+    schedule: str
+    receiver: str
+    runs: int
+    outcome: str
+    error: str | None
+
+
+@dataclass(frozen=True)
 class State:
     """The state of everything. ``runs`` maps each status to its number of runs; ``ticks`` has the last of each host.
 
@@ -191,7 +204,7 @@ def status(
         uncertain=uncertain.count(connection),
         uncertain_effects=uncertain.listed(connection, newest),
         ticks=read(connection, Tick, Prepared("overview.last_ticks")),
-        unsent_notices=notices.unsent(connection, _UNSENT_SINCE, newest),
+        unsent_notices=_unsent(connection, newest),
     )
 
 
@@ -206,8 +219,17 @@ def questions(newest: int = 10) -> list[Question]:
         *((Prepared(name), listed) for name in ("overview.failing", "overview.dead", "effects.uncertain")),
         (Prepared("definitions.listed", (False,)), {}),
         (Prepared("definitions.former_runs", (False,)), {}),
-        (Prepared("notices.unsent"), {"since": -_UNSENT_SINCE.total_seconds(), "limit": newest}),
+        _unsent_question(newest),
     ]
+
+
+def _unsent(connection: Connection, newest: int) -> list[Unsent]:
+    return [Unsent(*row[1:]) for row in connection.execute(*_unsent_question(newest))]
+
+
+def _unsent_question(newest: int) -> Question:
+    """The newest notices that were not told."""
+    return Prepared("notices.unsent"), {"since": -_UNSENT_SINCE.total_seconds(), "limit": newest}
 
 
 def _due() -> Question:

@@ -6,7 +6,6 @@ Like in ``edits``, every function is the body of one write transaction, locks th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from jobrunner.model import Actor
 from jobrunner.store import definitions
@@ -75,7 +74,7 @@ def _resume(
         skipped = unhandled_slots(old, at)
         # With NULL the next tick looks at the definition, and decides on the missed slots.
         has_missed = missed and skipped.count > 0
-        next_run_at = None if has_missed else plan(replace(old, last_slot_at=watermark, paused_at=None), at).next_run_at
+        next_run_at = None if has_missed else plan(old._replace(last_slot_at=watermark, paused_at=None), at).next_run_at
         write(connection, old.id, {"paused_at": None, "last_slot_at": watermark, "next_run_at": next_run_at}, at)
         if not missed:
             events += skip_events(actor, old, skipped, "paused", at)

@@ -5,7 +5,7 @@ Every function that writes expects to be the body of one write transaction; the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Protocol
@@ -66,8 +66,8 @@ def record_problem(connection: Connection, definition: Definition, problem: str,
     return Expanded(definition, Expansion(problem=problem), is_new_problem=is_new)
 
 
-_POLICY = tuple(each.name for each in fields(SlotPolicy))
-_OWN = tuple(each.name for each in fields(Definition) if each.name != "policy")
+_POLICY = SlotPolicy._fields
+_OWN = tuple(name for name in Definition._fields if name != "policy")
 
 
 def definition_of(row: Any) -> Definition:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from jobrunner.model import Owner, Policy, TickKind
@@ -23,8 +22,7 @@ class OpenedTick(NamedTuple):
     reported: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class TickEnd:
+class TickEnd(NamedTuple):
     """What a tick has done, its error, and why it claimed no more: empty, budget, batch, signal, superseded, error."""
 
     counts: Mapping[str, int]

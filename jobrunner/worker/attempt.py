@@ -7,7 +7,6 @@ and the finalizer writes that.
 from __future__ import annotations
 
 import signal
-from dataclasses import replace
 from datetime import timedelta
 from enum import Enum
 
@@ -49,7 +48,7 @@ def result_of(report: Report, policy: Policy, attempt: int, output: str | None =
     )
     if report.outcome == "incompatible":
         return ending
-    return replace(ending, wait=policy.backoff.wait(attempt) if report.wait is None else report.wait)
+    return ending._replace(wait=policy.backoff.wait(attempt) if report.wait is None else report.wait)
 
 
 class Attempt:
@@ -133,7 +132,7 @@ class Attempt:
             # Also after a request to stop: the work is done, and doing it again would be worse.
             return ending
         if self.stopping is not None:
-            return self._stopped(replace(ending, outcome=Outcome.FAILED, wait=None))
+            return self._stopped(ending._replace(outcome=Outcome.FAILED, wait=None))
         self.is_doubtful = report.was_asked_to_stop
         return ending
 
@@ -176,8 +175,7 @@ class Attempt:
         killed = "; it had to be killed" if ending.exit_signal == signal.SIGKILL else ""
         if self.stopping is StopReason.TIMEOUT:
             limit = format_duration(self.run.timeout or timedelta(0))
-            return replace(
-                ending,
+            return ending._replace(
                 outcome=Outcome.TIMED_OUT,
                 error_type="timeout",
                 error=f"timed out after {limit}{killed}",
@@ -185,12 +183,11 @@ class Attempt:
                 wait=self.policy.backoff.wait(self.run.attempt),
             )
         if self.stopping is StopReason.CANCEL:
-            return replace(ending, outcome=Outcome.CANCELLED, error_type="cancelled", error=f"cancelled{killed}")
+            return ending._replace(outcome=Outcome.CANCELLED, error_type="cancelled", error=f"cancelled{killed}")
         if self.stopping is StopReason.SHUTDOWN and self.policy.on_stop == "drop":
             error = f"stopped because {self.stopping.value}; on_stop is drop{killed}"
-            return replace(ending, outcome=Outcome.DROPPED, error_type="dropped", error=error)
-        return replace(
-            ending,
+            return ending._replace(outcome=Outcome.DROPPED, error_type="dropped", error=error)
+        return ending._replace(
             outcome=Outcome.RELEASED,
             error_type="released",
             error=f"stopped because {self.stopping.value}{killed}",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
 from jobrunner import clock
 from jobrunner.errors import JobrunnerError
@@ -33,8 +33,7 @@ _KILL_SECONDS = 0.25
 """After this time the handler of a lost lease is usually dead; else the claimer waits as long once more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
+class Claimed(NamedTuple):
     """The runs of one claim, in phase WAITING.
 
     ``permits`` is how many runs of this tick may be at work on the host. ``may_be_more``: more runs may be due, because
@@ -49,8 +48,7 @@ class Claimed:
     opens_in: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """What to claim: up to ``limit`` runs of these types.
 
     ``capacity`` and ``limits`` are ``capacity`` and ``type_limits`` of ``ClaimRequest``. ``quarantined`` asks for a run
@@ -60,7 +58,7 @@ class Wanted:
     policies: Sequence[Policy]
     limit: int
     capacity: Capacity | None = None
-    limits: Mapping[str, int] = field(default_factory=dict)
+    limits: Mapping[str, int] = MappingProxyType({})
     quarantined: bool = False
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from jobrunner.log import Log
@@ -18,18 +17,17 @@ if TYPE_CHECKING:
     from jobrunner.worker.pinging import Pinging
 
 
-@dataclass(slots=True)
 class TickRecord:
     """What the row of the tick will say. ``reported`` is the digest of what the database knows of this host.
 
     ``ended_by`` is why the tick claimed no more.
     """
 
-    reported: str | None = None
-    ended_by: str = "empty"
+    def __init__(self) -> None:
+        self.reported: str | None = None
+        self.ended_by = "empty"
 
 
-@dataclass(frozen=True, slots=True)
 class TickContext:
     """``database`` is for the main thread; ``watchdog`` watches its calls. ``counts`` is what the tick has done so far.
 
@@ -37,16 +35,28 @@ class TickContext:
     monitor is pinged.
     """
 
-    config: Config
-    database: Database
-    watchdog: Watchdog
-    log: Log
-    owner: Owner
-    stop: StopRequest = field(default_factory=StopRequest)
-    types: Collection[str] | None = None
-    counts: Counter[str] = field(default_factory=Counter)
-    pinging: Pinging | None = None
-    record: TickRecord = field(default_factory=TickRecord)
+    def __init__(
+        self,
+        config: Config,
+        database: Database,
+        watchdog: Watchdog,
+        log: Log,
+        owner: Owner,
+        stop: StopRequest | None = None,
+        types: Collection[str] | None = None,
+        *,
+        pinging: Pinging | None = None,
+    ) -> None:
+        self.config = config
+        self.database = database
+        self.watchdog = watchdog
+        self.log = log
+        self.owner = owner
+        self.stop = stop or StopRequest()
+        self.types = types
+        self.pinging = pinging
+        self.counts: Counter[str] = Counter()
+        self.record = TickRecord()
 
     @property
     def kind(self) -> TickKind:

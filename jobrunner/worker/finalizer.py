@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -233,8 +232,7 @@ class Finalizer:
             return
         log_run(self._log, "scrubbed", held.run, result=reason)
         write.is_scrubbed = True
-        held.result = replace(
-            held.result,
+        held.result = held.result._replace(
             error=None if held.result.error is None else "the error could not be stored as it was",
             error_type="unstorable" if held.result.error_type else None,
             traceback=None,

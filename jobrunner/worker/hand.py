@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
 from itertools import chain
@@ -33,7 +32,6 @@ class News(Enum):
     UNRENEWED = "unrenewed"
 
 
-@dataclass(slots=True)
 class PendingWrite:
     """How the finalizer goes on with a result that is not written yet.
 
@@ -42,14 +40,14 @@ class PendingWrite:
     from claiming, however long it waits.
     """
 
-    try_at: float
-    group_size: int
-    pause_seconds: float
-    is_scrubbed: bool = False
-    has_failed: bool = False
+    def __init__(self, try_at: float, group_size: int, pause_seconds: float) -> None:
+        self.try_at = try_at
+        self.group_size = group_size
+        self.pause_seconds = pause_seconds
+        self.is_scrubbed = False
+        self.has_failed = False
 
 
-@dataclass(slots=True, eq=False)
 class RunInHand:
     """One run. Times are on the clock of ``clock.elapsed``.
 
@@ -63,24 +61,39 @@ class RunInHand:
     lease. ``reports`` is the progress and output that is not written yet.
     """
 
-    lease: Lease
-    claimed: ClaimedRun | None
-    begin_before: float
-    waits_since: float
-    renewed_at: float
-    phase: Phase = Phase.WAITING
-    takes_permit: bool = True
-    queue: object | None = None
-    queued_seconds: float = 0.0
-    started: Attempt | None = None
-    result: AttemptResult | None = None
-    ended_at: float | None = None
-    doubt_until: float | None = None
-    is_locked: bool = False
-    is_committed: bool = False
-    write: PendingWrite | None = None
-    news: set[News] = field(default_factory=set)
-    reports: dict[str, Any] = field(default_factory=dict)
+    __slots__ = (
+        "begin_before", "claimed", "doubt_until", "ended_at", "is_committed", "is_locked", "lease", "news", "phase",
+        "queue", "queued_seconds", "renewed_at", "reports", "result", "started", "takes_permit", "waits_since", "write",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        lease: Lease,
+        claimed: ClaimedRun | None,
+        begin_before: float,
+        waits_since: float,
+        renewed_at: float,
+        *,
+        phase: Phase = Phase.WAITING,
+    ) -> None:
+        self.lease = lease
+        self.claimed = claimed
+        self.begin_before = begin_before
+        self.waits_since = waits_since
+        self.renewed_at = renewed_at
+        self.phase = phase
+        self.takes_permit = True
+        self.queue: object | None = None
+        self.queued_seconds = 0.0
+        self.started: Attempt | None = None
+        self.result: AttemptResult | None = None
+        self.ended_at: float | None = None
+        self.doubt_until: float | None = None
+        self.is_locked = False
+        self.is_committed = False
+        self.write: PendingWrite | None = None
+        self.news: set[News] = set()
+        self.reports: dict[str, Any] = {}
 
     @property
     def run(self) -> ClaimedRun:
@@ -122,7 +135,7 @@ class Hand:
     def take_to_return(self, lease: Lease) -> RunInHand:
         """Add a lease that belongs to a claim without an answer. It can only be returned."""
         now = clock.elapsed()
-        return self._add(RunInHand(lease, None, now, now, now, Phase.RETURNING))
+        return self._add(RunInHand(lease, None, now, now, now, phase=Phase.RETURNING))
 
     def _add(self, held: RunInHand) -> RunInHand:
         self.page.note([held.lease])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 from jobrunner import clock
 from jobrunner.errors import ConfigurationError
@@ -81,14 +80,13 @@ class Watchdog(TickThread):
                     watched.fence()
 
 
-@dataclass(slots=True)
 class _Watched:
     """What the watchdog has done about the current call of one connection."""
 
-    fence: Callable[[], None] | None
-    stuck_for: float = 0.0
-    asked: bool = False
-    cut: bool = False
+    def __init__(self, fence: Callable[[], None] | None) -> None:
+        self.fence = fence
+        self.stuck_for = 0.0
+        self.asked = self.cut = False
 
     def look(self, database: Database) -> None:
         before, self.stuck_for = self.stuck_for, database.stuck_for()

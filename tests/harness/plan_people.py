@@ -114,7 +114,6 @@ PEOPLE = {
     "search.check_schedule": "a person's command: one definition by its name",
     "search.read_by_indexes": "a setting, no table",
     **dict.fromkeys(("uncertain.listed", "uncertain.count", "uncertain.settle"), "a person's command"),
-    "notices.unsent": "what overview.status calls",
     "overview.status": "a person's command: counts at most 100 000 runs of each status, in an index",
 }
 """What no tick sends, and why it is not held to a bound."""

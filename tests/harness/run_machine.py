@@ -1,7 +1,6 @@
 """The state machine of tests/test_state_machine.py: what applications, people and owners do to runs, and time."""
 
 from collections.abc import Collection
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -23,8 +22,9 @@ PERMITS = 3
 ENDS = [each for each in Outcome if each is not Outcome.LEASE_EXPIRED]
 OWNERS = (Owner("north", "north:1:a"), Owner("north", "north:2:b"), Owner("south", "south:1:c"))
 
+# Partials, because of a named tuple all fields would be drawn, also those that have a default.
 requests = st.builds(
-    ClaimRequest,
+    partial(ClaimRequest),
     owner=st.sampled_from(OWNERS),
     token=st.just(""),
     policies=st.sampled_from([list(POLICIES.values()), [POLICIES["report"]]]),
@@ -34,7 +34,7 @@ requests = st.builds(
     quarantined=st.sampled_from([False, False, False, True]),
 )
 endings_of_owners = st.builds(
-    AttemptResult,
+    partial(AttemptResult),
     outcome=st.sampled_from(ENDS),
     error_type=st.just("E"),
     error=st.just("x\x00y\nz"),
@@ -62,7 +62,6 @@ class Runs(People):
 
     @rule(
         new=st.builds(
-            # Of a named tuple all fields would be drawn, also those that have a default.
             partial(NewRun),
             job_type=st.sampled_from(["mail", "report", "strange"]),
             payload=st.just('{"n": 1}'),
@@ -100,7 +99,7 @@ class Runs(People):
     @rule(request=requests, commits=commits)
     @precondition(lambda self: self.is_any_due())
     def claim(self, request: ClaimRequest, commits: bool) -> None:
-        request = replace(request, token=self.new_token())
+        request = request._replace(token=self.new_token())
         if commits:
             self.claim_one(request)
         else:

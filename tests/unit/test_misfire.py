@@ -1,7 +1,6 @@
 """The plan of due slots, compared slot by slot with a model, and its cost after a long outage."""
 
 import time
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -156,15 +155,15 @@ def test_newest_slots_of_an_irregular_schedule_are_found() -> None:
     assert (len(asked.slots), asked.skipped[0].count) == (40, 19)
     assert asked.slots[-1] == datetime(2026, 3, 27, 12, 59, tzinfo=UTC)
     # A hand may set a watermark anywhere; the look back must not leave the calendar.
-    old = replace(one, last_slot_at=datetime(1900, 1, 1, tzinfo=UTC), schedule="0 0 29 2 *")
+    old = one._replace(last_slot_at=datetime(1900, 1, 1, tzinfo=UTC), schedule="0 0 29 2 *")
     assert len(judged(old, START).slots) == 31
 
 
 def test_jitter_is_spread_over_names_and_depends_on_nothing_else() -> None:
     hour = timedelta(hours=1)
     names = [f"schedule {n}" for n in range(400)]
-    offsets = [jitter_offset(replace(definition(jitter=hour), name=name, id=n)) for n, name in enumerate(names)]
-    assert offsets == [jitter_offset(replace(definition("0 0 * * *", jitter=hour), name=name)) for name in names]
+    offsets = [jitter_offset(definition(jitter=hour)._replace(name=name, id=n)) for n, name in enumerate(names)]
+    assert offsets == [jitter_offset(definition("0 0 * * *", jitter=hour)._replace(name=name)) for name in names]
     assert all(timedelta(0) <= offset < hour for offset in offsets)
     quarters = [sum(n * hour / 4 <= offset < (n + 1) * hour / 4 for offset in offsets) for n in range(4)]
     assert min(quarters) > 60

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -143,10 +143,10 @@ def edit(name: str, allow_unknown: bool, **options: Any) -> None:
 def _declare(old: Declaration, given: dict[str, Any], payload_limit: int) -> Declaration:
     edits.check_made_by_command(old)
     rest = dict(given)
-    new = replace(old, **{field: rest.pop(option) for option, field in _FIELDS.items() if option in rest})
+    new = old._replace(**{field: rest.pop(option) for option, field in _FIELDS.items() if option in rest})
     if rest:
-        new = replace(new, policy=make_slot_policy(**{**asdict(old.policy), **rest}))
-    return replace(new, schedule=check(new, payload_limit).expression)
+        new = new._replace(policy=make_slot_policy(**{**old.policy._asdict(), **rest}))
+    return new._replace(schedule=check(new, payload_limit).expression)
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

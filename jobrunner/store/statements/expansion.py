@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import (
@@ -27,7 +26,7 @@ from jobrunner.store.statements import overlap
 from jobrunner.store.statements.holding import RUNNING
 from jobrunner.store.views import job_expandable
 
-_READ = [each.name for each in (*fields(Definition), *fields(SlotPolicy)) if each.name != "policy"]
+_READ = [name for name in (*Definition._fields, *SlotPolicy._fields) if name != "policy"]
 
 
 def lock_one() -> Select[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import timedelta
 
 from jobrunner.children.command_child import CommandLine, CommandProcess
@@ -58,14 +57,14 @@ class CommandAttempt(Attempt):
         status = self.process.exit_status
         refusal = self._refusal()
         if refusal == LATE:
-            return replace(ending, outcome=Outcome.RELEASED, error_type="released", error=refusal, wait=None)
+            return ending._replace(outcome=Outcome.RELEASED, error_type="released", error=refusal, wait=None)
         if refusal:
-            return replace(ending, outcome=Outcome.FAILED, error_type="not_started", error=refusal)
+            return ending._replace(outcome=Outcome.FAILED, error_type="not_started", error=refusal)
         if status is None or status < 0:
-            return replace(ending, error=(ending.error or "").replace("the handler's process", "the command"))
+            return ending._replace(error=(ending.error or "").replace("the handler's process", "the command"))
         outcome = self._command.meaning_of(status)
         if outcome is Outcome.SUCCEEDED:
-            return replace(ending, outcome=outcome, error_type=None, error=None, wait=None)
+            return ending._replace(outcome=outcome, error_type=None, error=None, wait=None)
         last_line = self.tail.last_line()
         error = f"exit status {status}: {last_line}" if last_line else f"exit status {status}"
-        return replace(ending, outcome=outcome, error_type="exit_status", error=error)
+        return ending._replace(outcome=outcome, error_type="exit_status", error=error)

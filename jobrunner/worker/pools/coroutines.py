@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 from jobrunner.children.messages import NOT_BEGUN, Cancel, CancelReceived, Output, Report
@@ -57,7 +56,7 @@ class AsyncAttempt(Attempt):
     def _stopped(self, ending: AttemptResult) -> AttemptResult:
         stopped = super()._stopped(ending)
         # If the loop has answered, this run did not block it. Then the stack of the coroutine says more.
-        return replace(stopped, traceback=ending.traceback) if self.loop_has_answered else stopped
+        return stopped._replace(traceback=ending.traceback) if self.loop_has_answered else stopped
 
     def _crashed(self) -> AttemptResult:
         if shared := self.process.tail.text():
@@ -70,8 +69,7 @@ class AsyncAttempt(Attempt):
         ending = self.died()
         if self.stopping is not None:
             return ending
-        return replace(
-            ending,
+        return ending._replace(
             error_type="blocked_loop",
             error=f"it blocked the event loop and {others} other run(s); use await, or asyncio.to_thread",
         )

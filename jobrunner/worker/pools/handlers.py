@@ -141,7 +141,7 @@ class HandlerPool(Pool):
         child = self._supervisor.acquire()
         self._work_on(held, child)
         is_closed = not self._throughput.is_short(held.run.job_type)
-        queue = self._queues[child] = PrefetchQueue(self._hand, child, held, is_closed)
+        queue = self._queues[child] = PrefetchQueue(self._hand, child, held, is_closed=is_closed)
         return queue
 
     def _prefetch(self, held: RunInHand, queue: PrefetchQueue) -> None:

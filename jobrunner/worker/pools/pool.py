@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 from jobrunner.children.events import Reported
@@ -20,8 +20,7 @@ from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.phase import Phase
 
 
-@dataclass(frozen=True, slots=True)
-class PoolCapacity:
+class PoolCapacity(NamedTuple):
     """How many runs a pool can take, and what it waits for.
 
     ``claimable`` is how many runs it can take now. ``limits`` holds the most runs that it wants of a type.
@@ -32,7 +31,7 @@ class PoolCapacity:
     """
 
     claimable: Capacity
-    limits: Mapping[str, int] = field(default_factory=dict)
+    limits: Mapping[str, int] = MappingProxyType({})
     growth: int = 0
     is_usable: bool = True
     is_ready: bool = True

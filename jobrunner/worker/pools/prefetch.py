@@ -7,7 +7,6 @@ goes wrong with the run at work, the queued runs go to other children, uncharged
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from jobrunner import clock
 from jobrunner.children.python_child import ChildProcess
@@ -15,19 +14,19 @@ from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.phase import Phase
 
 
-@dataclass(slots=True, eq=False)
 class PrefetchQueue:
     """``first`` is the run at work. The queued runs are in the hand, in phase PREFETCHED, with this queue.
 
     ``length`` is the number of queued runs, ``seconds`` is how long they will take. A closed queue accepts no runs.
     """
 
-    hand: Hand
-    child: ChildProcess
-    first: RunInHand
-    is_closed: bool
-    length: int = 0
-    seconds: float = 0.0
+    def __init__(self, hand: Hand, child: ChildProcess, first: RunInHand, *, is_closed: bool) -> None:
+        self.hand = hand
+        self.child = child
+        self.first = first
+        self.is_closed = is_closed
+        self.length = 0
+        self.seconds = 0.0
 
     def is_open(self) -> bool:
         """Whether another run may be added."""
