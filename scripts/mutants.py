@@ -60,6 +60,11 @@ LOCKED = "tests/test_locked_rows.py"
 LIFE = "tests/unit/test_lifecycle.py"
 POISON = "tests/test_hostile_handlers_poison.py"
 STORE = "jobrunner/store"
+WEB = "jobrunner/web"
+GUARDED = "tests/test_web_guarded.py"
+MASKED = "tests/test_web_masked.py"
+DOORS = "tests/test_web_doors.py"
+ACTIONS = "tests/test_web_actions.py"
 STATEMENTS = f"{STORE}/statements"
 MEANWHILE = f"{AT_ONCE}::test_run_changed_by_an_open_transaction_is_not_claimed_recovered_or_pruned"
 REFERRED = f"{LOCKED}::test_application_row_that_references_a_run_blocks_no_tick"
@@ -408,6 +413,175 @@ MUTATIONS = (
         "tuple(held for held, row in ended.items() if row.output == UNTOLD)",
         "()",
         [f"tests/test_effects_ticks.py::{GOES_ON}"],
+    ),
+    # The page.
+    Mutation(
+        "page for whoever asks",
+        f"{WEB}/core.py",
+        "        if request.visitor is None:\n",
+        "        if False:\n",
+        [f"{GUARDED}::test_every_route_needs_a_visitor_and_every_form_its_verb"],
+    ),
+    Mutation(
+        "page whose forms need no right",
+        f"{WEB}/core.py",
+        "        if route.verb not in request.visitor.verbs:\n",
+        "        if False:\n",
+        [f"{GUARDED}::test_every_route_needs_a_visitor_and_every_form_its_verb"],
+    ),
+    Mutation(
+        "page that takes the forms of other sites",
+        f"{WEB}/core.py",
+        "        if (reason := foreign(request)) is not None:\n",
+        "        if (reason := None) is not None:\n",
+        [f"{GUARDED}::test_request_of_another_site_changes_nothing"],
+    ),
+    Mutation(
+        "page that takes forms of the same domain",
+        f"{WEB}/guard.py",
+        'return None if site == "same-origin" else',
+        'return None if site != "cross-site" else',
+        [f"{GUARDED}::test_request_of_another_site_changes_nothing"],
+    ),
+    Mutation(
+        "page that believes any Origin",
+        f"{WEB}/guard.py",
+        '    is_own = host and origin.lower() == f"{request.scheme}://{host}".lower()\n',
+        "    is_own = bool(host)\n",
+        [f"{GUARDED}::test_request_of_another_site_changes_nothing"],
+    ),
+    Mutation(
+        "page that runs scripts within it",
+        f"{WEB}/guard.py",
+        '    "script-src": "\'self\'",',
+        "    \"script-src\": \"'self' 'unsafe-inline'\",",
+        [f"{GUARDED}::test_every_response_has_the_headers_that_protect_it"],
+    ),
+    Mutation(
+        "page that does not escape",
+        f"{WEB}/rendering.py",
+        "        autoescape=True,\n",
+        "        autoescape=False,\n",
+        [f"{GUARDED}::test_hostile_texts_in_every_column_are_text_on_every_page"],
+    ),
+    Mutation(
+        "page that shows secrets",
+        f"{WEB}/masking.py",
+        "        _collect(value, found)\n        return MASK\n",
+        "        _collect(value, found)\n        return value\n",
+        [f"{MASKED}::test_secrets_of_a_run_reach_no_page_and_no_json"],
+    ),
+    Mutation(
+        "page that shows secrets in the texts of lists",
+        f"{WEB}/pages/run_secrets.py",
+        ".hide(rows, name, run_id) if ids else list(rows)",
+        ".hide([], name, run_id) or list(rows)",
+        [f"{MASKED}::test_secret_in_an_error_stands_on_no_page_that_lists_runs"],
+    ),
+    Mutation(
+        "page that shows secrets in progress",
+        f"{WEB}/pages/now.py",
+        '        running=secrets.hide(state.running, "progress"),\n',
+        "        running=state.running,\n",
+        [f"{MASKED}::test_secret_in_an_error_stands_on_no_page_that_lists_runs"],
+    ),
+    Mutation(
+        "page that shows secrets whose numbers are left out",
+        f"{WEB}/masking.py",
+        "_Hiding(found | {text for each in found if len(text := without_numbers(each)) >= _SHORTEST})",
+        "_Hiding(found)",
+        [f"{MASKED}::test_secret_in_an_error_stands_on_no_page_that_lists_runs"],
+    ),
+    Mutation(
+        "page that reads long payloads for a list",
+        f"{STORE}/run_values.py",
+        ", size <= _MOST_CHARACTERS)",
+        ")",
+        [f"{MASKED}::test_error_of_a_run_whose_payload_is_long_stands_on_its_page_only"],
+    ),
+    Mutation(
+        "page whose link is good twice",
+        f"{WEB}/doors.py",
+        "                self._renew()\n                return",
+        "                return",
+        ["tests/test_web_server.py::test_page_is_closed_to_all_but_the_browser_with_the_link"],
+    ),
+    Mutation(
+        "page that keeps who was taken out of the user file",
+        f"{WEB}/doors.py",
+        "        if person is not None and not people.has(person):\n",
+        "        if False:\n",
+        [f"{DOORS}::test_person_who_is_taken_out_of_the_user_file_or_changed_there_is_signed_out_at_once"],
+    ),
+    Mutation(
+        "page on which passwords can be tried at will",
+        f"{WEB}/doors.py",
+        "        if (left := self._tries.begin(origin)) > 0:\n",
+        "        if (left := self._tries.begin(origin)) > 1e9:\n",
+        [f"{DOORS}::test_only_the_right_password_signs_in_and_wrong_tries_make_their_own_address_wait"],
+    ),
+    Mutation(
+        "page that believes a name of anybody",
+        f"{WEB}/doors.py",
+        "        if address(request.peer) not in self._proxies:\n",
+        "        if False:\n",
+        [f"{DOORS}::test_name_in_a_header_counts_only_from_a_proxy"],
+    ),
+    Mutation(
+        "page that believes the second name",
+        f"{WEB}/doors.py",
+        '        if not name or "," in name or',
+        "        if not name or",
+        [f"{DOORS}::test_name_in_a_header_counts_only_from_a_proxy"],
+    ),
+    Mutation(
+        "page that answers to any host",
+        f"{WEB}/standalone.py",
+        '        if _name_in(request.headers.get("host", "")) not in self._names:\n',
+        "        if False:\n",
+        ["tests/test_web_server.py::test_page_is_closed_to_all_but_the_browser_with_the_link"],
+    ),
+    Mutation(
+        "page whose cookie scripts can read",
+        f"{WEB}/doors.py",
+        "; HttpOnly; SameSite=Strict; Max-Age",
+        "; Max-Age",
+        ["tests/test_web_server.py::test_page_is_closed_to_all_but_the_browser_with_the_link"],
+    ),
+    Mutation(
+        "page that changes many runs unasked",
+        f"{WEB}/pages/bulk.py",
+        ' if call.form.get("agreed") == "yes" else None\n',
+        " if call.form else None\n",
+        [f"{ACTIONS}::test_all_runs_that_match_are_counted_and_asked_before_they_change"],
+    ),
+    Mutation(
+        "page with buttons for a database that is read-only",
+        f"{WEB}/call.py",
+        "return self.visitor.verbs if self.access.is_writable else",
+        "return self.visitor.verbs if True else",
+        [f"{ACTIONS}::test_page_of_a_database_that_is_read_only_has_no_buttons"],
+    ),
+    Mutation(
+        "page that does not say what became of the run",
+        f"{WEB}/pages/run.py",
+        '"problem": problem and f"{problem} {_as_it_is(run, at)}",',
+        '"problem": problem,',
+        [f"{ACTIONS}::test_who_was_too_late_is_told_what_became_of_the_run"],
+    ),
+    Mutation(
+        "page that asks each question alone",
+        f"{WEB}/pages/now.py",
+        "    known = together(connection, [*overview.questions(), *also, *of_findings])\n",
+        "    known = connection\n",
+        ["tests/test_web_statements.py::test_a_page_sends_at_most_eight_statements_for_one_row_and_for_a_hundred"],
+    ),
+    Mutation(
+        "page that is sent again for its ages",
+        f"{WEB}/core.py",
+        '    digest = hashlib.sha256(_AGES.sub(rb"\\1", content)).hexdigest()\n',
+        "    digest = hashlib.sha256(content).hexdigest()\n",
+        ["tests/test_web_live.py"],
     ),
 )
 

@@ -23,7 +23,7 @@ def test_first_child_starts_before_the_other_imports_and_is_the_only_one(
     app.write("handlers", HANDLER)
     insert_runs(database, 3, "known")
     done = tick(jobrunner, env={"JOBRUNNER_CONCURRENCY": "1"}).done
-    assert done.stderr.index("jobrunner.worker.processes") < done.stderr.index(" click\n")
+    assert done.stderr.index("jobrunner.worker.processes") < done.stderr.index("jobrunner.worker.tick")
     pids = {row["result"]["pid"] for row in database.query("SELECT result FROM job_runs WHERE status = 'succeeded'")}
     assert len(pids) == 1
     assert noted(jobrunner) == []

@@ -1,6 +1,8 @@
 """A tick without work: it takes a short way, and has the same visible effects as a full tick."""
 
 import json
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -26,6 +28,14 @@ def test_an_idle_tick_imports_no_heavy_library(jobrunner: Commands, database: Da
     costly |= {"ctypes"} if isinstance(database, SQLiteDatabase) else set()
     assert not short.imported & costly
     assert not tick(jobrunner, *IN_FULL).was_short, "the test would not see a heavy library"
+
+
+def test_a_child_imports_little_before_the_handlers() -> None:
+    """Twenty of them start for twenty slow runs, and their imports are most of that."""
+    code = "import sys, jobrunner.children.inside.main; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    costly = {*HEAVY, "asyncio", "dataclasses", "logging", "pathlib", "psycopg", "sqlite3", "subprocess"}
+    assert costly.intersection(done.stdout.split()) == set()
 
 
 @postgresql_only

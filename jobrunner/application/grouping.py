@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 from jobrunner.application.with_options import JobWithOptions
@@ -28,7 +28,7 @@ class Group:
         ``on_failure`` says what happens if one of them ends dead or cancelled: "cancel" that run, or "run" it.
         """
         given = handler if isinstance(handler, JobWithOptions) else handler.using()
-        return replace(given, after=self.run_ids, on_failure=on_failure)
+        return given._replace(after=self.run_ids, on_failure=on_failure)
 
 
 def group(*runs: After) -> Group:

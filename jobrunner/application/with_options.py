@@ -6,9 +6,8 @@ A ParamSpec leaves no room for options beside the handler's own arguments, so th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec
 
 from jobrunner.durations import Duration
 from jobrunner.errors import UsageError
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 
-@dataclass(frozen=True, slots=True)
-class JobWithOptions(Generic[P]):
+class JobWithOptions(NamedTuple, Generic[P]):
     """``handler.using(run_at=..., priority=...)``: its ``enqueue`` takes the handler's arguments only.
 
     It can be kept and used many times. The options are those of ``jobrunner.enqueue``, and are checked when a run is

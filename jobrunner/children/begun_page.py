@@ -11,22 +11,16 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
-import struct
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from jobrunner.children.begun_marks import BEGUN, BYTES, ENTRIES, ENTRY, ENTRY_BYTES, HEADER_BYTES, offset_of
 from jobrunner.model import Lease
 from jobrunner.settings.state_folder import files_in
 
-_ENTRY = struct.Struct("<B7xQ16s")
-"""State, id of the run, token of its lease."""
-_ENTRY_BYTES = _ENTRY.size
-_ENTRIES = 4096
-_HEADER_BYTES = 64
-_BYTES = _HEADER_BYTES + _ENTRIES * _ENTRY_BYTES
-_FREE, _WAITING, _BEGUN = range(3)
+_FREE, _WAITING = 0, 1
 _ALL = 0
 """This id stands for all runs that were claimed with the token."""
 
@@ -42,7 +36,7 @@ class BegunPage:
         self._memory: mmap.mmap | None = None
         self._path = None if folder is None else folder / f"tick-{name}.page"
         self._slots: dict[Lease, int] = {}
-        self._free = list(range(_ENTRIES))
+        self._free = list(range(ENTRIES))
         if self._path is not None:
             with suppress(OSError, ValueError):
                 self._make(self._path, boot)
@@ -53,11 +47,11 @@ class BegunPage:
         descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            content = boot.encode()[:_HEADER_BYTES].ljust(_BYTES, b"\0")
+            content = boot.encode()[:HEADER_BYTES].ljust(BYTES, b"\0")
             # The bytes are written, because a file that was only extended raises SIGBUS when the disk is full.
-            if os.write(descriptor, content) != _BYTES:
+            if os.write(descriptor, content) != BYTES:
                 raise OSError("no space")
-            memory = mmap.mmap(descriptor, _BYTES)
+            memory = mmap.mmap(descriptor, BYTES)
             temporary.replace(path)
         except BaseException:
             os.close(descriptor)
@@ -74,8 +68,8 @@ class BegunPage:
             if not free:
                 return
             slot = slots[lease] = free.pop()
-            at = _HEADER_BYTES + slot * _ENTRY_BYTES
-            _ENTRY.pack_into(memory, at, _FREE, lease.run_id, bytes.fromhex(lease.token))
+            at = HEADER_BYTES + slot * ENTRY_BYTES
+            ENTRY.pack_into(memory, at, _FREE, lease.run_id, bytes.fromhex(lease.token))
             memory[at] = _WAITING
 
     def note_claim(self, token: str) -> None:
@@ -93,13 +87,13 @@ class BegunPage:
     def begun(self, lease: Lease) -> None:
         """Note that the run begins now."""
         if self._memory is not None and (slot := self._slots.get(lease)) is not None:
-            self._memory[_offset_of(slot)] = _BEGUN
+            self._memory[offset_of(slot)] = BEGUN
 
     def forget(self, lease: Lease) -> None:
         """Forget a run that has ended or no longer belongs to this tick."""
         slot = self._slots.pop(lease, None)
         if slot is not None and self._memory is not None:
-            self._memory[_offset_of(slot)] = _FREE
+            self._memory[offset_of(slot)] = _FREE
             self._free.append(slot)
 
     def close(self) -> None:
@@ -110,25 +104,6 @@ class BegunPage:
         if self.descriptor is not None:
             os.close(self.descriptor)
             self.descriptor = None
-
-
-class BegunMarks:
-    """The page as a child uses it. ``descriptor`` None means that there is no page.
-
-    The page is mapped into memory, so a handler that closes or replaces descriptors does not change it.
-    """
-
-    def __init__(self, descriptor: int | None) -> None:
-        self._memory: mmap.mmap | None = None
-        if descriptor is not None:
-            with suppress(OSError, ValueError):
-                self._memory = mmap.mmap(descriptor, _BYTES)
-            os.close(descriptor)
-
-    def begin(self, slot: int | None) -> None:
-        """Note that the run of this entry begins now."""
-        if self._memory is not None and slot is not None:
-            self._memory[_offset_of(slot)] = _BEGUN
 
 
 class Abandoned(NamedTuple):
@@ -162,20 +137,16 @@ def abandoned(folder: Path, boot: str) -> Iterator[Abandoned]:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 continue
-            content = file.read(_BYTES + 1)
-            is_of_now = len(content) == _BYTES and content[:_HEADER_BYTES].rstrip(b"\0").decode("latin-1") == boot
+            content = file.read(BYTES + 1)
+            is_of_now = len(content) == BYTES and content[:HEADER_BYTES].rstrip(b"\0").decode("latin-1") == boot
             yield Abandoned(_read(content) if is_of_now and boot else {}, path)
 
 
 def _read(content: bytes) -> dict[str, list[int] | None]:
     found: dict[str, list[int] | None] = {}
-    for state, run_id, token in _ENTRY.iter_unpack(content[_HEADER_BYTES:]):
+    for state, run_id, token in ENTRY.iter_unpack(content[HEADER_BYTES:]):
         if state == _WAITING and run_id == _ALL:
             found[token.hex()] = None
         elif state == _WAITING and (known := found.setdefault(token.hex(), [])) is not None:
             known.append(run_id)
     return found
-
-
-def _offset_of(slot: int) -> int:
-    return _HEADER_BYTES + slot * _ENTRY_BYTES

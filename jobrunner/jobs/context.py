@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from jobrunner.jobs.effect import Effect, OnUncertain
 
 
-@dataclass(slots=True)
 class Context:
     """The first argument of every handler.
 
@@ -25,19 +23,43 @@ class Context:
     stored with the run if it is set before the end of ``transaction``.
     """
 
-    run_id: int
-    job_type: str
-    attempt: int
-    max_attempts: int
-    scheduled_for: datetime | None
-    lateness: timedelta
-    deadline: datetime | None
-    result: Any = None
-    _ends_at: float | None = None
-    _report: Callable[[Mapping[str, Any]], None] = field(default=lambda _: None, repr=False)
-    _was_asked_to_stop: Callable[[], bool] = field(default=lambda: False, repr=False)
-    _log: Any = field(default=None, repr=False)
-    _own: Any = field(default=None, repr=False)
+    __slots__ = (
+        "_ends_at", "_log", "_own", "_report", "_was_asked_to_stop", "attempt", "deadline", "job_type", "lateness",
+        "max_attempts", "result", "run_id", "scheduled_for",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        run_id: int,
+        job_type: str,
+        attempt: int,
+        max_attempts: int,
+        scheduled_for: datetime | None,
+        lateness: timedelta,
+        deadline: datetime | None,
+        *,
+        _ends_at: float | None = None,
+        _report: Callable[[Mapping[str, Any]], None] = lambda _: None,
+        _was_asked_to_stop: Callable[[], bool] = lambda: False,
+        _log: Any = None,
+        _own: Any = None,
+    ) -> None:
+        self.run_id = run_id
+        self.job_type = job_type
+        self.attempt = attempt
+        self.max_attempts = max_attempts
+        self.scheduled_for = scheduled_for
+        self.lateness = lateness
+        self.deadline = deadline
+        self.result: Any = None
+        self._ends_at = _ends_at
+        self._report = _report
+        self._was_asked_to_stop = _was_asked_to_stop
+        self._log = _log
+        self._own = _own
+
+    def __repr__(self) -> str:
+        return f"Context(run_id={self.run_id!r}, job_type={self.job_type!r}, attempt={self.attempt!r})"
 
     @property
     def time_left(self) -> timedelta | None:

@@ -11,9 +11,8 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from inspect import Parameter
-from typing import Any
+from typing import Any, NamedTuple
 
 from jobrunner.errors import BadPayload, ConfigurationError, PayloadMismatch
 from jobrunner.jobs.plain_types import ANYTHING, plain
@@ -104,8 +103,7 @@ def resolve(function: Function) -> None:
     _read(function)
 
 
-@dataclass(frozen=True, slots=True)
-class _Argument:
+class _Argument(NamedTuple):
     """``decode`` makes the handler's value from JSON, and ``encode`` the reverse. None: the value stays as it is."""
 
     hint: Any
@@ -115,8 +113,7 @@ class _Argument:
     unresolved: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Signature:
+class _Signature(NamedTuple):
     """What a handler takes. ``context`` is the name that a payload must not use; None means that there is none.
 
     ``others`` is what arguments of any other name are. None means that there are none.

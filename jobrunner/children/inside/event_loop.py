@@ -20,7 +20,7 @@ from typing import Any
 from jobrunner import clock, failpoints
 from jobrunner.application import middleware, tracing
 from jobrunner.application.registry import registered
-from jobrunner.children.begun_page import BegunMarks
+from jobrunner.children.begun_marks import BegunMarks
 from jobrunner.children.frames import Inbox, encode
 from jobrunner.children.inside import attribution, connections, reports
 from jobrunner.children.inside.own_work import DatabaseAccess, OwnWork

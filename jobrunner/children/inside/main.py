@@ -24,7 +24,7 @@ from jobrunner.application import middleware, tracing
 from jobrunner.application.job import Job
 from jobrunner.application.registry import registered
 from jobrunner.children import at_work
-from jobrunner.children.begun_page import BegunMarks
+from jobrunner.children.begun_marks import BegunMarks
 from jobrunner.children.frames import Inbox, encode
 from jobrunner.children.inside import attribution, connections, reports
 from jobrunner.children.inside.imports import import_handlers
