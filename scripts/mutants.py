@@ -546,7 +546,7 @@ MUTATIONS = (
         f"{WEB}/doors.py",
         "; HttpOnly; SameSite=Strict; Max-Age",
         "; Max-Age",
-        ["tests/test_web_server.py::test_page_is_closed_to_all_but_the_browser_with_the_link"],
+        [f"{DOORS}::test_cookie_of_a_session_is_for_this_host_and_no_script_and_over_https_for_https_only"],
     ),
     Mutation(
         "page that changes many runs unasked",

@@ -12,9 +12,9 @@ from harness import Database, sqlite_only
 from harness.web import FORM, SAME
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.store.location import locate
-from jobrunner.web import EVERYTHING, people
+from jobrunner.web import EVERYTHING, Visitor, people
 from jobrunner.web.core import Web
-from jobrunner.web.doors import Door, PasswordDoor, ProxyDoor
+from jobrunner.web.doors import Door, LinkDoor, PasswordDoor, ProxyDoor
 from jobrunner.web.messages import Request, Response
 from jobrunner.web.peers import WrongTries, address, origin_of, scheme_of
 from jobrunner.web.people import UserFile
@@ -134,6 +134,18 @@ def test_person_who_is_taken_out_of_the_user_file_or_changed_there_is_signed_out
     assert dan("/").status == 503
     path.chmod(0o600)
     assert [client("/").status for client in clients] == [303, 200, 200, 200]
+
+
+def test_cookie_of_a_session_is_for_this_host_and_no_script_and_over_https_for_https_only() -> None:
+    for scheme, is_secure in (("http", False), ("https", True)):
+        told: list[str] = []
+        door = LinkDoor(Visitor("ada", EVERYTHING), told.append, 8080)
+        found = door.enter(Request("GET", "/", f"token={told[0]}", {"host": "localhost"}, scheme=scheme))
+        assert isinstance(found, Response)
+        flags = dict(found.headers)["Set-Cookie"].split("; ")[1:]
+        assert {"HttpOnly", "SameSite=Strict"} <= set(flags)
+        assert ("Secure" in flags) is is_secure
+        assert not any(flag.startswith("Domain") for flag in flags)
 
 
 def test_waits_grow_to_a_minute_and_end() -> None:

@@ -16,6 +16,7 @@ def test_secrets_of_a_run_reach_no_page_and_no_json(database: Database) -> None:
         "apiKey": "AAAA-secret-1",
         "nested": [{"db_password": {"deep": ["BBBB-secret-2"]}, "author": "Ada"}],
         "SSN": "CCCC-secret-3",
+        "pin_token": 31337,
         "tokens_left": 10**30,
         "url": "postgresql://u:DDDD-secret-4@h/db",
     }
@@ -33,6 +34,7 @@ def test_secrets_of_a_run_reach_no_page_and_no_json(database: Database) -> None:
     found += [asked.text(f"/runs/{run_id}/attempts/1/{name}") for name in ("output", "traceback")]
     for text in found:
         assert "-secret-" not in text
+        assert "31337" not in text, "a number is masked by its name only"
     assert asked.json(f"/runs/{run_id}")["payload"]["tokens_left"] == 10**30
     assert "Ada" in found[0]
 
