@@ -96,6 +96,7 @@ CREATE TABLE {schema}job_runs (
 ){storage_of_runs};
 CREATE UNIQUE INDEX job_runs_slot ON {schema}job_runs (definition_id, scheduled_for)
   WHERE scheduled_for IS NOT NULL AND (origin IS NULL OR origin <> 'again');
+CREATE INDEX job_runs_of_schedule ON {schema}job_runs (definition_id, id) WHERE definition_id IS NOT NULL;
 CREATE INDEX job_runs_unfinished ON {schema}job_runs (definition_id, id)
   WHERE status IN ('queued', 'failed', 'running') AND definition_id IS NOT NULL;
 CREATE INDEX job_runs_key ON {schema}job_runs (concurrency_key, id)

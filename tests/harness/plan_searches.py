@@ -1,5 +1,6 @@
 """The calls of the store that look at runs for a person. A search reads slices; here only the first one."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -9,6 +10,7 @@ from harness.plan_calls import Call, waiting_run
 from jobrunner.errors import NotFoundError
 from jobrunner.lifecycle import Status
 from jobrunner.store import (
+    definitions,
     error_groups,
     findings,
     inspection,
@@ -23,7 +25,9 @@ from jobrunner.store import (
 from jobrunner.store.connection import Connection
 from jobrunner.store.explain import runs as explained
 from jobrunner.store.explain import subjects
+from jobrunner.store.explain.schedules import explain_schedule
 from jobrunner.store.selection import WAITING_FOR, Selection
+from jobrunner.store.statement import Prepared
 
 # In the history of the tests.
 OLDEST = 900_000
@@ -51,6 +55,14 @@ def searching(**given: Any) -> Call:
     return work
 
 
+def of_a_schedule(look: Callable[..., Any]) -> Call:
+    def work(connection: Connection) -> Any:
+        # The schedules come and go.
+        return [look(connection, name) for name in connection.execute(Prepared("definitions.names")).scalars()[:1]]
+
+    return work
+
+
 LOOK: dict[str, Call] = {
     "listing.page": partial(listing.page, selection=Selection(), limit=50),
     "error_groups.errors": partial(error_groups.errors, selection=Selection(), seconds=0),
@@ -58,6 +70,8 @@ LOOK: dict[str, Call] = {
 }
 # What a person asks at three in the morning. It counts at most 10 000 runs in front of one.
 ASKED: dict[str, Call] = {
+    "definitions.show": of_a_schedule(partial(definitions.show, newest=30)),
+    "explain.schedules.explain_schedule": of_a_schedule(explain_schedule),
     "explain.runs.oldest_due": explained.oldest_due,
     "explain.subjects.explain": lambda connection: subjects.explain(connection, str(waiting_run(connection))),
     "explain.subjects.explain_type": lambda connection: subjects.explain_type(connection, "known"),
