@@ -1,6 +1,7 @@
 """A tick that stays: how soon it starts what is enqueued meanwhile, what its waiting costs, and how it ends."""
 
 import contextlib
+import random
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -18,7 +19,8 @@ import jobrunner
 from measures.baselines import ONE_CORE
 
 _LONGEST_SECONDS = 60
-_PAUSE_SECONDS = 0.12
+# Drawn, so that the enqueues do not meet the looks at a file always at the same moment.
+_SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.12, 0.36
 
 
 @measure(
@@ -59,7 +61,7 @@ def _lingering(stage: Stage, database: str) -> Iterator[tuple[Queue, Running, Pa
     tick = queue.start("--linger", handlers="stamp")
     try:
         _one(queue, marks)
-        time.sleep(_PAUSE_SECONDS)
+        time.sleep(_SHORTEST_PAUSE_SECONDS)
         yield queue, tick, marks
     finally:
         tick.stop()
@@ -74,7 +76,7 @@ def _one(queue: Queue, marks: Path) -> float:
         committed = time.monotonic()
         connection.commit()
     seconds = _started(marks, str(run), committed + _LONGEST_SECONDS) - committed
-    time.sleep(_PAUSE_SECONDS)
+    time.sleep(random.uniform(_SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS))
     return seconds
 
 
