@@ -551,7 +551,7 @@ MUTATIONS = (
     Mutation(
         "page that changes many runs unasked",
         f"{WEB}/pages/bulk.py",
-        ' if call.form.get("agreed") == "yes" else None\n',
+        " if call.is_agreed else None\n",
         " if call.form else None\n",
         [f"{ACTIONS}::test_all_runs_that_match_are_counted_and_asked_before_they_change"],
     ),

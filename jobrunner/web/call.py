@@ -129,6 +129,11 @@ class Call:
         return self.access.write(work)
 
     @property
+    def is_agreed(self) -> bool:
+        """Whether the person has seen what would be changed, and wants it."""
+        return self.form.get("agreed") == "yes"
+
+    @property
     def actor(self) -> Actor:
         """Who does this, and the reason that the form gives, for the audit trail."""
         return Actor(f"{self.visitor.name} (page)", one_line(self.form.get("reason", "")) or None)

@@ -154,7 +154,7 @@ _URGENT_FIRST = (job_runs.c.turn_at, job_runs.c.run_at, job_runs.c.id)
 # Partial, because most runs have no slot, and each index entry is written again at the claim and at the end of its run.
 partial("job_runs_slot", job_runs.c.definition_id, job_runs.c.scheduled_for, where=IS_SLOT, unique=True)
 # For people who look at the newest runs of one schedule beside many others.
-partial("job_runs_of_schedule", job_runs.c.definition_id, job_runs.c.id, where=job_runs.c.definition_id.is_not(None))
+partial("job_runs_of_schedule", job_runs.c.definition_id, job_runs.c.id, where=text("definition_id IS NOT NULL"))
 # For the overlap policy of a definition.
 partial("job_runs_unfinished", job_runs.c.definition_id, job_runs.c.id, where=_unfinished("definition_id"))
 partial("job_runs_key", job_runs.c.concurrency_key, job_runs.c.id, where=_unfinished("concurrency_key"))

@@ -17,7 +17,7 @@ def pause(call: Call) -> Page:
     """Let no schedule make runs."""
     _, found = call.read(definitions.listed)
     names = [each.name for each in found if each.paused_at is None]
-    if not _is_agreed(call):
+    if not call.is_agreed:
         return _page(call, Verb.PAUSE, names, None)
     return _page(call, Verb.PAUSE, names, call.write(partial(pausing.pause_all, actor=call.actor)))
 
@@ -30,16 +30,12 @@ def resume(call: Call) -> Page:
     missed = given == "yes"
     _, found = call.read(definitions.listed)
     names = [each.name for each in found if each.paused_at is not None or not missed]
-    if not _is_agreed(call):
+    if not call.is_agreed:
         return _page(call, Verb.RESUME, names, None)
     plan = partial(expansion.plan, payload_limit=config.for_enqueue(os.environ).payload_limit)
     done = call.write(partial(pausing.resume_all, plan=plan, actor=call.actor, missed=missed))
     slots = sum(each.skipped.count for each in done)
     return _page(call, Verb.RESUME, names, [each.name for each in done], slots)
-
-
-def _is_agreed(call: Call) -> bool:
-    return call.form.get("agreed") == "yes"
 
 
 def _page(call: Call, verb: Verb, names: list[str], done: list[str] | None, slots: int = 0) -> Page:

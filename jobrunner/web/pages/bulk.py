@@ -42,7 +42,7 @@ def change(call: Call, verb: Verb) -> Page:
     _, (counted, others) = call.read(partial(_count, asked=asked))
     more, runs = len(counted.runs) > MOST, dict(list(counted.runs.items())[:MOST])
     counted = Counted(counted.at, counted.change, counted.selection, runs)
-    done = _change(call, asked, counted) if call.form.get("agreed") == "yes" else None
+    done = _change(call, asked, counted) if call.is_agreed else None
     # In the second step "2h ago" means the same runs as in the first.
     given = {**call.form_lists, **_instants(counted.selection)}
     asked_filter = Filter({name: given[name] for name in given if any(given[name])})
@@ -86,7 +86,7 @@ def _asked(call: Call, verb: Verb) -> _Asked:
     elif verb is Verb.CANCEL:
         change_at = _always(store.cancel())
     elif verb is Verb.DISCARD:
-        if not call.actor.reason and form.get("agreed"):
+        if not call.actor.reason and call.is_agreed:
             raise UsageError("give the reason, which the audit trail keeps")
         change_at = _always(store.discard(call.actor.reason or ""))
     elif verb is Verb.RESCHEDULE:

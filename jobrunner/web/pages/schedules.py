@@ -135,7 +135,7 @@ def trigger(call: Call) -> Redirect:
 
 def fill(call: Call) -> Page:
     """Make runs for past slots that have none. First it shows what it would make."""
-    name, is_agreed = call.form.get("name", ""), call.form.get("agreed") == "yes"
+    name = call.form.get("name", "")
     begin, end = (fields.instant(call.form.get(each, "")) for each in ("from", "to"))
     if begin > end:
         raise UsageError("from is later than to; no slot lies between them")
@@ -143,7 +143,7 @@ def fill(call: Call) -> Page:
     kept = min(settings.keep[status] for status in ("succeeded", "cancelled", "dead"))
     span = backfill.Span(begin, end, _MOST_SLOTS, kept, call.form.get("again") == "yes")
     work = partial(backfill.backfill, name=name, span=span, payload_limit=settings.payload_limit, actor=call.actor)
-    if is_agreed:
+    if call.is_agreed:
         slots = call.write(work)
     else:
         # A dry run locks the row of the schedule, too.
@@ -155,7 +155,7 @@ def fill(call: Call) -> Page:
         "slots": slots,
         "counts": counts,
         "makes": counts["made"] + counts["retried"],
-        "is_done": is_agreed,
+        "is_done": call.is_agreed,
         "again": fields_again,
     }
     return Page("backfill.html", values, slots)
