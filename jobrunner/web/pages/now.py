@@ -74,28 +74,31 @@ def _read_with_hours(
 ) -> tuple[State, list[Finding] | None, list[Hour], list[LeftBehind]]:
     left = trails.left_behind(connection, backlog.PERIOD, backlog.MOST_TICKS)
     _, state, wrong = _read(connection)
-    return _masked(connection, masks, state), wrong, stats.hours(connection, _DAY).of_all, left
+    secrets = RunSecrets(connection, masks, _shown(state))
+    return _masked(state, secrets), wrong, stats.hours(connection, _DAY).of_all, left
 
 
 def _read_all(connection: Connection, masks: Masks) -> tuple[State, list[Finding] | None]:
+    """The same with an explanation of the run that is due for the longest time."""
     known, state, wrong = _read(connection, OLDEST_DUE)
-    return _masked(known, masks, state, oldest_due_id(known)), wrong
+    oldest = oldest_due_id(known)
+    if oldest is None:
+        return _masked(state, RunSecrets(known, masks, _shown(state))), wrong
+    secrets = RunSecrets(known, masks, _shown(state) | {oldest})
+    why = explain_run(ahead.of_run(known, oldest), oldest, tick_age=tick_age())
+    brief = None if why is None else why.masked(secrets.hiding(oldest)).brief()
+    return replace(_masked(state, secrets), oldest_due=brief), wrong
 
 
-def _masked(connection: Connection, masks: Masks, state: State, oldest_due: int | None = None) -> State:
-    """Without the secrets of runs, and with the explanation of the run that is due for the longest time, if asked."""
-    ids = {run.id for runs in (state.running, state.failing, state.dead) for run in runs}
-    brief = None
-    if oldest_due is None:
-        secrets = RunSecrets(connection, masks, ids)
-    else:
-        secrets = RunSecrets(connection, masks, {*ids, oldest_due})
-        explained = explain_run(ahead.of_run(connection, oldest_due), oldest_due, tick_age=tick_age())
-        brief = None if explained is None else explained.masked(secrets.hiding(oldest_due)).brief()
+def _shown(state: State) -> set[int]:
+    """The runs of which a text is shown."""
+    return {run.id for runs in (state.running, state.failing, state.dead) for run in runs}
+
+
+def _masked(state: State, secrets: RunSecrets) -> State:
     return replace(
         state,
         running=secrets.hide(state.running, "progress"),
         failing=secrets.hide(state.failing),
         dead=secrets.hide(state.dead),
-        oldest_due=brief,
     )
