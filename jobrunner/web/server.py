@@ -7,6 +7,8 @@ import signal
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -15,6 +17,29 @@ from jobrunner.web.asgi import serving
 from jobrunner.web.messages import Request, Response
 
 _MOST_CONNECTIONS = 100
+_DATE_SECONDS = 1.0
+"""The header Date, which has whole seconds, is made anew this often."""
+
+
+class _Server(uvicorn.Server):
+    """Waits to be ended, where uvicorn's own looks for that ten times a second: most pages are looked at by nobody."""
+
+    _end: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+
+    async def main_loop(self) -> None:
+        """See uvicorn.Server."""
+        is_ended = asyncio.Event()
+        self._end = asyncio.get_running_loop(), is_ended
+        while not await self.on_tick(0):
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(is_ended.wait(), _DATE_SECONDS)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """See uvicorn.Server."""
+        super().handle_exit(sig, frame)
+        if self._end is not None:
+            loop, is_ended = self._end
+            loop.call_soon_threadsafe(is_ended.set)
 
 
 def serve(respond: Callable[[Request], Response], listening: socket.socket) -> None:
@@ -34,7 +59,7 @@ def serve(respond: Callable[[Request], Response], listening: socket.socket) -> N
         limit_concurrency=_MOST_CONNECTIONS,
         timeout_graceful_shutdown=5,
     )
-    server, interrupted = uvicorn.Server(config), threading.Event()
+    server, interrupted = _Server(config), threading.Event()
 
     def interrupt(*_: Any) -> None:
         interrupted.set()
