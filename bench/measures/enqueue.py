@@ -37,33 +37,31 @@ def _insert(connection: Any, database: str) -> Callable[[], object]:
     return lambda: connection.execute(statement).fetchone()
 
 
-def _each(connection: Any, count: int, once: Callable[[], object]) -> float:
-    """Median seconds of one call in one transaction; the first calls do not count."""
-    times = []
+def _each(connection: Any, count: int, *calls: Callable[[], object]) -> list[float]:
+    """Median seconds of each call in one transaction, all in turn; the first ones do not count."""
+    times: list[list[float]] = [[] for _ in calls]
     for _ in range(count + 5):
-        began = time.perf_counter()
-        once()
-        times.append(time.perf_counter() - began)
+        for call, taken in zip(calls, times, strict=True):
+            began = time.perf_counter()
+            call()
+            taken.append(time.perf_counter() - began)
     connection.commit()
-    return sorted(times[5:])[count // 2]
+    return [sorted(taken[5:])[count // 2] for taken in times]
 
 
-@measure(Line(_INSERT, "ms"), group="enqueue", on=BOTH)
-def insert(stage: Stage, database: str) -> Iterator[float]:
-    """One INSERT of a run, its id returned, through an open connection, without the commit; median of so many."""
-    queue = stage.queue(database)
-    with closing(_open(queue, database)) as connection:
-        yield _each(connection, stage.sizes.enqueued, _insert(connection, database)) * 1000
-
-
-@measure(Line("enqueue, {db}", "ms", _INSERT), group="enqueue", on=BOTH)
+@measure(Line(_INSERT, "ms"), Line("enqueue, {db}", "ms", _INSERT), group="enqueue", on=BOTH)
 def enqueue(stage: Stage, database: str) -> Iterator[float]:
-    """One `jobrunner.enqueue` through the same kind of connection, without the commit; median of so many."""
+    """One INSERT of a run, its id returned, through an open connection, without the commit; median of so many.
+
+    And one `jobrunner.enqueue` on the same connection: both in turn, so that noise meets both alike.
+    """
     queue = stage.queue(database)
     with closing(_open(queue, database)) as connection:
         if database != POSTGRESQL:
             connection.execute("BEGIN IMMEDIATE")
-        yield _each(connection, stage.sizes.enqueued, lambda: jobrunner.enqueue(connection, "noop", {})) * 1000
+        ours = partial(jobrunner.enqueue, connection, "noop", {})
+        for seconds in _each(connection, stage.sizes.enqueued, _insert(connection, database), ours):
+            yield seconds * 1000
 
 
 @measure(Line(SINGLE, "runs/s"), group="enqueue", on=BOTH, times=3)
@@ -179,4 +177,4 @@ def _committed(stage: Stage, beside: str) -> float:
             connection.execute(beside)
             connection.commit()
 
-        return _each(connection, stage.sizes.enqueued, once) * 1000
+        return _each(connection, stage.sizes.enqueued, once)[0] * 1000
