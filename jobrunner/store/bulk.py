@@ -35,7 +35,7 @@ from jobrunner.store.admin import NO_GATE
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.values import BigKey, now
-from jobrunner.store.schema import job_keys, job_runs
+from jobrunner.store.schema import job_keys, job_runs, written
 from jobrunner.store.search import check_schedule
 from jobrunner.store.selection import Selection, condition, instant
 from jobrunner.store.statement import Prepared, Row
@@ -74,7 +74,7 @@ def retry(*, force: bool = False) -> Change:
 
     def values(given: FromClause) -> _Values:
         return {
-            "status": _literal(target(Event.RETRY, Status.DEAD)),
+            "status": written(target(Event.RETRY, Status.DEAD)),
             "run_at": func.coalesce(given.c.run_at, now(), type_=_COLUMNS.run_at.type),
             # A person wants the run now, even after its deadline.
             **dict.fromkeys(("start_deadline_at", "finished_at", "cancel_requested_at", "incompatible_at"), null()),
@@ -91,7 +91,7 @@ def cancel() -> Change:
     is_running = _COLUMNS.lease_token.is_not(None)
     cancelled = target(Event.CANCEL, Status.QUEUED)
     values = {
-        "status": case((is_running, _COLUMNS.status), else_=_literal(cancelled)),
+        "status": case((is_running, _COLUMNS.status), else_=written(cancelled)),
         "finished_at": case((is_running, null()), else_=now()),
         "cancel_requested_at": now(),
     }
@@ -103,9 +103,9 @@ def discard(reason: str) -> Change:
     """End waiting or cancelled runs as dead."""
     dead = target(Event.DISCARD, Status.QUEUED)
     values = {
-        "status": _literal(dead),
+        "status": written(dead),
         "finished_at": now(),
-        "error_type": literal_column("'discarded'"),
+        "error_type": written("discarded"),
         "last_error": literal(one_line(reason)),
     }
     return Change("discard", sources(Event.DISCARD), lambda _: values, ends_as=dead)
@@ -125,11 +125,6 @@ def set_priority(priority: int) -> Change:
     """Give waiting runs another priority."""
     values = {"priority": literal(priority, _COLUMNS.priority.type), **NO_GATE}
     return Change("priority", CLAIMABLE, lambda _: values, is_done=_COLUMNS.priority == values["priority"])
-
-
-def _literal(status: Status) -> ColumnElement[str]:
-    # Literals and the conditions of the partial indexes, so that the planner can use them.
-    return literal_column(f"'{status.value}'")
 
 
 def database_now(connection: Connection) -> datetime:
@@ -161,7 +156,7 @@ def matching(connection: Connection, selection: Selection, change: Change, limit
 
 
 def _of_status(status: Status, selection: Selection) -> Select[Any]:
-    found = select(_COLUMNS.id).where(_COLUMNS.status == _literal(status))
+    found = select(_COLUMNS.id).where(_COLUMNS.status == written(status))
     if status in FINISHED:
         found = found.where(_COLUMNS.finished_at.is_not(None))
         return found if selection.since is None else found.where(_COLUMNS.finished_at >= instant(selection.since))

@@ -15,7 +15,7 @@ from jobrunner import clock
 from jobrunner.lifecycle import Status
 from jobrunner.store import search
 from jobrunner.store.connection import Connection
-from jobrunner.store.schema import job_runs
+from jobrunner.store.schema import job_runs, written
 from jobrunner.store.selection import Selection, condition, instant
 from jobrunner.store.statement import Row
 
@@ -111,7 +111,7 @@ def _look(database: str, selection: Selection, size: int, skipped: int) -> Selec
     columns, ended_at, (status,) = job_runs.c, job_runs.c.finished_at, selection.statuses
     at = ended_at if status is Status.DEAD else columns.failed_at
     # In the words of the two indexes.
-    of_status = [columns.status == literal_column(f"'{status.value}'")]
+    of_status = [columns.status == written(status)]
     if status is Status.DEAD:
         of_status += [ended_at.is_not(None)]
         of_status += [] if selection.since is None else [ended_at >= instant(selection.since)]

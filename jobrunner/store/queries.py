@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Select, Text, and_, bindparam, literal_column, select
+from sqlalchemy import Select, and_, bindparam, select
 
 from jobrunner.lifecycle import CLAIMABLE
 from jobrunner.store.audit import BULK_ACTIONS
@@ -15,7 +15,7 @@ from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import BigKey
 from jobrunner.store.explain.queue import limit_in_the_way, place_of
 from jobrunner.store.records import columns_of
-from jobrunner.store.schema import job_attempts, job_events, job_parents, job_runs
+from jobrunner.store.schema import job_attempts, job_events, job_parents, job_runs, written
 from jobrunner.store.statement import Row
 
 RUN_ID = bindparam("run", type_=BigKey)
@@ -133,11 +133,6 @@ def statements() -> dict[str, Select[Any]]:
         "events": listed.where(events.run_id == RUN_ID).order_by(events.id),
         "batches": listed.where(many),
     }
-
-
-def written(value: str) -> Any:
-    """A word that is written into the statement, as in the conditions of the indexes."""
-    return literal_column(f"'{value}'", Text())
 
 
 def events_of(run_id: int, own: list[RunEvent], many: list[RunEvent]) -> list[RunEvent]:

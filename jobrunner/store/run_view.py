@@ -18,7 +18,7 @@ from jobrunner.store.connection import Connection
 from jobrunner.store.explain import ahead
 from jobrunner.store.explain.explanation import Explanation
 from jobrunner.store.explain.runs import explain_run
-from jobrunner.store.queries import RUN_ID, Attempt, Run, RunEvent, events_of, statements, written
+from jobrunner.store.queries import RUN_ID, Attempt, Run, RunEvent, events_of, statements
 from jobrunner.store.rhythm import TICK_AGE
 from jobrunner.store.schema import (
     job_attempts,
@@ -27,6 +27,7 @@ from jobrunner.store.schema import (
     job_keys,
     job_parents,
     job_runs,
+    written,
 )
 
 NEWEST = 20

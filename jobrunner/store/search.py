@@ -16,7 +16,6 @@ from sqlalchemy import (
     Select,
     bindparam,
     func,
-    literal_column,
     select,
     union_all,
 )
@@ -26,7 +25,7 @@ from jobrunner.lifecycle import CLAIMABLE, FINISHED, Status
 from jobrunner.store import definitions
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.rows import rows
-from jobrunner.store.schema import job_definitions, job_runs
+from jobrunner.store.schema import job_definitions, job_runs, written
 from jobrunner.store.selection import Selection, condition, instant
 from jobrunner.store.statements.backpressure import WAITING
 
@@ -120,23 +119,19 @@ def _parts(selection: Selection) -> Iterator[Select[Any]]:
     columns, statuses = job_runs.c, selection.possible_statuses
     for status in FINISHED:
         if status in statuses:
-            ended = select(columns.id).where(columns.status == _literal(status), columns.finished_at.is_not(None))
+            ended = select(columns.id).where(columns.status == written(status), columns.finished_at.is_not(None))
             if selection.since is not None:
                 ended = ended.where(columns.finished_at >= instant(selection.since))
             # In the order of the index, so that the planner does not read the table, whatever its statistics say.
             yield ended.order_by(columns.finished_at.desc())
     if Status.RUNNING in statuses:
-        running = select(columns.id).where(columns.status == _literal(Status.RUNNING))
+        running = select(columns.id).where(columns.status == written(Status.RUNNING))
         yield running.order_by(columns.host, columns.id)
     if not set(statuses).isdisjoint(CLAIMABLE):
         waiting = select(columns.id).where(WAITING)
         if selection.job_types:
             waiting = waiting.where(columns.job_type.in_(selection.job_types))
         yield waiting.order_by(columns.job_type, columns.gate, columns.turn_at, columns.run_at, columns.id)
-
-
-def _literal(status: Status) -> ColumnElement[str]:
-    return literal_column(f"'{status.value}'")
 
 
 def _walk(connection: Connection, wanted: ColumnElement[bool], below: int, limit: int, seconds: float) -> Found:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobrunner.store.schema.base import add_checks, metadata
+from jobrunner.store.schema.base import add_checks, metadata, written
 from jobrunner.store.schema.history import (
     job_attempts,
     job_effects,
@@ -49,6 +49,7 @@ __all__ = [
     "job_totals",
     "job_types",
     "metadata",
+    "written",
 ]
 
 for _table in metadata.sorted_tables:

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import JSON, CheckConstraint, ColumnElement, Index, MetaData, Table, TextClause, text
+from sqlalchemy import (
+    JSON,
+    CheckConstraint,
+    ColumnElement,
+    Index,
+    MetaData,
+    Table,
+    Text,
+    TextClause,
+    literal_column,
+    text,
+)
 
 from jobrunner.lifecycle import Status
 from jobrunner.store.dialect.values import UtcTime, readable
@@ -20,9 +31,14 @@ metadata = MetaData(
 )
 
 
+def written(value: str) -> ColumnElement[str]:
+    """A text that stands in the statement itself, where the planner must know that it can use a partial index."""
+    return literal_column(f"'{value}'", Text())
+
+
 def is_one_of(statuses: tuple[Status, ...]) -> TextClause:
     """The condition that a run has one of these statuses."""
-    # Literals. With bound parameters the planner could not know that it can use the partial index.
+    # Literals, as in ``written``.
     listed = ", ".join(f"'{status}'" for status in statuses)
     return text(f"status IN ({listed})")
 
