@@ -36,7 +36,7 @@ def doctor(context: click.Context, as_json: bool, with_crontab: bool) -> None:
     config = _settings(report)
     if config is not None:
         try:
-            database, _ = session.unopened(config, waits.EXAMINATION)
+            database = session.unopened(config, waits.EXAMINATION)
         except JobrunnerError as error:
             report.checks.append(wrong("database", str(error), "set JOBRUNNER_DATABASE_URL"))
         else:

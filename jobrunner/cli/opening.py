@@ -21,7 +21,11 @@ def collect_garbage() -> None:
 
 
 def make_ready(config: Config, database: Database, *, creates: bool) -> None:
-    """Check that the database, which a watchdog watches already, can be used. As ``session.open_database``."""
+    """Check that the database can be used. A watchdog must watch it already.
+
+    Raises DatabaseUnavailable, or SchemaMismatch if it must be migrated. With ``creates`` the default SQLite file is
+    created if it is missing, and this is reported on stderr.
+    """
     if database.location.is_missing():
         file = database.location.file
         if config.database_url is not None or not creates:

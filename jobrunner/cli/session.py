@@ -28,23 +28,22 @@ from jobrunner.store.database import Database
 from jobrunner.store.location import locate
 from jobrunner.store.waits import Waits
 from jobrunner.text import nearest, one_line
-from jobrunner.worker.watchdog import Watchdog, watching
+from jobrunner.worker.watchdog import watching
 
 
-def unopened(
-    config: Config, patience: timedelta | Waits = waits.COMMAND, *, for_tick: bool = False
-) -> tuple[Database, Watchdog]:
-    """The configured database, which need not exist, and its watchdog. Both are closed when the command ends."""
+def unopened(config: Config, patience: timedelta | Waits = waits.COMMAND) -> Database:
+    """The configured database, which need not exist, with a watchdog. Both are closed when the command ends."""
     database = Database(locate(environment.database_url(config), config.schema), patience=patience)
     context = click.get_current_context()
     context.call_on_close(database.close)
     # On a host with too many processes a person must still be able to look. A tick could not work there.
-    return database, context.with_resource(watching(database, is_required=for_tick))
+    context.with_resource(watching(database, is_required=False))
+    return database
 
 
 def check_answers(config: Config) -> None:
     """Raise DatabaseUnavailable unless the database answers. A missing SQLite file is no error."""
-    database, _ = unopened(config)
+    database = unopened(config)
     if not database.location.is_missing():
         database.read(lambda _: None)
     database.close()
@@ -56,11 +55,11 @@ def open_database(config: Config, *, creates: bool = False, for_many_rows: bool 
     With ``creates`` the default SQLite file is created if it is missing, and this is reported on stderr. No other
     database is created without a request.
     """
-    database, _ = unopened(config)
+    database = unopened(config)
     opening.make_ready(config, database, creates=creates)
     if for_many_rows:
         database.close()
-        database, _ = unopened(config, waits.BULK)
+        database = unopened(config, waits.BULK)
     return database
 
 

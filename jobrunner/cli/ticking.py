@@ -16,8 +16,8 @@ from jobrunner.worker.tick import tick
 from jobrunner.worker.watchdog import watching
 
 
-def run(config: Config, *, types: Collection[str] | None = None, on_stderr: bool = False) -> int:
-    """One tick, with its log and its database. Returns the exit code. Raises what the tick raises."""
+def run(config: Config, *, types: Collection[str] | None = None, on_stderr: bool = False) -> None:
+    """One tick, with its log and its database. Raises what the tick raises."""
     opening.collect_garbage()
     log = open_log(config.log, on_stderr=on_stderr)
     location = locate(environment.database_url(config), config.schema)
@@ -31,4 +31,3 @@ def run(config: Config, *, types: Collection[str] | None = None, on_stderr: bool
         if problem := opening.problem_of_state(config):
             streams.report_error(problem, 0)
         tick(config, database, watchdog, log, types, idle.take_processes())
-    return 0

@@ -29,7 +29,7 @@ class Masks:
     def run(self, run: Run) -> Run:
         """The run without the values of its secrets, wherever they stand, also in its output and its errors."""
         found: set[str] = set()
-        values = {name: self._value(getattr(run, name), found) for name in ("payload", "result", "progress")}
+        values = {name: self._value(getattr(run, name), found) for name in Values._fields}
         events = [replace(each, detail=self._value(each.detail, found)) for each in run.event_log]
         hide = _Hiding(found)
         attempts = [replace(each, **hide.texts(each, "error", "traceback", "output")) for each in run.attempt_log]

@@ -18,9 +18,10 @@ def report_host(context: TickContext, handlers: Sequence[Policy]) -> None:
     report = hosts.HostReport(
         context.kind, policies, _settings(context.config), context.database.location.label, boot_id()
     )
-    if report.digest != context.record.reported:
+    digest = report.digest
+    if digest != context.record.reported:
         context.database.write(partial(hosts.write, report=report))
-        context.record.reported = report.digest
+        context.record.reported = digest
 
 
 def _settings(config: Config) -> dict[str, object]:
