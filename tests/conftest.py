@@ -6,7 +6,6 @@ import sys
 from collections.abc import Generator
 
 import pytest
-from hypothesis import settings
 
 from jobrunner.application import registry
 from jobrunner.jobs import policy
@@ -16,6 +15,7 @@ sys.dont_write_bytecode = False
 pytest.register_assert_rewrite("harness")
 pytest_plugins = [
     "harness.postgres",
+    "harness.warm",
     "harness.databases",
     "harness.connections",
     "harness.app",
@@ -33,10 +33,6 @@ pytest_plugins = [
 # Whoever starts the tests in the background of a script has them ignore it, and with them all that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-# Machines that run tests are loaded: an example that took long says nothing about the code.
-settings.register_profile("jobrunner", deadline=None, print_blob=True)
-settings.load_profile("jobrunner")
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, literal_column, select
 
+import harness.hypothesis_profile  # noqa: F401 - loads the profile
 from harness import Database, SQLiteDatabase
 from harness.handlers_rows import queue
 from harness.stores import opening

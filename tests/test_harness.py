@@ -60,6 +60,17 @@ def test_shared_test_helpers_are_in_the_harness() -> None:
     assert [(path.name, name) for path, name in pairs if not may_import(path, name)] == []
 
 
+def test_whatever_uses_hypothesis_loads_its_profile() -> None:
+    """An example that takes long on a loaded machine would fail. tests/unit/conftest.py does so for its folder."""
+    imports = {path: set(imported(path)) for path in TESTS.rglob("*.py") if "hypothesis" in path.read_text()}
+    users = [path for path, names in imports.items() if any(name.startswith("hypothesis.") for name in names)]
+    assert len(users) > 20
+    left = [
+        path.name for path in users if path.parent.name != "unit" and "harness.hypothesis_profile" not in imports[path]
+    ]
+    assert left == ["hypothesis_profile.py"]
+
+
 def test_every_test_gets_an_empty_migrated_database(database: Database) -> None:
     assert database.query("SELECT * FROM job_runs") == []
     assert queue(database, "echo") == 1  # so does the next test: see below

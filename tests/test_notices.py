@@ -10,9 +10,10 @@ import pytest
 
 from harness import App, Commands, Database, pages
 from harness.handlers_rows import queue, run_of
+from harness.mailbox import mail_server
 from harness.notices import CHAT, HOUR, configure, dead, notices, tick, told
 from harness.pages import ROOT
-from harness.receivers import Web, mail_server
+from harness.receivers import Web
 from jobrunner.errors import ConfigurationError
 from jobrunner.notify.message import Group, Message
 from jobrunner.settings import config

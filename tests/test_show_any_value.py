@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import harness.hypothesis_profile  # noqa: F401 - loads the profile
 from harness import App, Commands, Database
 from harness.handlers_rows import attempt_of, queue, run_of
 from jobrunner.cli import render, status

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+import harness.hypothesis_profile  # noqa: F401 - loads the profile
 from harness import Database
 from harness.run_machine import Runs
 

@@ -1,9 +1,11 @@
 """A command forked from the warm starter behaves like the installed script, except for its start."""
 
+import json
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 from harness import App, Commands, SQLiteDatabase, sqlite_only, wait_for
 from harness.help_texts import listed_commands
 from harness.long import draw
-from harness.warm import WarmProcess
+from harness.warm import WarmProcess, connect
 
 # At least one call of every command; the ids, instants and places that differ are taken out.
 TABLE = [
@@ -93,6 +95,19 @@ def test_warm_command_and_script_print_the_same(
         answers.append([told(done, copy, state, tmp_path) for done in calls])
     for script, warm in zip(*answers, strict=True):
         assert warm == script
+
+
+def test_starter_goes_on_after_a_worker_has_hung_up(jobrunner: Commands) -> None:
+    """A worker that a test killed would take the commands of all others with it."""
+    hung_up = connect()
+    report, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    request = {"words": [jobrunner.command, "--version"], "environment": jobrunner.environment(), "folder": "/"}
+    with theirs, open(os.devnull, "r+b") as null:
+        report.close()
+        socket.send_fds(hung_up, [json.dumps(request).encode()], [theirs.fileno(), *[null.fileno()] * 3])
+    hung_up.close()
+    # Asked after it, and answered by the same one.
+    assert jobrunner("--version").stdout.startswith("jobrunner")
 
 
 def test_every_command_is_compared(jobrunner: Commands) -> None:

@@ -52,9 +52,9 @@ class Costs:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         # Only what has ended is in a process's account: the starter, with all its commands.
-        warm.close()
-        # The workers are children of the controller, and have told theirs.
-        self._processor_seconds += sum(os.times()[: 2 if self._has_workers else 4])
+        of_commands = warm.close()
+        # The workers are children of the controller, too, and have told theirs.
+        self._processor_seconds += sum(os.times()[:2]) + of_commands if self._has_workers else sum(os.times()[:4])
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput[_SPENT] = self._processor_seconds
 

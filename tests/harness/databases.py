@@ -1,45 +1,59 @@
 """The fixtures `database` and `private_postgres`: a migrated, empty database for each test.
 
-Each worker migrates one template with the installed command; every test gets a copy of it, so that ids begin at 1,
-whatever an earlier test left behind, changed in the schema or set. To copy and
-to drop costs some 15 ms on PostgreSQL, less than a TRUNCATE of all tables, and 1 ms on SQLite.
+One worker migrates a template, the others copy it; every test gets a copy of its own, so that ids begin at 1, whatever
+an earlier test left behind, changed in the schema or set. To copy and to drop costs some 15 ms on PostgreSQL, less than
+a TRUNCATE of all tables, and 1 ms on SQLite.
 """
 
+import contextlib
+import fcntl
 import os
 import shutil
 import sqlite3
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from secrets import token_hex
 
+import psycopg
 import pytest
 from psycopg import sql
 
 from harness.commands import COMMAND, clean_environment
 from harness.database import Database, PostgresDatabase, SQLiteDatabase
 from harness.postgres import Access, Server, data_place, or_fail
+from harness.warm import WarmProcess, can_be_warm
 
 sqlite_only = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 postgresql_only = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 
 
 class Copies:
-    """Makes databases on one server from one migrated template."""
+    """Makes databases on one server from one migrated template.
 
-    def __init__(self, access: Access) -> None:
+    ``others`` is a file with the name of another worker's template, if there is one. Hold its lock meanwhile.
+    """
+
+    def __init__(self, access: Access, others: Path | None = None) -> None:
         self.access = access
         self.prefix = f"jr_{token_hex(4)}"
         self.template = f"{self.prefix}_template"
         self._count = 0
+        if others is not None and others.exists():
+            # That worker may have ended since, and its template with it.
+            with contextlib.suppress(psycopg.errors.InvalidCatalogName):
+                self._create(self.template, others.read_text())
+                return
         self._create(self.template, "template0")
         try:
             migrate(access.url(self.template))
         except BaseException:
             self.drop(self.template)
             raise
+        if others is not None:
+            others.write_text(self.template)
 
     def make(self, *, keeps_session: bool = False) -> PostgresDatabase:
         self._count += 1
@@ -88,20 +102,32 @@ class PrivatePostgres:
 def migrate(url: str) -> None:
     with tempfile.TemporaryDirectory() as home:
         environment = clean_environment(Path(home)) | {"JOBRUNNER_DATABASE_URL": url}
+        command = WarmProcess if can_be_warm(COMMAND, ["migrate"], environment) else subprocess.Popen
         try:
-            done = subprocess.run(
+            started = command(
                 [COMMAND, "migrate"],
                 env=environment,
                 cwd=home,
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 text=True,
-                timeout=120,
             )
         except FileNotFoundError:
             pytest.fail(f"there is no command {COMMAND}: run `make install`", pytrace=False)
-    if done.returncode != 0:
-        pytest.fail(f"`jobrunner migrate` exited {done.returncode}:\n{done.stdout}{done.stderr}", pytrace=False)
+        stdout, stderr = started.communicate(timeout=120)
+    if started.returncode != 0:
+        pytest.fail(f"`jobrunner migrate` exited {started.returncode}:\n{stdout}{stderr}", pytrace=False)
+
+
+@contextmanager
+def shared_by_workers(factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of all workers of this run, in which one of them at a time is at work."""
+    base = factory.getbasetemp()
+    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with (folder / "templates.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
 
 
 def pytest_configure() -> None:
@@ -111,17 +137,22 @@ def pytest_configure() -> None:
 
 @pytest.fixture(scope="session")
 def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("sqlite") / "template.db"
-    migrate(f"sqlite:///{path}")
-    with closing(sqlite3.connect(path)) as connection:
-        # All of it into the one file that is copied. WAL mode itself is recorded in that file.
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with shared_by_workers(tmp_path_factory) as folder:
+        path = folder / "template.db"
+        if not path.exists():
+            made = folder / "made.db"
+            migrate(f"sqlite:///{made}")
+            with closing(sqlite3.connect(made)) as connection:
+                # All of it into the one file that is copied. WAL mode itself is recorded in that file.
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            made.rename(path)
     return path
 
 
 @pytest.fixture(scope="session")
-def postgres_copies(postgres_server: Access) -> Iterator[Copies]:
-    copies = Copies(postgres_server)
+def postgres_copies(postgres_server: Access, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copies]:
+    with shared_by_workers(tmp_path_factory) as folder:
+        copies = Copies(postgres_server, folder / "template of PostgreSQL")
     yield copies
     copies.drop(copies.template)
     postgres_server.forget_session()

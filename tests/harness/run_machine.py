@@ -7,6 +7,7 @@ from functools import partial
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
+import harness.hypothesis_profile  # noqa: F401 - loads the profile
 from harness import Database
 from harness.at_work import end_attempt
 from harness.run_model import POLICIES, Held, People, Row, Rows, commits, ends_at, picks

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 from sqlalchemy import delete, select
 
+import harness.hypothesis_profile  # noqa: F401 - loads the profile
 from harness import Database
 from jobrunner.lifecycle import FINISHED, TRANSITIONS, Outcome, Status
 from jobrunner.model import Actor, Lease, Owner, Policy

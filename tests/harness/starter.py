@@ -1,13 +1,14 @@
 """The warm starter: a process that has imported all of jobrunner, and forks a command whenever a test wants one.
 
-To start Python and import everything costs ten times what most commands do. So each pytest process has one starter
+To start Python and import everything costs ten times what most commands do. So each run of the tests has one starter
 (`harness.warm`), and a command is a copy of it: a process of its own, with the session, environment, arguments, working
 folder, standard streams, signals and exit status that the installed script would have had. The children in which a
 command runs its handlers are copies, too (`harness.siblings`). What a copy hides is the start itself, and what is or is
 not imported; for that, tests run the script (`Commands.cold`).
 
-Started as `python -P starter.py SOCKET PADDING`. A request is one message of JSON with four descriptors: where the pid
-and the exit code are to be written, and the three standard streams.
+Started as `python -P starter.py LIFELINE LISTENER PADDING`. It ends when the other side of the lifeline is closed. Each
+process with tests connects to the listener. A request is one message of JSON with four descriptors: where
+the pid and the exit code are to be written, and the three standard streams.
 """
 
 import atexit
@@ -47,14 +48,14 @@ _WITH_CHILDREN = {"apply", "dev", "doctor", "enqueue", "jobs", "run", "schedule"
 
 
 def main() -> None:
-    channel = socket.socket(fileno=int(sys.argv[1]))
+    lifeline, listener = (socket.socket(fileno=int(word)) for word in sys.argv[1:3])
     fork_setup.die_with_parent()
     _import_all()
     _compile_statements()
     gc.collect()
     gc.freeze()
     huge_pages.collapse()
-    words = _serve(channel)
+    words = _serve(lifeline, listener)
     # From here on this process is a command, or `python -c`.
     try:
         if words[0] == sys.executable:
@@ -109,27 +110,36 @@ def _compile_statements() -> None:
                     compiled(value, database, None)
 
 
-def _serve(channel: socket.socket) -> list[str]:
-    """Fork for each request until the other side hangs up; in a fork return its arguments."""
+def _serve(lifeline: socket.socket, listener: socket.socket) -> list[str]:
+    """Fork for each request until the lifeline's other side is closed; in a fork return its arguments."""
     at_work: dict[int, tuple[int, int]] = {}
     with selectors.DefaultSelector() as selector:
-        selector.register(channel, selectors.EVENT_READ)
+        selector.register(lifeline, selectors.EVENT_READ)
+        selector.register(listener, selectors.EVENT_READ)
         while True:
             for key, _ in selector.select():
-                if key.fileobj is not channel:
+                asked = key.fileobj
+                if asked is listener:
+                    selector.register(listener.accept()[0], selectors.EVENT_READ)
+                    continue
+                if asked is lifeline:
+                    os._exit(0)
+                if not isinstance(asked, socket.socket):
                     selector.unregister(key.fileobj)
                     _report_end(key.fd, *at_work.pop(key.fd))
                     continue
-                message, descriptors, _, _ = socket.recv_fds(channel, LONGEST_REQUEST_BYTES, 4)
+                message, descriptors, _, _ = socket.recv_fds(asked, LONGEST_REQUEST_BYTES, 4)
                 if not message:
-                    os._exit(0)
+                    selector.unregister(asked)
+                    asked.close()
+                    continue
                 pid = os.fork()
                 if pid == 0:
                     return _become(json.loads(message), descriptors[1:])
                 report, *streams = descriptors
                 for stream in streams:
                     os.close(stream)
-                os.write(report, f"{pid}\n".encode())
+                _tell(report, pid)
                 handle = os.pidfd_open(pid)
                 at_work[handle] = (pid, report)
                 selector.register(handle, selectors.EVENT_READ)
@@ -137,10 +147,15 @@ def _serve(channel: socket.socket) -> list[str]:
 
 def _report_end(handle: int, pid: int, report: int) -> None:
     _, status = os.waitpid(pid, 0)
-    with contextlib.suppress(BrokenPipeError):
-        os.write(report, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    _tell(report, os.waitstatus_to_exitcode(status))
     os.close(report)
     os.close(handle)
+
+
+def _tell(report: int, number: int) -> None:
+    # Whoever asked may be dead: the others go on.
+    with contextlib.suppress(BrokenPipeError):
+        os.write(report, f"{number}\n".encode())
 
 
 def _become(request: dict[str, Any], streams: list[int]) -> list[str]:

@@ -8,19 +8,29 @@ import select
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from harness import fork_setup, starter
+from harness.postgres import short_temporary_folder
 
 PLAIN_LOCALE = {"LANG": "C.UTF-8"}
+_given: dict[str, str] = {}
+"""What the controller tells its workers: where its starter listens."""
+
+
+def can_fork() -> bool:
+    return hasattr(os, "pidfd_open")
 
 
 def can_be_warm(command: str, words: list[str], environment: Mapping[str, str]) -> bool:
     """Whether a copy of the starter is the same to a test as the script."""
     return (
-        hasattr(os, "pidfd_open")
+        can_fork()
         and command == str(Path(sys.executable).with_name("jobrunner"))
         and environment.get("LANG") == PLAIN_LOCALE["LANG"]
         and fork_setup.is_plain(environment)
@@ -44,9 +54,7 @@ class WarmProcess(subprocess.Popen[Any]):
         self._report, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         request = {"words": args, "environment": environment, "folder": str(folder)}
         with theirs:
-            socket.send_fds(
-                _starter().channel, [json.dumps(request).encode()], [theirs.fileno(), stdin, stdout, stderr]
-            )
+            socket.send_fds(_channel(), [json.dumps(request).encode()], [theirs.fileno(), stdin, stdout, stderr])
         self.pid = int(self._report.recv(100))
         self._child_created = True
         self._close_pipe_fds(*pipes)  # type: ignore[attr-defined] # CPython's own, in no stub
@@ -70,25 +78,34 @@ class WarmProcess(subprocess.Popen[Any]):
 
 
 class _Starter:
-    """The one of this process. It ends when the channel closes, and so with this process."""
+    """The one of this run of the tests. It ends when this object is closed, and so with this process."""
 
     def __init__(self) -> None:
-        self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, starter.LONGEST_REQUEST_BYTES)
-        with theirs:
+        self._lifeline, theirs = socket.socketpair()
+        self._folder = tempfile.TemporaryDirectory(prefix="jrwarm-", dir=short_temporary_folder())
+        self.place = f"{self._folder.name}/starter"
+        with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(self.place)
+            # Listening already: whoever comes before everything is imported waits.
+            listener.listen(64)
+            descriptors = (theirs.fileno(), listener.fileno())
             self.process = subprocess.Popen(
-                # -P: what lies beside the starter is not on a command's import path.
-                [sys.executable, "-P", starter.__file__, str(theirs.fileno()), "x" * fork_setup.RESERVED_BYTES],
+                [
+                    # -P: what lies beside the starter is not on a command's import path.
+                    *(sys.executable, "-P", starter.__file__),
+                    *(*map(str, descriptors), "x" * fork_setup.RESERVED_BYTES),
+                ],
                 env={"PATH": os.defpath, **PLAIN_LOCALE, fork_setup.RESERVED: "x" * fork_setup.RESERVED_BYTES},
                 cwd="/",
                 stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
+                pass_fds=descriptors,
                 start_new_session=True,
             )
 
     def close(self) -> None:
-        self.channel.close()
+        self._lifeline.close()
         self.process.wait(10)
+        self._folder.cleanup()
 
 
 @functools.cache
@@ -96,9 +113,44 @@ def _starter() -> _Starter:
     return _Starter()
 
 
+def connect() -> socket.socket:
+    """A new way to the starter: a worker's is that of the controller."""
+    channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    channel.connect(_given.get("starter") or _starter().place)
+    return channel
+
+
+@functools.cache
+def _channel() -> socket.socket:
+    """What this process asks the starter through."""
+    channel = connect()
+    channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, starter.LONGEST_REQUEST_BYTES)
+    return channel
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    given = getattr(config, "workerinput", {})
+    if "starter" in given:
+        _given["starter"] = given["starter"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Start the starter while the workers start."""
+    if can_fork():
+        node.workerinput["starter"] = _starter().place
+
+
 @atexit.register
-def close() -> None:
-    """End the starter, if there is one; the next command gets a new one."""
-    if _starter.cache_info().currsize:
-        _starter().close()
-        _starter.cache_clear()
+def close() -> float:
+    """End the starter, if this process has one; the next command gets a new one. The processor time of its commands."""
+    if _channel.cache_info().currsize:
+        _channel().close()
+        _channel.cache_clear()
+    if not _starter.cache_info().currsize:
+        return 0.0
+    before = os.times()
+    _starter().close()
+    _starter.cache_clear()
+    after = os.times()
+    return sum(after[2:4]) - sum(before[2:4])
