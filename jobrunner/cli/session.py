@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import pwd
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from itertools import zip_longest
 
@@ -13,7 +14,7 @@ import click
 
 from jobrunner import names
 from jobrunner.children.begun_page import BegunPage
-from jobrunner.children.discovery import discover
+from jobrunner.children.discovery import discovering
 from jobrunner.children.events import Ready, StartFailed
 from jobrunner.children.process_groups import GroupFile
 from jobrunner.children.python_child import ChildPlan
@@ -65,8 +66,21 @@ def open_database(config: Config, *, creates: bool = False, for_many_rows: bool 
 
 def policies(config: Config) -> list[Policy]:
     """The job types that this host can run: its commands and its handlers. Raises HandlersUnavailable."""
-    handlers = _handshake(config).policies if config.imports else []
-    return sorted([*command_policies(config), *handlers], key=lambda policy: policy.job_type)
+    with asking_policies(config) as found:
+        return found()
+
+
+@contextmanager
+def asking_policies(config: Config) -> Iterator[Callable[[], list[Policy]]]:
+    """The same in two steps: what is given waits for the child that imports the handlers, which starts meanwhile."""
+    with ExitStack() as ending:
+        handshake = ending.enter_context(_asking(config)) if config.imports else None
+
+        def found() -> list[Policy]:
+            handlers = handshake().policies if handshake else []
+            return sorted([*command_policies(config), *handlers], key=lambda policy: policy.job_type)
+
+        yield found
 
 
 def policy_of(config: Config, job_type: str, hint: str, payload: Payload) -> Policy:
@@ -156,22 +170,36 @@ def schedules_of_handlers(
 
 
 def _handshake(config: Config, *, schedules: bool = False, payloads: Sequence[tuple[str, Payload]] = ()) -> Ready:
+    with _asking(config, schedules=schedules, payloads=payloads) as handshake:
+        return handshake()
+
+
+@contextmanager
+def _asking(
+    config: Config, *, schedules: bool = False, payloads: Sequence[tuple[str, Payload]] = ()
+) -> Iterator[Callable[[], Ready]]:
     # A child imports the handler modules, because a module may print, hang or exit during its import.
     mark = os.urandom(4).hex()
     owner = Owner(config.host, names.worker(config.host, mark))
-    groups = GroupFile(state_folder.for_state(config.state_dir), owner, mark)
-    try:
-        plan = ChildPlan(
-            config.imports, config.app_dir, mark, BegunPage(None), tuple(config.commands), schedules, tuple(payloads)
-        )
-        found = discover(plan, groups, config.start_limit.total_seconds())
-    except OSError as error:
-        raise HandlersUnavailable(f"no child process can be started: {error.strerror}") from None
-    finally:
-        groups.close()
-    if isinstance(found, StartFailed):
-        raise HandlersUnavailable(found.reason)
-    return found
+    plan = ChildPlan(
+        config.imports, config.app_dir, mark, BegunPage(None), tuple(config.commands), schedules, tuple(payloads)
+    )
+    with ExitStack() as ending:
+        groups = GroupFile(state_folder.for_state(config.state_dir), owner, mark)
+        ending.callback(groups.close)
+        found: Callable[[], Ready | StartFailed] | StartFailed
+        try:
+            found = ending.enter_context(discovering(plan, groups, config.start_limit.total_seconds()))
+        except OSError as error:
+            found = StartFailed(f"no child process can be started: {error.strerror}")
+
+        def handshake() -> Ready:
+            event = found if isinstance(found, StartFailed) else found()
+            if isinstance(event, StartFailed):
+                raise HandlersUnavailable(event.reason)
+            return event
+
+        yield handshake
 
 
 def actor() -> Actor:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import MAXYEAR, datetime, timedelta
 from decimal import Decimal
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
-from jobrunner.admin.findings import Finding, Severity, findings
-from jobrunner.cli import environment, following, opening, pause, render, session
+from jobrunner.cli import environment, following, opening, render, session
 from jobrunner.durations import format_duration
 from jobrunner.errors import HandlersUnavailable, UsageError
-from jobrunner.settings.config import Config
-from jobrunner.store import overview
-from jobrunner.store.connection import Connection
-from jobrunner.store.definitions import ListedDefinition
-from jobrunner.store.overview import DeadRun, FailingRun, RunningLimit, State
+
+if TYPE_CHECKING:
+    from jobrunner.admin.findings import Finding
+    from jobrunner.model import Policy
+    from jobrunner.store.connection import Connection
+    from jobrunner.store.definitions import ListedDefinition
+    from jobrunner.store.overview import DeadRun, FailingRun, RunningLimit, State
 
 _EVERY_SECONDS = 2.0
 
@@ -35,8 +37,13 @@ def status(as_json: bool, watch: bool) -> None:
     if watch and (as_json or not render.on_terminal()):
         raise UsageError("--watch is for a terminal; for a program there is status --json, called again and again")
     config = environment.load()
-    database = session.open_database(config)
-    known, problem = _known_types(config)
+    with session.asking_policies(config) as policies:
+        # The child that is asked needs as long to start as all of this, and there are two processors.
+        from jobrunner.admin.findings import findings
+        from jobrunner.store import overview
+
+        database = session.open_database(config)
+        known, problem = _known_types(policies)
     state_problem = opening.problem_of_state(config)
 
     def look(connection: Connection) -> tuple[State, list[Finding]]:
@@ -60,6 +67,8 @@ def status(as_json: bool, watch: bool) -> None:
 def _show(database: str, found: State, wrong: Sequence[Finding], handlers_problem: str | None) -> None:
     # The database first: it may be another one than is meant.
     render.line(f"database   {database}", hanging=11)
+    from jobrunner.admin.finding import Severity
+
     for each in wrong:
         line = f"{each.severity.name:10} {each.sentence}; {each.remedy}"
         render.line(line, is_wrong=each.severity is Severity.CRITICAL, hanging=11)
@@ -78,10 +87,10 @@ def _show(database: str, found: State, wrong: Sequence[Finding], handlers_proble
             render.table(headings, rows)
 
 
-def _known_types(config: Config) -> tuple[list[str] | None, str | None]:
+def _known_types(policies: Callable[[], list[Policy]]) -> tuple[list[str] | None, str | None]:
     # The status must work with broken handlers, because then an operator needs it.
     try:
-        return [policy.job_type for policy in session.policies(config)], None
+        return [policy.job_type for policy in policies()], None
     except HandlersUnavailable as error:
         return None, str(error)
 
@@ -91,6 +100,8 @@ _Table = tuple[str, tuple[str, ...], list[tuple[object, ...]]]
 
 def _tables(found: State) -> Iterator[_Table]:
     """Each table: its title, its headings, and its rows."""
+    from jobrunner.cli import pause
+
     yield "paused (jobrunner resume)", pause.HEADINGS, pause.rows(found.pauses)
     yield (
         "running",
