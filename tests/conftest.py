@@ -28,6 +28,7 @@ pytest_plugins = [
     "harness.browser",
     "harness.bench",
     "harness.notices",
+    "harness.log_file",
 ]
 
 # Whoever starts the tests in the background of a script has them ignore it, and with them all that they start.

@@ -212,25 +212,6 @@ def test_doctor_finds_settings_that_no_command_can_use(clinic: Clinic, tmp_path:
     assert secret["remedy"] == f"chmod o-r {config}"
 
 
-def test_doctor_tries_the_crontab_line_with_crons_own_environment(clinic: Clinic, tmp_path: Path) -> None:
-    clinic.write_crontab("--budget 30s")
-    # Neither the URL nor the handlers of this environment reach cron: the embedded database would be used.
-    assert "its ticks use another database, sqlite:" in clinic.found("cron line", "wrong")["found"]
-    clinic.write_env_file(JOBRUNNER_IMPORT="")
-    clinic.write_crontab()
-    check = clinic.found("cron line", "wrong")
-    assert "its ticks cannot run append, echo" in check["found"]
-    assert "--env-file" in check["remedy"]
-    clinic.write_env_file()
-    clinic.write_crontab(above='MAILTO=""')
-    assert "crontab -l, line 2" in clinic.found("mail", "warning")["found"]
-    clinic.write_crontab(program="jobrunner")
-    assert "cron does not find the program" in clinic.found("cron line", "wrong")["found"]
-    clinic.tab.write_text("")
-    plant_old_tick(clinic)
-    assert "schedule crontab --install" in clinic.found("cron line", "wrong")["remedy"]
-
-
 @sqlite_only
 def test_doctor_finds_files_that_ticks_cannot_use(clinic: Clinic) -> None:
     assert isinstance(clinic.database, SQLiteDatabase)

@@ -1,41 +1,20 @@
 """The log: one JSON line for each event of a run, and no other output by default."""
 
-import json
 import os
 import pty
 import signal
 import subprocess
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness import App, Commands, Database, sqlite_only, wait_for
 from harness.commands import COMMAND
+from harness.log_file import LogFile
 from harness.terminal import read_terminal
 
 SHORT_LEASE = {"JOBRUNNER_LEASE": "2s", "JOBRUNNER_HEARTBEAT": "200ms"}
-
-
-class LogFile:
-    """A log file and what is in it so far."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def lines(self, *events: str) -> list[dict[str, Any]]:
-        """The lines of these events, or all; each must be one JSON object."""
-        text = self.path.read_text("utf-8") if self.path.exists() else ""
-        assert text == "" or text.endswith("\n")
-        found = [json.loads(line) for line in text.split("\n")[:-1]]
-        assert all(isinstance(line, dict) for line in found)
-        return [line for line in found if not events or line["event"] in events]
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> LogFile:
-    return LogFile(tmp_path / "log")
 
 
 def about(line: dict[str, Any]) -> tuple[Any, ...]:
@@ -141,46 +120,6 @@ def test_log_lines_of_expanded_slots(jobrunner: Commands, database: Database, lo
     assert (expanded["schedule"], expanded["run_id"], expanded["job_type"]) == ("hourly", 1, "echo")
     (skipped,) = log.lines("skipped")
     assert (skipped["schedule"], skipped["slots"]) == ("hourly", 2)
-
-
-HOSTILE = [
-    'a\nb\r\nc{"event": "succeeded", "run_id": 999}',
-    "\x1b[2J\x1b]0;owned\x07\x08\x7f\x85",
-    "\u2028\u2029\u202e\ufeff",
-    "x" * 100_000 + "\n" * 1000,
-    '"}\n{"event": "tick", "result": "forged"}\n',
-]
-
-
-def test_hostile_texts_never_add_a_second_log_line(jobrunner: Commands, log: LogFile) -> None:
-    for message in HOSTILE:
-        jobrunner.enqueue("fail", {"message": message}, max_attempts=1)
-    jobrunner.tick("--log-file", log.path)
-    assert len(log.lines("claimed")) == len(log.lines("dead")) == len(HOSTILE)
-    assert len(log.lines()) == 2 * len(HOSTILE) + 1
-    assert max(len(line) for line in log.path.read_text().splitlines()) < 5000
-    raw = log.path.read_bytes()
-    assert not [byte for byte in raw if (byte < 32 and byte != 10) or byte > 126]
-
-
-def test_hostile_texts_never_add_a_second_line_on_standard_error(jobrunner: Commands) -> None:
-    for message in HOSTILE:
-        jobrunner.enqueue("fail", {"message": message}, max_attempts=1)
-    lines = jobrunner.tick("-v").stderr.split("\n")[:-1]
-    assert len(lines) == 2 * len(HOSTILE) + 1
-    assert not [character for line in lines for character in line if not character.isprintable()]
-
-
-def test_concurrent_ticks_write_whole_log_lines(jobrunner: Commands, log: LogFile) -> None:
-    ids = {jobrunner.enqueue("fail", {"message": "y" * 450}, max_attempts=1) for _ in range(10)}
-    env = {"JOBRUNNER_LOG": str(log.path), "JOBRUNNER_CONCURRENCY": "2"}
-    ticks = [jobrunner.start("tick", env={**env, "JOBRUNNER_HOST": f"host{number}"}) for number in range(4)]
-    assert [tick.wait(60) for tick in ticks] == [0] * 4
-    for event in ("claimed", "dead"):
-        lines = log.lines(event)
-        assert {line["run_id"] for line in lines} == ids
-        assert len(lines) == len(ids)
-    assert len(log.lines("tick")) == 4
 
 
 @sqlite_only

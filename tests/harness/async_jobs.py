@@ -69,7 +69,7 @@ async def speak(ctx: Context):
 
 @job("flood")
 async def flood(ctx: Context):
-    for number in range(40_000):
+    for number in range(10_000):
         print(f"<{ctx.run_id}>", number, "x" * 100)
         if number % 100 == 0:
             await asyncio.sleep(0)

@@ -173,6 +173,27 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
     copies.drop(made.database)
 
 
+@pytest.fixture
+def empty(database: Database, tmp_path: Path) -> Iterator[Database]:
+    """A database that exists, beside the migrated one, and has no tables."""
+    if isinstance(database, PostgresDatabase):
+        name = f"{database.database}_empty"
+        with database.access.admin() as connection:
+            connection.execute(f'CREATE DATABASE "{name}" OWNER "{database.access.role}" TEMPLATE template0')
+        yield PostgresDatabase(database.access, name)
+        with database.access.admin() as connection:
+            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+    else:
+        path = tmp_path / "empty.db"
+        path.touch()
+        yield SQLiteDatabase(path)
+
+
+def url(database: Database) -> dict[str, str]:
+    """The setting that names a database."""
+    return {"JOBRUNNER_DATABASE_URL": database.url}
+
+
 @pytest.fixture(scope="session")
 def private_copies(own_server: Server) -> Iterator[Copies]:
     copies = Copies(or_fail(own_server.start))

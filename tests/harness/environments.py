@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import App, Commands
+from harness import App, Commands, Database
 from harness.commands import COMMAND, Completed, describe
 
 LETTERS = "Zoë ☃"
@@ -23,6 +23,7 @@ COMMANDS = {
 }
 NEEDS_A_DATABASE = [name for name in COMMANDS if name != "jobs"]
 NEEDS_A_CHILD = ["enqueue", "tick", "jobs"]
+NO_URL = {"JOBRUNNER_DATABASE_URL": None}
 NOBODY = 61_234
 """A user id that no password database knows."""
 
@@ -127,3 +128,16 @@ def unshared(*words: str) -> str:
             pytrace=False,
         )
     return " ".join(["unshare", *words])
+
+
+def tree(folder: Path) -> list[str]:
+    """The paths of all that lies in a folder."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def nothing_is_lost(jobrunner: Commands, database: Database, enqueued: int) -> None:
+    """Every run that was enqueued is there, and ends once the limit is gone."""
+    assert database.value("SELECT count(*) FROM job_runs") == enqueued
+    assert database.value("SELECT count(*) FROM job_runs WHERE status NOT IN ('queued', 'dead')") == 0
+    jobrunner.tick()
+    assert database.value("SELECT count(*) FROM job_runs WHERE status = 'dead'") == enqueued

@@ -1,0 +1,110 @@
+"""What is said of a database without our tables, with others, or with those of another version."""
+
+import click
+import pytest
+
+from harness import Commands, Database, SQLiteDatabase
+from harness.databases import url
+from harness.handlers_rows import queue
+from harness.schemas import WITH_A_SCHEMA, objects
+from jobrunner.cli.program import cli
+from jobrunner.store.schema import metadata
+
+# The ticks that dev starts report it.
+WITHOUT_A_DATABASE = {"migrate", "jobs", "completion", "dev", "web", "doctor", "schedule import", "schedule crontab"}
+
+
+def test_table_name_that_is_taken_stops_the_migration_with_nothing_written(
+    jobrunner: Commands, empty: Database
+) -> None:
+    """The application has a table of that name already: one line, and nothing half made."""
+    empty.execute("CREATE TABLE job_events (happened VARCHAR(10))")
+    before = objects(empty)
+    refused = jobrunner("migrate", env=url(empty), check=False)
+    assert (refused.returncode, refused.stdout, len(refused.stderr.splitlines())) == (1, "", 1), refused.stderr
+    assert "job_events" in refused.stderr
+    assert objects(empty) == before
+
+
+def test_missing_tables_are_reported_with_the_remedy_by_every_command(jobrunner: Commands, empty: Database) -> None:
+    for words in WITH_A_SCHEMA:
+        refused = jobrunner(*words, env=url(empty), check=False)
+        assert (words, refused.returncode, refused.stdout) == (words, 78, "")
+        assert len(refused.stderr.splitlines()) == 1, refused
+        assert "jobrunner migrate" in refused.stderr
+        if isinstance(empty, SQLiteDatabase):
+            assert empty.query("SELECT name FROM sqlite_master") == [], words
+
+
+@pytest.mark.either_database
+@pytest.mark.parametrize(
+    ("change", "remedy"),
+    [
+        ("UPDATE job_schema_version SET version_num = '0000'", "run: jobrunner migrate"),
+        ("DELETE FROM job_schema_version", "run: jobrunner migrate"),
+        ("UPDATE job_state SET oldest_code = 1000000", "upgrade jobrunner"),
+        ("UPDATE job_schema_version SET version_num = 'ae1027a6acf'", "job_schema_version"),
+    ],
+    ids=["older", "interrupted", "newer", "a stranger's"],
+)
+def test_schema_that_does_not_fit_this_code_is_refused_by_every_command(
+    jobrunner: Commands, database: Database, change: str, remedy: str
+) -> None:
+    queue(database, "echo")
+    database.execute(change)
+    before = everything(database)
+    for words in WITH_A_SCHEMA:
+        refused = jobrunner(*words, check=False)
+        assert (words, refused.returncode, refused.stdout) == (words, 78, "")
+        assert len(refused.stderr.splitlines()) == 1, refused
+        assert remedy in refused.stderr, words
+        assert everything(database) == before, words
+
+
+def everything(database: Database) -> dict[str, list[str]]:
+    """All rows of all tables."""
+    return {name: sorted(map(repr, database.query(f"SELECT * FROM {name}"))) for name in metadata.tables}
+
+
+def test_schema_tests_above_cover_every_command() -> None:
+    """A new command is put to the same schemas, or is known to use none."""
+
+    def every(command: click.Command, path: str) -> set[str]:
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            below = {name: command.get_command(context, name) for name in command.list_commands(context)}
+            return {leaf for name, each in below.items() if each for leaf in every(each, f"{path} {name}".strip())}
+        return {path}
+
+    leaves = every(cli, "")
+    tried = {leaf for leaf in leaves for words in WITH_A_SCHEMA if f"{' '.join(words)} ".startswith(f"{leaf} ")}
+    assert leaves - tried == WITHOUT_A_DATABASE
+
+
+def test_newer_schema_that_fits_this_code_is_used(jobrunner: Commands, database: Database) -> None:
+    database.execute("UPDATE job_schema_version SET version_num = '9999'")
+    jobrunner.enqueue("echo")
+    jobrunner.tick()
+    assert database.value("SELECT status FROM job_runs") == "succeeded"
+    refused = jobrunner("migrate", check=False)
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (78, 1)
+    assert "upgrade jobrunner" in refused.stderr
+
+
+def test_refusal_by_a_users_own_constraint_is_reported_without_the_payload(
+    jobrunner: Commands, database: Database
+) -> None:
+    """PostgreSQL quotes the whole row below its first line."""
+    if database.name == "postgresql":
+        database.execute("ALTER TABLE job_runs ADD CONSTRAINT theirs CHECK (priority < 5)")
+    else:
+        database.execute(
+            "CREATE TRIGGER theirs BEFORE INSERT ON job_runs WHEN NEW.priority >= 5"
+            " BEGIN SELECT RAISE(ABORT, 'theirs'); END"
+        )
+    words = ["enqueue", "echo", "--payload", '{"a": "s3cret"}', "--priority", "9"]
+    done = jobrunner(*words, check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1), done
+    assert done.stderr.startswith("jobrunner: the database refuses it: ")
+    assert "theirs" in done.stderr
+    assert "s3cret" not in done.stderr
