@@ -1,4 +1,4 @@
-"""The pages of docs/ are compared with the code. Their commands are run in test_docs_commands.py."""
+"""The pages of docs/ are compared with the code. Their commands are run in test_docs_commands*.py."""
 
 import asyncio
 import inspect

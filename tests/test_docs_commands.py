@@ -11,8 +11,10 @@ from harness.pages import Reader, Session
 pytestmark = pytest.mark.timeout(300)
 
 # Those of test_quickstart_apps.py and test_quickstarts.py.
-ELSEWHERE = ("docs/quickstart-app.md", "docs/quickstart-crontab.md", "docs/quickstart-empty.md")
-SESSIONS = [session for session in pages.sessions() if not session.name.startswith(ELSEWHERE)]
+QUICK_STARTS = ("docs/quickstart-app.md", "docs/quickstart-crontab.md", "docs/quickstart-empty.md")
+SESSIONS = [
+    session for session in pages.sessions() if not session.name.startswith((*pages.FOR_DEVELOPERS, *QUICK_STARTS))
+]
 
 
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.name)

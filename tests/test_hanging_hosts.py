@@ -17,8 +17,14 @@ from harness.processes import is_stopped
 from jobrunner.failpoints import POINTS
 
 IN_A_TRANSACTION = [point for point in POINTS if point.endswith(".before_commit")]
+
+
 LEASE = {"JOBRUNNER_LEASE": "4s", "JOBRUNNER_HEARTBEAT": "0.2s"}
+
+
 LIVING = {**LEASE, "JOBRUNNER_HOST": "living"}
+
+
 OPEN = "datname = current_database() AND application_name = 'jobrunner' AND xact_start IS NOT NULL"
 
 
@@ -129,33 +135,3 @@ def test_session_that_blocks_pruning_is_named_after_the_other_work(
     assert re.fullmatch(rf"jobrunner: [^\n]*: session {session} of the role [^\n]*\n", done.stderr)
     assert outcomes(database, run_id) == ["succeeded"]
     assert str(session) in database.value("SELECT error FROM job_ticks WHERE error IS NOT NULL")
-
-
-KEYS = ("720614, hashtext('living')", "7206148302", "720615, 0")
-"""What was locked before there was a table of locks, and what a tick that waits is told apart by."""
-
-
-@postgresql_only
-def test_advisory_locks_of_any_role_block_no_claim_no_apply_and_no_listening(
-    jobrunner: Commands, app: App, database: PostgresDatabase
-) -> None:
-    """An advisory lock may be taken by any role: nothing waits for one but a migration, which says who has it."""
-    app.path("jobrunner.toml").write_text("[jobs.echoed]\ncommand = ['true']\nschedule = '@yearly'\n")
-    runs = insert_runs(database, 2)
-    log = app.path("log")
-    with contextlib.closing(database.access.admin(database.database)) as stranger:
-        for key in (*KEYS, "7206148301"):
-            stranger.execute(f"SELECT pg_advisory_lock({key})")
-        migrating = jobrunner.start("migrate")
-        assert "echoed" in jobrunner("apply").stdout
-        listening = jobrunner.tick("--linger", "--log-file", log, env=LIVING)
-        assert listening.stderr == ""
-        assert [outcomes(database, run_id) for run_id in runs] == [["succeeded"]] * 2
-        session = stranger.info.backend_pid
-        assert f"session {session} of the role " in log.read_text()
-        assert f"session {session} of the role " in database.value("SELECT error FROM job_ticks")
-        _, stderr = migrating.communicate(timeout=40)
-        assert migrating.returncode == 69
-        # A role that may see more is told more.
-        seen = r"\((doing what only that role may see|idle)\)"
-        assert re.fullmatch(rf"jobrunner: [^\n]*: session {session} of the role [^\n]* {seen}\n", stderr)
