@@ -4,34 +4,15 @@ import contextlib
 import os
 import re
 import signal
-import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from harness import App, Commands, PostgresDatabase, PrivatePostgres, wait_for
+from harness import App, Commands, PrivatePostgres, wait_for
 from harness.invariants import assert_consistent, insert_runs, outcomes, wait_for_exit
 from harness.outages import STUBBORN
 from harness.processes import is_working
-
-LEASE_SECONDS = 6
-
-
-@pytest.fixture
-def database(private_postgres: PrivatePostgres) -> PostgresDatabase:
-    return private_postgres.database
-
-
-def start_tick(jobrunner: Commands, app: App, *args: str) -> "subprocess.Popen[str]":
-    log = {"JOBRUNNER_LOG": str(app.path("log")), "JOBRUNNER_LEASE": f"{LEASE_SECONDS}s"}
-    return jobrunner.start("tick", *args, env=log)
-
-
-def tick_at_work(jobrunner: Commands, app: App) -> "subprocess.Popen[str]":
-    process = start_tick(jobrunner, app)
-    wait_for(app.trace, 20, "the handler's first line")
-    return process
 
 
 def processes_of(postmaster: int) -> list[int]:
@@ -60,7 +41,8 @@ def test_a_handler_ends_before_a_lease_that_cannot_be_renewed(
 ) -> None:
     app.add(STUBBORN)
     (run_id,) = insert_runs(private_postgres.database, 1, "stubborn")
-    process = tick_at_work(private_jobrunner, app)
+    process = private_jobrunner.start("tick", env={"JOBRUNNER_LOG": str(app.path("log")), "JOBRUNNER_LEASE": "6s"})
+    wait_for(app.trace, 20, "the handler's first line")
     (handler,) = [line.pid for line in app.trace()]
     take_away(private_postgres, how)
     wait_for(lambda: not is_working(handler), 20, "the end of the handler")

@@ -1,18 +1,14 @@
 """Any value that a handler reports or a person writes by hand is stored within limits and shown."""
 
-import json
 from contextlib import redirect_stdout
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from typing import Any
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import harness.hypothesis_profile  # noqa: F401 - loads the profile
-from harness import App, Commands, Database
-from harness.handlers_rows import attempt_of, queue, run_of
 from jobrunner.cli import render, status
 from jobrunner.cli.schedule import views
 from jobrunner.lifecycle import AttemptResult, Outcome
@@ -33,7 +29,11 @@ NUMBERS = [
     "-0.0",
     "1e-400",
 ]
+
+
 SCALARS = st.sampled_from(["null", "true", '""', '"\\u202e\\u0000\\ud800"', *NUMBERS])
+
+
 VALUES = st.recursive(
     SCALARS,
     lambda inner: st.one_of(
@@ -44,7 +44,11 @@ VALUES = st.recursive(
     ),
     max_leaves=6,
 )
+
+
 DEEP = st.sampled_from([90, 101, 300, 800, 3000, 100_000]).map(lambda depth: "[" * depth + "]" * depth)
+
+
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -81,45 +85,6 @@ def test_any_duration_in_the_database_is_shown(seconds: float) -> None:
     assert views._duration(seconds)
 
 
-FORGED = """
-import json, struct
-
-def forged(frame):
-    '''Write into the channel, as a handler can that looks for it.'''
-    import socket, stat
-    body = json.dumps(frame).encode()
-    for number in range(3, 30):
-        try:
-            if stat.S_ISSOCK(os.fstat(number).st_mode):
-                socket.socket(fileno=os.dup(number)).sendall(struct.pack("!I", len(body)) + body)
-                return
-        except OSError:
-            pass
-
-@job("liar", max_attempts=1)
-def liar(ctx: Context, outcome: str):
-    large = "x" * 3_000_000
-    told = {"result": large} if outcome == "succeeded" else {"error": large, "error_type": large, "traceback": large}
-    forged({"kind": "report", "run_id": ctx.run_id, "outcome": outcome, **told})
-
-@job("far")
-def far(ctx: Context, path: str):
-    ctx.progress(10**400, 10**400, "far")
-    wait_for(ctx, path)
-"""
-
-
-@pytest.mark.promise("P14")
-def test_forged_messages_are_stored_within_the_limits(jobrunner: Commands, app: App, database: Database) -> None:
-    """30 MB of result and of traceback were stored: the limits were the child's only."""
-    app.add(FORGED)
-    runs = {outcome: queue(database, "liar", {"outcome": outcome}) for outcome in ("succeeded", "failed")}
-    jobrunner.tick()
-    for outcome, run_id in runs.items():
-        stored = json.dumps([run_of(database, run_id), attempt_of(database, run_id)], default=str)
-        assert len(stored) < 100_000, outcome
-
-
 def test_text_of_a_handler_is_cut_when_it_is_stored() -> None:
     large = "x" * 30_000_000
     fitted = fit(
@@ -131,13 +96,3 @@ def test_text_of_a_handler_is_cut_when_it_is_stored() -> None:
     assert fit(AttemptResult(Outcome.SUCCEEDED, result={"a": [1]})).result == {"a": [1]}
     assert fit_report({"progress": {"message": large}, "output": large}) == {"output": fitted.output}
     assert fit_report({"progress": {"done": 10**400}}) == {"progress": {"done": 10**400}}
-
-
-def test_progress_larger_than_a_float_is_shown(jobrunner: Commands, app: App, database: Database) -> None:
-    app.add(FORGED)
-    queue(database, "far", {"path": str(app.path("go"))})
-    tick = jobrunner.start("tick", env={"JOBRUNNER_HEARTBEAT": "200ms"})
-    database.wait_until("SELECT count(*) FROM job_runs WHERE progress IS NOT NULL")
-    assert "1.00000e+400/1.00000e+400 far" in jobrunner("status").stdout
-    app.release("go")
-    assert tick.wait(30) == 0

@@ -1,0 +1,67 @@
+"""A tick whose lease ends while it is stopped."""
+
+import os
+import signal
+import subprocess
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from harness import App, Commands, Database, wait_for
+from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, wait_for_exit
+
+LEASE_SECONDS = 4
+LEASE = {"JOBRUNNER_LEASE": f"{LEASE_SECONDS}s"}
+
+
+@dataclass
+class StaleOwner:
+    """A tick that is stopped past its lease while its handler works."""
+
+    jobrunner: Commands
+    app: App
+    database: Database
+    run_id: int = 0
+    log: Path = field(init=False)
+    process: "subprocess.Popen[str]" = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.log = self.app.path("stale.log")
+        (self.run_id,) = insert_runs(self.database, 1, "wait_for", {"path": str(self.app.path("go"))})
+        named = {"JOBRUNNER_HOST": "first", "JOBRUNNER_LOG": str(self.log)}
+        self.process = self.jobrunner.start("tick", env=LEASE | named)
+        wait_for(self.app.trace, 20, "the handler's first line")
+
+    @property
+    def handler(self) -> int:
+        return self.app.trace()[0].pid
+
+    def stop_past_the_lease(self, *, waits: bool = False) -> None:
+        os.kill(self.process.pid, signal.SIGSTOP)
+        if not waits:
+            self.database.move_clock(timedelta(seconds=LEASE_SECONDS))
+        self.database.wait_until("SELECT count(*) FROM job_recoverable", describe="the end of the lease")
+
+    def finish_elsewhere(self, host: str) -> None:
+        """Another tick recovers the run; a later one does it to the end."""
+        self.tick(host)
+        assert outcomes(self.database, self.run_id) == ["lease_expired"]
+        self.app.release("go")
+        self.database.move_clock(timedelta(hours=1))
+        self.tick(host)
+        assert outcomes(self.database, self.run_id) == ["lease_expired", "succeeded"]
+        assert_consistent(self.database)
+
+    def tick(self, host: str, **fault: str) -> int:
+        return self.jobrunner.tick(env={"JOBRUNNER_HOST": host, **fault}, check=not fault).returncode
+
+    def go_on(self) -> list[str]:
+        """SIGCONT; what the log says of the run after that, when the tick is over."""
+        before = len(read_log(self.log))
+        os.kill(self.process.pid, signal.SIGCONT)
+        return self.told_after(before)
+
+    def told_after(self, before: int) -> list[str]:
+        """What the log says of the run after so many lines, when the tick is over."""
+        assert wait_for_exit(self.process, 0) == ""
+        return [line["event"] for line in read_log(self.log)[before:] if line.get("run_id") == self.run_id]
