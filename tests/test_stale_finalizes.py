@@ -8,11 +8,7 @@ import pytest
 
 from harness import App, Commands, Database, wait_for
 from harness.invariants import assert_consistent, outcomes, read_log, snapshot, wait_for_exit
-from harness.stale_owner import StaleOwner
-
-# A test that waits for the end of a lease takes seconds. By the database's clock it ends at once; then the owner, whose
-# own clock has not gone on, does not know that it was stopped for so long.
-waiting_or_not = pytest.mark.parametrize(("host", "waits"), [("first", True), ("second", False)])
+from harness.stale_owner import StaleOwner, waiting_or_not
 
 
 @pytest.fixture
