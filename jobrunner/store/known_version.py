@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from types import ModuleType
 
 _PACKAGES = ("psycopg", "psycopg_binary")
@@ -28,6 +29,8 @@ def _version_of(package: str) -> str | None:
     """The version in the name of the one folder beside the package, as `psycopg-3.2.1.dist-info`."""
     for folder in sys.path:
         if os.path.isdir(os.path.join(folder, package)):
-            names = [name for name in os.listdir(folder) if name.startswith(f"{package}-") and name.endswith(_END)]
-            return names[0][len(package) + 1 : -len(_END)] if len(names) == 1 else None
+            # What cannot be listed cannot be imported from either: psycopg's own search tells it.
+            with suppress(OSError):
+                names = [name for name in os.listdir(folder) if name.startswith(f"{package}-") and name.endswith(_END)]
+                return names[0][len(package) + 1 : -len(_END)] if len(names) == 1 else None
     return None
