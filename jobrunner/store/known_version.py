@@ -29,7 +29,7 @@ def _version_of(package: str) -> str | None:
     """The version in the name of the one folder beside the package, as `psycopg-3.2.1.dist-info`."""
     for folder in sys.path:
         if os.path.isdir(os.path.join(folder, package)):
-            # What cannot be listed cannot be imported from either: psycopg's own search tells it.
+            # Nothing is imported from a folder that cannot be listed: the next one counts.
             with suppress(OSError):
                 names = [name for name in os.listdir(folder) if name.startswith(f"{package}-") and name.endswith(_END)]
                 return names[0][len(package) + 1 : -len(_END)] if len(names) == 1 else None
