@@ -412,7 +412,7 @@ MUTATIONS = (
         f"{STORE}/holding.py",
         "tuple(held for held, row in ended.items() if row.output == UNTOLD)",
         "()",
-        [f"tests/test_effects_ticks.py::{GOES_ON}"],
+        [f"tests/test_own_transaction_stopped.py::{GOES_ON}"],
     ),
     # The page.
     Mutation(
