@@ -191,15 +191,22 @@ def _asking(
         try:
             found = ending.enter_context(discovering(plan, groups, config.start_limit.total_seconds()))
         except OSError as error:
-            found = StartFailed(f"no child process can be started: {error.strerror}")
+            found = _no_child(error)
 
         def handshake() -> Ready:
-            event = found if isinstance(found, StartFailed) else found()
+            try:
+                event = found if isinstance(found, StartFailed) else found()
+            except OSError as error:
+                event = _no_child(error)
             if isinstance(event, StartFailed):
                 raise HandlersUnavailable(event.reason)
             return event
 
         yield handshake
+
+
+def _no_child(error: OSError) -> StartFailed:
+    return StartFailed(f"no child process can be started: {error.strerror}")
 
 
 def actor() -> Actor:

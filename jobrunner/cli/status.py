@@ -65,10 +65,10 @@ def status(as_json: bool, watch: bool) -> None:
 
 
 def _show(database: str, found: State, wrong: Sequence[Finding], handlers_problem: str | None) -> None:
-    # The database first: it may be another one than is meant.
-    render.line(f"database   {database}", hanging=11)
     from jobrunner.admin.finding import Severity
 
+    # The database first: it may be another one than is meant.
+    render.line(f"database   {database}", hanging=11)
     for each in wrong:
         line = f"{each.severity.name:10} {each.sentence}; {each.remedy}"
         render.line(line, is_wrong=each.severity is Severity.CRITICAL, hanging=11)

@@ -20,7 +20,7 @@ from harness.commands import COMMAND, clean_environment
 
 ROOT = Path(__file__).parents[2]
 FOR_DEVELOPERS = ("docs/handlers.md", "docs/schedules.md", "docs/effects.md", "docs/testing.md")
-"""Pages whose commands take long, and have a test module of their own."""
+"""Pages for those who write handlers. Their commands have a test module of their own, since they take long."""
 _COMMENT = re.compile(r"<!-- (.*) -->")
 _SAVED = re.compile(r"[Ss]ave this as `([^`]+)`.*:$")
 _MARK = "\x1e"
