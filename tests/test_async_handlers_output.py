@@ -6,6 +6,8 @@ from harness import App, Commands, Database
 from harness.async_jobs import HANDLERS
 from harness.handlers_rows import attempt_of, queue, run_of, status_of
 
+pytestmark = pytest.mark.either_database
+
 
 @pytest.fixture
 def app(app: App) -> App:

@@ -20,6 +20,8 @@ from harness.environments import (
     with_home,
 )
 
+pytestmark = pytest.mark.either_database
+
 
 @pytest.mark.either_database
 def test_a_user_whom_the_password_database_does_not_know(jobrunner: Commands, app: App, database: Database) -> None:

@@ -8,6 +8,8 @@ from harness import App, Commands, Database, sqlite_only
 from harness.commands import COMMAND
 from harness.environments import COMMANDS, check_exit, run_in
 
+pytestmark = pytest.mark.either_database
+
 # Where its text is all that a command is for, it has not done its work. What is committed is done.
 LISTINGS = dict.fromkeys(["status", "show", "schedule list", "jobs"], 1)
 

@@ -124,6 +124,7 @@ EFFECTS = {
 }
 
 
+@pytest.mark.either_database
 def test_every_link_leads_to_a_page_and_every_button_does_what_it_says(
     jobrunner: Commands, database: Database, person: NewPerson
 ) -> None:

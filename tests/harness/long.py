@@ -10,7 +10,7 @@ test of every day draws them itself, with `draw`.
 import os
 import random
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     elsewhere = set(on_the_other_database(items))
     left_out = elsewhere.union(others_than_the_sample([item for item in items if item not in elsewhere]))
     if config.getoption("--long"):
-        kept = [item for item in items if item.get_closest_marker("long") or item.get_closest_marker("either_database")]
+        kept = [item for item in items if item.get_closest_marker("long") or is_on_either_database(item)]
     elif len(items) == 1:
         kept = items  # named on the command line
     else:
@@ -63,12 +63,11 @@ def others_than_the_sample(items: list[pytest.Item]) -> Iterator[pytest.Item]:
 
 def on_the_other_database(items: list[pytest.Item]) -> Iterator[pytest.Item]:
     """One of the two items of each case. A test of several cases runs on both databases, each with half of them."""
-    for name, cases in by_function(items, "either_database").items():
+    for name, cases in by_function(filter(is_on_either_database, items), "either_database").items():
         pairs: defaultdict[object, list[pytest.Item]] = defaultdict(list)
         for item in cases:
-            assert isinstance(item, pytest.Function)
             # By identity: both items of a case have the same objects, which may not be hashable.
-            others = {key: id(value) for key, value in item.callspec.params.items() if key != "database"}
+            others = {key: id(value) for key, value in parameters(item).items() if key != "database"}
             pairs[frozenset(others.items())].append(item)
         # A promise is proved on both databases in every run.
         assert len(pairs) > 1 or cases[0].get_closest_marker("promise") is None, name
@@ -79,7 +78,16 @@ def on_the_other_database(items: list[pytest.Item]) -> Iterator[pytest.Item]:
             yield from (item for index, item in enumerate(pair) if index != number % len(pair))
 
 
-def by_function(items: list[pytest.Item], marker: str) -> dict[str, list[pytest.Item]]:
+def is_on_either_database(item: pytest.Item) -> bool:
+    # A whole module may have the marker, and not all of its tests have a database.
+    return item.get_closest_marker("either_database") is not None and "database" in parameters(item)
+
+
+def parameters(item: pytest.Item) -> dict[str, object]:
+    return item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+
+
+def by_function(items: Iterable[pytest.Item], marker: str) -> dict[str, list[pytest.Item]]:
     found: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker(marker):

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 sys.path.append(str(Path(__file__).parents[1]))
-from harness import fork_setup, huge_pages, siblings
+from harness import fork_setup, forked_memory, siblings
 
 sys.path.pop()
 
@@ -54,7 +54,7 @@ def main() -> None:
     _compile_statements()
     gc.collect()
     gc.freeze()
-    huge_pages.collapse()
+    forked_memory.prepare()
     words = _serve(lifeline, listener)
     # From here on this process is a command, or `python -c`.
     try:

@@ -111,7 +111,7 @@ def asks(at: Shift, expected: list[datetime]) -> Iterator[datetime]:
         yield at.at + timedelta(seconds=chance.uniform(-1.5, 1.5) * 60 * max(60, min(abs(at.size), 200)))
 
 
-@pytest.mark.long(sample=4)
+@pytest.mark.long(sample=2)
 @pytest.mark.parametrize("at", SHIFTS, ids=str)
 def test_slots_are_those_of_debians_cron(at: Shift) -> None:
     start, end = at.at - 26 * HOUR, at.at + 26 * HOUR
