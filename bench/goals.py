@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from measures.baselines import IDEAL_WAITING, ONE_CORE, ONE_SECOND, PASS, RAW_EACH
 from measures.enqueue_async import ASYNC_INSERT, DRIVERS
 from measures.operate import CLAIM_BESIDE_WAITING
-from plan import DRAINS, IDLE, LESS_IS_BETTER, ONE_JOB, SINGLE_ENQUEUE
+from plan import DRAINS, IDLE, JOINED_ENQUEUE, LESS_IS_BETTER, ONE_JOB, SINGLE_ENQUEUE
 from published import Results
 from sizes import BOTH, POSTGRESQL, SQLITE, Sizes
 
@@ -59,6 +59,7 @@ def _peer(limit: float, name: str, line: str) -> Aim:
 
 _, _DRAIN, _SPIKE = DRAINS
 _SINGLE = (_peer(1, "pgqueuer", SINGLE_ENQUEUE), _peer(1, "huey", SINGLE_ENQUEUE))
+_JOINED = Aim(1, "pgqueuer in the caller's transaction", JOINED_ENQUEUE.format(peer="pgqueuer", settings="{settings}"))
 _EACH = Aim(0.5, "a plain loop that commits each outcome", RAW_EACH)
 _FIRST = Aim(0.9, "that of the first", "backlog, first tick, {db}")
 _CORE, _IDEAL = Aim(0.05, "a core", ONE_CORE), Aim(1.1, "the ideal time", IDEAL_WAITING)
@@ -85,6 +86,8 @@ GOALS = (
     Goal("{runs} runs with `--strict`", "drain, strict, {db}", _EACH, _EACH),
     Goal("single enqueues, psycopg or sqlite3", "single enqueue, driver's connection, {db}", *_SINGLE),
     Goal("single enqueues, a session of SQLAlchemy", "single enqueue, SQLAlchemy, {db}", *_SINGLE),
+    Goal("single enqueues, psycopg, beside the same", "single enqueue, driver's connection, {db}", _JOINED),
+    Goal("single enqueues, a session of SQLAlchemy, beside the same", "single enqueue, SQLAlchemy, {db}", _JOINED),
     *(
         Goal(f"one enqueue with await, {driver}", f"async enqueue, {driver}", *aims)
         for driver in DRIVERS

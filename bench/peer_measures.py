@@ -14,7 +14,7 @@ import redis_server
 from measures.baselines import CONNECT, PASS, RAW
 from measures.enqueue import SINGLE
 from peers import APPS, PEERS, REDIS, Peer
-from plan import DRAINS, IDLE, MEASURES, ONE_JOB, SINGLE_ENQUEUE, SIZES, Drain, Line, Measure
+from plan import DRAINS, IDLE, JOINED_ENQUEUE, MEASURES, ONE_JOB, SINGLE_ENQUEUE, SIZES, Drain, Line, Measure
 from plan import PEERS as GROUP
 from processes import Failed, NotThere, run
 from sizes import POSTGRESQL, SQLITE
@@ -108,22 +108,24 @@ def _measures(peer: Peer) -> Iterator[Measure]:
             (Line(ONE_JOB.format(peer=peer.name, settings=settings), "s", connect),), one_job, GROUP, 1, about
         )
         if peer.enqueues:
-            yield _enqueue(peer, settings)
+            yield _enqueue(peer, settings, "enqueue", SINGLE_ENQUEUE)
+        if peer.joins:
+            yield _enqueue(peer, settings, "join", JOINED_ENQUEUE)
         for drain in DRAINS:
             if drain.size == "runs" or settings not in peer.at_most:
                 yield _drain(peer, settings, drain, pace)
 
 
-def _enqueue(peer: Peer, settings: str) -> Measure:
+def _enqueue(peer: Peer, settings: str, action: str, line_of: str) -> Measure:
     def take(stage: Stage) -> Iterator[float]:
         """So many (`enqueued`) enqueues in the peer's own way, one by one, each committed; the first is not timed."""
         count = stage.sizes.enqueued
         with _set_up(stage, peer, settings, count) as (url, environment, place):
-            told = _call(*peer.app, "enqueue", str(count), env=environment, cwd=place)
+            told = _call(*peer.app, action, str(count), env=environment, cwd=place)
             _check_left(peer, url, count)
         yield float(told)
 
-    line = Line(SINGLE_ENQUEUE.format(peer=peer.name, settings=settings), "runs/s", SINGLE.format(db=peer.database))
+    line = Line(line_of.format(peer=peer.name, settings=settings), "runs/s", SINGLE.format(db=peer.database))
     return Measure((line,), take, GROUP, 3)
 
 

@@ -20,7 +20,8 @@ class Peer:
     `tells_left` is the SQL that counts what was not done; a peer without one is asked by its app's own `left`.
     `at_most`, by settings, is for what would take hours: then there is one size, this one. `isolates`: between what
     and what a crash is contained; `durable`: whether what has ended is on the disk when the system says so. Where
-    `enqueues`, its app has an action `enqueue N`: one by one, each committed; it prints how many a second.
+    `enqueues`, its app has an action `enqueue N`: one by one, each committed; it prints how many a second. Where it
+    `joins`, there is an action `join N`: each of them in a transaction that the caller begins and commits.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Peer:
     at_most: Mapping[str, int] = field(default_factory=dict)
     is_python: bool = True
     enqueues: bool = False
+    joins: bool = False
 
     @property
     def folder(self) -> Path:
@@ -90,6 +92,7 @@ PEERS = (
         "yes, in groups",
         tells_left="SELECT count(*) AS n FROM pgqueuer",
         enqueues=True,
+        joins=True,
     ),
     Peer(
         "chancy",

@@ -30,6 +30,8 @@ class Drain:
 IDLE, ONE_JOB, SINGLE_ENQUEUE = (
     f"{what}: {{peer}}, {{settings}} settings" for what in ("idle", "one job", "single enqueue")
 )
+# What our enqueue is: a statement in a transaction that the application begins and commits.
+JOINED_ENQUEUE = "single enqueue in the caller's transaction: {peer}, {settings} settings"
 # The sizes at which we and the peers are compared, the smallest first.
 DRAINS = (
     Drain("few_runs", "drain of few, default settings, {db}", "drain of few: {peer}, {settings} settings"),

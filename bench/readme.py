@@ -10,7 +10,7 @@ from chart import chart
 from goals import GOALS
 from measures.baselines import RAW_EACH
 from peers import PEERS
-from plan import DRAINS, IDLE, ONE_JOB, SINGLE_ENQUEUE, Drain
+from plan import DRAINS, IDLE, JOINED_ENQUEUE, ONE_JOB, SINGLE_ENQUEUE, Drain
 from published import Results
 from sizes import BOTH, POSTGRESQL, SQLITE
 from words import joined, milliseconds, number, rate, seconds, table, timed
@@ -232,10 +232,13 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
     )
     for what, line in (("psycopg or sqlite3", "driver's connection"), ("a session of SQLAlchemy", "SQLAlchemy")):
         peers = _others(results, SINGLE_ENQUEUE, rate)
+        joined = _others(results, JOINED_ENQUEUE, rate)
         yield row(
             f"single enqueues through {what}, each committed",
             lambda db, line=line: timed(results, f"single enqueue, {line}, {db}", rate),
-            "bare INSERTs, each committed" + (f". Others: {peers}" if peers else ""),
+            "bare INSERTs, each committed"
+            + (f". Others: {peers}" if peers else "")
+            + (f"; in the caller's transaction, as ours: {joined}" if joined else ""),
         )
     yield row(
         "enqueue to start, with `tick --linger`, else default settings",

@@ -66,6 +66,7 @@ def test_a_peer_is_measured_at_each_size_and_at_one_if_it_is_given_few(room):
     best = {f"{size}: pg-boss, best settings" for size in sizes}
     assert of["pg-boss"] == best | {f"{size}: pg-boss, default settings" for size in each}
     assert {f"{size}: huey, default settings" for size in (*sizes, "single enqueue")} < of["huey"]
+    assert "single enqueue in the caller's transaction: pgqueuer, best settings" in of["pgqueuer"]
 
 
 def test_every_aim_refers_to_lines_that_are_measured(room):

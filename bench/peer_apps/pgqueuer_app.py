@@ -1,12 +1,15 @@
-"""pgqueuer: `setup`, `fill N`, `enqueue N`, and `drain [BATCH]`: its drain mode. At best: batches of 100, uvloop.
+"""pgqueuer: `setup`, `fill N`, `enqueue N`, `join N`, and `drain [BATCH]`: its drain mode.
 
-Called from Python: its own command, `pgq run --mode drain`, ended with an AttributeError in the version of the day.
+At best: batches of 100, uvloop. Called from Python: its own command, `pgq run --mode drain`, ended with an
+AttributeError in the version of the day.
 """
 
 import asyncio
 import os
 import sys
 import time
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 import asyncpg
 import uvloop
@@ -23,17 +26,20 @@ async def main(action: str, *words: str) -> None:
         count = int(words[0])
         await Queries(driver).enqueue(["noop"] * count, [None] * count, [0] * count)
     elif action == "enqueue":
-        await enqueue(Queries(driver), int(words[0]))
+        await enqueue(Queries(driver), int(words[0]), nullcontext)
+    elif action == "join":
+        await enqueue(Queries(driver), int(words[0]), connection.transaction)
     else:
         await drain(driver, *words)
     await connection.close()
 
 
-async def enqueue(queries: Queries, count: int) -> None:
+async def enqueue(queries: Queries, count: int, around: Callable[[], AbstractAsyncContextManager[object]]) -> None:
     await queries.enqueue("noop", None)
     began = time.perf_counter()
     for _ in range(count - 1):
-        await queries.enqueue("noop", None)
+        async with around():
+            await queries.enqueue("noop", None)
     print((count - 1) / (time.perf_counter() - began))
 
 
