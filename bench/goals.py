@@ -59,7 +59,7 @@ def _peer(limit: float, name: str, line: str) -> Aim:
 
 _, _DRAIN, _SPIKE = DRAINS
 _SINGLE = (_peer(1, "pgqueuer", SINGLE_ENQUEUE), _peer(1, "huey", SINGLE_ENQUEUE))
-_JOINED = Aim(1, "pgqueuer in the caller's transaction", JOINED_ENQUEUE.format(peer="pgqueuer", settings="{settings}"))
+_JOINED = _peer(1, "pgqueuer", JOINED_ENQUEUE)
 _EACH = Aim(0.5, "a plain loop that commits each outcome", RAW_EACH)
 _FIRST = Aim(0.9, "that of the first", "backlog, first tick, {db}")
 _CORE, _IDEAL = Aim(0.05, "a core", ONE_CORE), Aim(1.1, "the ideal time", IDEAL_WAITING)
@@ -86,8 +86,8 @@ GOALS = (
     Goal("{runs} runs with `--strict`", "drain, strict, {db}", _EACH, _EACH),
     Goal("single enqueues, psycopg or sqlite3", "single enqueue, driver's connection, {db}", *_SINGLE),
     Goal("single enqueues, a session of SQLAlchemy", "single enqueue, SQLAlchemy, {db}", *_SINGLE),
-    Goal("single enqueues, psycopg, beside the same", "single enqueue, driver's connection, {db}", _JOINED),
-    Goal("single enqueues, a session of SQLAlchemy, beside the same", "single enqueue, SQLAlchemy, {db}", _JOINED),
+    Goal("single enqueues in a transaction, psycopg", "single enqueue, driver's connection, {db}", _JOINED),
+    Goal("single enqueues in a transaction, SQLAlchemy", "single enqueue, SQLAlchemy, {db}", _JOINED),
     *(
         Goal(f"one enqueue with await, {driver}", f"async enqueue, {driver}", *aims)
         for driver in DRIVERS

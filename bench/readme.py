@@ -230,15 +230,14 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
         lambda db: timed(results, f"enqueue, {db}", milliseconds),
         "a bare INSERT",
     )
+    peers, as_ours = _others(results, SINGLE_ENQUEUE, rate), _others(results, JOINED_ENQUEUE, rate)
     for what, line in (("psycopg or sqlite3", "driver's connection"), ("a session of SQLAlchemy", "SQLAlchemy")):
-        peers = _others(results, SINGLE_ENQUEUE, rate)
-        joined = _others(results, JOINED_ENQUEUE, rate)
         yield row(
             f"single enqueues through {what}, each committed",
             lambda db, line=line: timed(results, f"single enqueue, {line}, {db}", rate),
             "bare INSERTs, each committed"
             + (f". Others: {peers}" if peers else "")
-            + (f"; in the caller's transaction, as ours: {joined}" if joined else ""),
+            + (f"; in the caller's transaction, as ours: {as_ours}" if as_ours else ""),
         )
     yield row(
         "enqueue to start, with `tick --linger`, else default settings",

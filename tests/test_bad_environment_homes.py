@@ -23,7 +23,6 @@ from harness.environments import (
 pytestmark = pytest.mark.either_database
 
 
-@pytest.mark.either_database
 def test_a_user_whom_the_password_database_does_not_know(jobrunner: Commands, app: App, database: Database) -> None:
     """As in a container that was given any user id. Its own folders and database are enough."""
     letters(app)

@@ -113,7 +113,6 @@ def test_batch_from_flag_or_variable_limits_the_runs_of_a_tick(jobrunner: Comman
     assert len(app.trace()) == 2
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("given", ["variable", "flag"])
 def test_grace_from_flag_or_variable_is_used_at_a_stop(
     jobrunner: Commands, app: App, database: Database, given: str

@@ -125,7 +125,6 @@ def write_all(env_file: Path, jobrunner: Commands, **more: str) -> None:
     env_file.write_text("".join(f"{name}='{value}'\n" for name, value in variables.items()))
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("given", ["before", "after", "variable"])
 def test_handlers_inherit_every_variable_of_the_env_file(
     jobrunner: Commands, app: App, env_file: Path, given: str

@@ -60,7 +60,6 @@ def test_mistake_in_jobrunner_toml_is_reported_in_one_line_with_its_key(
     assert counts(database) == before
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
 def test_every_command_refuses_a_wrong_file(
     words: list[str], jobrunner: Commands, app: App, database: Database, tmp_path: Path

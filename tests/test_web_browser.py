@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
 # The first test of a machine waits for the packages of the browser.
-pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.system, pytest.mark.either_database, pytest.mark.timeout(600)]
 NAMES_OF_TAGS = """[...document.querySelectorAll('*')]
   .filter((each) => !each.matches('head > script[src*="/static/live.js?v="]')).map((each) => each.localName)"""
 HANDLERS = """[...document.querySelectorAll('*')].flatMap((each) => [...each.attributes])
@@ -124,7 +124,6 @@ EFFECTS = {
 }
 
 
-@pytest.mark.either_database
 def test_every_link_leads_to_a_page_and_every_button_does_what_it_says(
     jobrunner: Commands, database: Database, person: NewPerson
 ) -> None:
@@ -169,7 +168,6 @@ def test_every_link_leads_to_a_page_and_every_button_does_what_it_says(
         assert pressed | {"/keep-zone"} == {each.path for each in ROUTES if each.method == "POST"}
 
 
-@pytest.mark.either_database
 def test_hostile_texts_in_every_column_run_nothing_and_ask_nobody(
     jobrunner: Commands, database: Database, person: NewPerson
 ) -> None:
@@ -204,7 +202,6 @@ def test_hostile_texts_in_every_column_run_nothing_and_ask_nobody(
         assert shown == {each.path for each in ROUTES if each.method == "GET" and "text" not in each.path}
 
 
-@pytest.mark.either_database
 def test_two_people_who_act_at_once_both_see_the_truth(
     jobrunner: Commands, database: Database, person: NewPerson
 ) -> None:
@@ -224,7 +221,6 @@ def test_two_people_who_act_at_once_both_see_the_truth(
     assert len(events) == 1
 
 
-@pytest.mark.either_database
 def test_page_shows_what_changed_without_a_reload_and_leaves_a_form_alone(
     jobrunner: Commands, database: Database, person: NewPerson
 ) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 _HUGE_BYTES = 2 << 20
 _MADV_COLLAPSE = 25
-_MAPPED_FROM_BYTES = 128 << 10
-"""The C library maps larger blocks by themselves."""
+_LARGEST_BYTES = 127 << 10
+"""The C library maps larger blocks by themselves, outside of the heap."""
 
 
 def prepare() -> None:
@@ -28,30 +28,27 @@ def _fill_holes(libc: ctypes.CDLL) -> None:
     and a quarter of the pages that a command copies are copied for that.
     """
     libc.malloc.restype = ctypes.c_void_p
-    libc.malloc.argtypes = libc.free.argtypes = [ctypes.c_size_t]
-    end = libc.malloc(_MAPPED_FROM_BYTES - 1024)
-    if end is None:
-        return
-    # The largest first: a smaller block would be cut from a larger hole.
-    for size in range(_MAPPED_FROM_BYTES - 1024, 0, -16):
-        place = libc.malloc(size)
-        while place is not None and place < end:
-            place = libc.malloc(size)
-        libc.free(place or 0)
-    libc.free(end)
+    libc.malloc.argtypes = [ctypes.c_size_t]
+    libc.free.argtypes = [ctypes.c_void_p]
+    for start, end in _own_memory(["[heap]"]):
+        # The largest first: a smaller block would be cut from a larger hole.
+        for size in range(_LARGEST_BYTES, 0, -16):
+            while start <= ((place := libc.malloc(size)) or 0) < end:
+                pass
+            libc.free(place)
 
 
 def _collapse(libc: ctypes.CDLL) -> None:
     """Use huge pages: to fork, and to end the fork, then takes half of the time. Linux before 6.1 refuses it."""
-    for start, end in _own_memory():
+    for start, end in (*_own_memory([]), *_own_memory(["[heap]"])):
         for place in range(-(-start // _HUGE_BYTES) * _HUGE_BYTES, end - _HUGE_BYTES + 1, _HUGE_BYTES):
             libc.madvise(ctypes.c_void_p(place), ctypes.c_size_t(_HUGE_BYTES), _MADV_COLLAPSE)
 
 
-def _own_memory() -> Iterator[tuple[int, int]]:
-    """Where the objects of Python lie: writable, private, and of no file."""
+def _own_memory(named: list[str]) -> Iterator[tuple[int, int]]:
+    """Where the objects of Python lie: writable, private, and of no file. Of such memory the heap alone has a name."""
     for line in Path("/proc/self/maps").read_text().splitlines():
         addresses, access, _, _, _, *name = line.split()
-        if access == "rw-p" and name in ([], ["[heap]"]):
+        if access == "rw-p" and name == named:
             start, end = addresses.split("-")
             yield int(start, 16), int(end, 16)

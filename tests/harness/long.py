@@ -2,15 +2,16 @@
 
 `@pytest.mark.long` keeps a test for `make test-long`. `@pytest.mark.long(sample=5)` on a parametrized test has five of
 its cases, chosen by the seed of the run, run everywhere. `@pytest.mark.either_database` has each case run on one of the
-two databases, half of the cases on each, and all on both in `make test-long`: for long tables of cases in which the
-database has little to do with the harm. Where many cases cost no more than one, since they wait at the same time, a
-test of every day draws them itself, with `draw`.
+two databases, half of the cases on each, and all on both in `make test-long`: for long tables of cases, and for whole
+modules, in which the database has little to do with the harm. Where many cases cost no more than one, since they wait
+at the same time, a test of every day draws them itself, with `draw`.
 """
 
 import os
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def others_than_the_sample(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    for name, cases in by_function(items, "long").items():
+    for name, cases in by_function(item for item in items if item.get_closest_marker("long")).items():
         marker = cases[0].get_closest_marker("long")
         assert marker is not None
         count = min(marker.kwargs.get("sample", 0), len(cases))
@@ -63,7 +64,7 @@ def others_than_the_sample(items: list[pytest.Item]) -> Iterator[pytest.Item]:
 
 def on_the_other_database(items: list[pytest.Item]) -> Iterator[pytest.Item]:
     """One of the two items of each case. A test of several cases runs on both databases, each with half of them."""
-    for name, cases in by_function(filter(is_on_either_database, items), "either_database").items():
+    for name, cases in by_function(filter(is_on_either_database, items)).items():
         pairs: defaultdict[object, list[pytest.Item]] = defaultdict(list)
         for item in cases:
             # By identity: both items of a case have the same objects, which may not be hashable.
@@ -83,13 +84,14 @@ def is_on_either_database(item: pytest.Item) -> bool:
     return item.get_closest_marker("either_database") is not None and "database" in parameters(item)
 
 
-def parameters(item: pytest.Item) -> dict[str, object]:
-    return item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+def parameters(item: pytest.Item) -> dict[str, Any]:
+    """What the test is parametrized with, by name."""
+    callspec = getattr(item, "callspec", None)
+    return {} if callspec is None else callspec.params
 
 
-def by_function(items: Iterable[pytest.Item], marker: str) -> dict[str, list[pytest.Item]]:
+def by_function(items: Iterable[pytest.Item]) -> dict[str, list[pytest.Item]]:
     found: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if item.get_closest_marker(marker):
-            found[item.nodeid.partition("[")[0]].append(item)
+        found[item.nodeid.partition("[")[0]].append(item)
     return found

@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from harness.long import parameters
+
 DATABASES = ("sqlite", "postgresql")
 
 
 def databases_of(item: pytest.Item) -> set[str]:
     """The databases that a test works on, as its fixtures tell."""
     found = set()
-    callspec = getattr(item, "callspec", None)
-    if callspec is not None and callspec.params.get("database") in DATABASES:
-        found.add(callspec.params["database"])
+    if (database := parameters(item).get("database")) in DATABASES:
+        found.add(database)
     if "private_postgres" in getattr(item, "fixturenames", ()):
         found.add("postgresql")
     return found
