@@ -53,7 +53,7 @@ class Costs:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         # Only what has ended is in a process's account: the starter, with all its commands.
         of_commands = warm.close()
-        # The workers are children of the controller, too, and have told theirs.
+        # Workers that are children of the controller, and not of the starter, have told theirs.
         self._processor_seconds += sum(os.times()[:2]) + of_commands if self._has_workers else sum(os.times()[:4])
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput[_SPENT] = self._processor_seconds
@@ -61,7 +61,8 @@ class Costs:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         self._has_workers = True
-        self._processor_seconds += getattr(node, "workeroutput", {}).get(_SPENT, 0.0)
+        if not warm.forks_workers():
+            self._processor_seconds += getattr(node, "workeroutput", {}).get(_SPENT, 0.0)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if len(self._durations) > _SLOWEST:

@@ -3,8 +3,8 @@
 To start Python and import everything costs ten times what most commands do. So each run of the tests has one starter
 (`harness.warm`), and a command is a copy of it: a process of its own, with the session, environment, arguments, working
 folder, standard streams, signals and exit status that the installed script would have had. The children in which a
-command runs its handlers are copies, too (`harness.siblings`). What a copy hides is the start itself, and what is or is
-not imported; for that, tests run the script (`Commands.cold`).
+command runs its handlers are copies, too (`harness.siblings`), and so are the workers of xdist (`harness.worker`). What
+a copy hides is the start itself, and what is or is not imported; for that, tests run the script (`Commands.cold`).
 
 Started as `python -P starter.py LIFELINE LISTENER PADDING`. It ends when the other side of the lifeline is closed. Each
 process with tests connects to the listener. A request is one message of JSON with four descriptors: where
@@ -59,6 +59,7 @@ def main() -> None:
     # From here on this process is a command, or `python -c`.
     try:
         if words[0] == sys.executable:
+            _forget_harness()
             exec(compile(words[2], "<string>", "exec"), {"__name__": "__main__"})
         else:
             runpy.run_path(words[0], run_name="__main__")
@@ -67,6 +68,12 @@ def main() -> None:
             raise
         _leave(request.code or 0)
     _leave(0)
+
+
+def _forget_harness() -> None:
+    """A worker of the tests imports it anew, with its assertions rewritten."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "harness"]:
+        del sys.modules[name]
 
 
 def _leave(code: int) -> NoReturn:
@@ -170,6 +177,8 @@ def _become(request: dict[str, Any], streams: list[int]) -> list[str]:
         siblings.use(ours)
     os.chdir(request["folder"])
     if is_python:
+        # A worker of the tests would go on for nobody.
+        fork_setup.die_with_parent()
         sys.argv = ["-c", *words[3:]]
         sys.path.insert(0, "")
     else:

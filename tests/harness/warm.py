@@ -1,10 +1,10 @@
-"""Commands as forks of a process that has imported everything already: see `harness.starter`."""
+"""Commands, and the workers of xdist, as forks of a process that has imported everything: see `harness.starter`."""
 
 import atexit
 import functools
-import json
 import os
 import select
+import shlex
 import socket
 import subprocess
 import sys
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from harness import fork_setup, starter
+from harness import fork_setup, starter, worker
 from harness.postgres import short_temporary_folder
 
 PLAIN_LOCALE = {"LANG": "C.UTF-8"}
@@ -51,11 +51,8 @@ class WarmProcess(subprocess.Popen[Any]):
         folder, environment = others[4:6]
         pipes = others[9:15]
         stdin, _, _, stdout, _, stderr = pipes
-        self._report, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        request = {"words": args, "environment": environment, "folder": str(folder)}
-        with theirs:
-            socket.send_fds(_channel(), [json.dumps(request).encode()], [theirs.fileno(), stdin, stdout, stderr])
-        self.pid = int(self._report.recv(100))
+        streams = (stdin, stdout, stderr)
+        self._report, self.pid = worker.ask(_channel(), args, environment, str(folder), streams)
         self._child_created = True
         self._close_pipe_fds(*pipes)  # type: ignore[attr-defined] # CPython's own, in no stub
 
@@ -113,10 +110,15 @@ def _starter() -> _Starter:
     return _Starter()
 
 
+def _place() -> str:
+    """Where the starter listens. A worker's is that of the controller."""
+    return _given.get("starter") or _starter().place
+
+
 def connect() -> socket.socket:
-    """A new way to the starter: a worker's is that of the controller."""
+    """A new way to the starter."""
     channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    channel.connect(_given.get("starter") or _starter().place)
+    channel.connect(_place())
     return channel
 
 
@@ -134,11 +136,22 @@ def pytest_configure(config: pytest.Config) -> None:
         _given["starter"] = given["starter"]
 
 
+def forks_workers() -> bool:
+    """Whether a fork is the same to a worker as a Python of its own."""
+    return can_fork() and fork_setup.is_plain(os.environ)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(specs: list[Any]) -> None:
+    if forks_workers():
+        for spec in specs:
+            spec.python = shlex.join([sys.executable, "-I", "-S", worker.__file__, _place()])
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Start the starter while the workers start."""
     if can_fork():
-        node.workerinput["starter"] = _starter().place
+        node.workerinput["starter"] = _place()
 
 
 @atexit.register
