@@ -633,7 +633,8 @@ class MutationSandbox:
     def first_failure(self, tests: Sequence[str]) -> str | None:
         """The test that fails, if one does. Raises RuntimeError with what pytest says when they could not be run."""
         # -P: else the checkout, which is the working folder, would be imported first.
-        command = [str(self.python), "-P", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=no", *tests]
+        command = [str(self.python), "-P", "-m", "pytest", "-q", "-x", "--everything", "-p", "no:cacheprovider"]
+        command += ["--tb=no", *tests]
         done = subprocess.run(
             command,
             cwd=ROOT,

@@ -148,7 +148,6 @@ BROKEN = {
 }
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("what", BROKEN)
 def test_code_that_cannot_be_imported_changes_nothing(
     what: str, jobrunner: Commands, app: App, database: Database

@@ -11,6 +11,8 @@ from harness import App, Commands, Database
 from harness.declarations import CODE, FILE, NAMES, applied, declare, definitions, everything, nothing, one, trail
 from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
+pytestmark = pytest.mark.both_databases
+
 VERSIONS = {
     "one": """
 [schedules.kept]

@@ -98,7 +98,6 @@ def test_archive_can_be_restored_into_another_database(jobrunner: Commands, data
     assert int(jobrunner("enqueue", "echo").stdout) == run_id + 1
 
 
-@pytest.mark.either_database
 def test_archive_loses_no_run_wherever_it_is_killed(jobrunner: Commands, database: Database, tmp_path: Path) -> None:
     ids = {end(database) for _ in range(3)}
     count_attempts(database)
@@ -149,7 +148,6 @@ def test_archived_run_that_is_needed_stays_in_the_database(
     assert ("foreign key" in done.stdout.lower()) == (change is refer)
 
 
-@pytest.mark.either_database
 def test_file_that_is_no_whole_archive_is_refused(jobrunner: Commands, database: Database, tmp_path: Path) -> None:
     end(database)
     count_attempts(database)

@@ -6,8 +6,6 @@ from harness import App, Commands, Database
 from harness.async_jobs import HANDLERS
 from harness.handlers_rows import attempt_of, queue, run_of, status_of
 
-pytestmark = pytest.mark.either_database
-
 
 @pytest.fixture
 def app(app: App) -> App:
@@ -46,7 +44,6 @@ def test_a_flood_of_output_of_many_runs_blocks_no_run_and_keeps_its_end(
         assert not any(other in attempt["output"] for other in others)
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("way", "status", "error"),
     [

@@ -24,6 +24,8 @@ from jobrunner.store.database import Database as Store
 from jobrunner.store.enqueue_sql import Enqueued, NewRun
 from jobrunner.store.location import locate
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def store(database: Database) -> Iterator[Store]:

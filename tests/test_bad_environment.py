@@ -9,8 +9,10 @@ import pytest
 
 from harness import App, Commands, Database, sqlite_only
 from harness.commands import COMMAND
-from harness.environments import COMMANDS, LETTERS, check_all_exits, check_exit, letters, run_in
+from harness.environments import COMMANDS, LETTERS, check_exit, check_exits, letters, run_in
 from harness.terminal import read_terminal
+
+pytestmark = pytest.mark.share(0.5)
 
 ERROR = f"ValueError: schlechte Größe {LETTERS}"
 VARIABLES = {
@@ -37,14 +39,13 @@ VARIABLES = {
 }
 
 
-@pytest.mark.either_database
 @pytest.mark.long(sample=1)
 @pytest.mark.parametrize("env", VARIABLES.values(), ids=VARIABLES.keys())
 def test_every_command_works_with_any_locale_variables(
     jobrunner: Commands, app: App, database: Database, env: dict[str, str | None]
 ) -> None:
     letters(app)
-    ends = check_all_exits(jobrunner, env=env)
+    ends = check_exits(jobrunner, env=env, commands=COMMANDS)
     (run,) = database.query("SELECT status, payload, last_error FROM job_runs")
     assert run == {"status": "dead", "payload": {"name": LETTERS}, "last_error": ERROR.partition(": ")[2]}
     assert database.value("SELECT output FROM job_attempts") == f"printed {LETTERS}\n"
@@ -108,11 +109,10 @@ def test_a_file_with_letters_in_its_name_is_found_in_any_locale(jobrunner: Comma
     assert (tmp_path / "protokoll-größe").read_text()
 
 
-@pytest.mark.either_database
 def test_a_current_folder_that_is_gone(jobrunner: Commands, app: App, database: Database) -> None:
     """A deploy replaces it while cron's shell stands in it."""
     letters(app)
-    check_all_exits(jobrunner, 'mkdir gone && cd gone && rmdir ../gone && exec "$@"')
+    check_exits(jobrunner, 'mkdir gone && cd gone && rmdir ../gone && exec "$@"')
     assert database.value("SELECT status FROM job_runs") == "dead"
 
 
@@ -126,5 +126,5 @@ def test_modules_in_the_current_folder_shadow_no_import_of_a_tick(
     folder.mkdir()
     for name in ("jobs", "jobrunner", "handlers", "zoneinfo", "tzdata", "json", "psycopg", "sitecustomize"):
         (folder / f"{name}.py").write_text("raise SystemExit('a stray module was imported')\n")
-    check_all_exits(jobrunner, f'cd "{folder}" && exec "$@"')
+    check_exits(jobrunner, f'cd "{folder}" && exec "$@"')
     assert database.value("SELECT status FROM job_runs") == "dead"

@@ -7,16 +7,18 @@ import pytest
 from harness import App, Commands, Database, SQLiteDatabase, postgresql_only, sqlite_only
 from harness.commands import describe
 from harness.environments import (
-    COMMANDS,
     NEEDS_A_DATABASE,
     all_exit,
-    check_all_exits,
+    check_exits,
+    drawn_commands,
     letters,
     read_only,
     run_in,
     tree,
     with_mounts,
 )
+
+pytestmark = pytest.mark.share(0.5)
 
 
 @sqlite_only
@@ -30,22 +32,21 @@ def test_a_database_file_on_a_read_only_disk(
     file = database.path.rename(disk / "jobrunner.db")
     content = file.read_bytes()
     env = {"JOBRUNNER_DATABASE_URL": f"sqlite:///{file}"}
-    ends = check_all_exits(jobrunner, read_only(disk), env, all_exit(69, NEEDS_A_DATABASE))
-    for name in NEEDS_A_DATABASE:
+    ends = check_exits(jobrunner, read_only(disk), env, all_exit(69, NEEDS_A_DATABASE))
+    for name in ends.keys() & NEEDS_A_DATABASE:
         assert "read-only" in ends[name].stderr
     assert (file.read_bytes(), tree(disk)) == (content, ["jobrunner.db"])
     jobrunner.tick(env=env)
     assert '"succeeded"' in jobrunner("show", 1, "--json", env=env).stdout
 
 
-@pytest.mark.either_database
 def test_a_log_file_on_a_read_only_disk_stops_the_tick_before_it_claims(
     jobrunner: Commands, app: App, database: Database, tmp_path: Path
 ) -> None:
     letters(app)
     disk = tmp_path / "disk"
     disk.mkdir()
-    ends = check_all_exits(jobrunner, read_only(disk), {"JOBRUNNER_LOG": str(disk / "log")}, {"tick": 78})
+    ends = check_exits(jobrunner, read_only(disk), {"JOBRUNNER_LOG": str(disk / "log")}, {"tick": 78})
     assert f"cannot write the log file {disk}/log: Read-only file system" in ends["tick"].stderr
     assert database.query("SELECT status, attempts FROM job_runs") == [{"status": "queued", "attempts": 0}]
     assert database.query("SELECT id FROM job_ticks") == []
@@ -56,7 +57,7 @@ def test_tick_works_on_a_read_only_host(jobrunner: Commands, app: App, database:
     """A container with a read-only root: application, state, home and temporary folder."""
     letters(app)
     env = {"TMPDIR": str(tmp_path), "HOME": str(tmp_path)}
-    for name, words in COMMANDS.items():
+    for name, words in drawn_commands().items():
         done = run_in(jobrunner, read_only(tmp_path), *words, env=env)
         assert done.returncode == 0, describe(done)
         # A tick that cannot note what it has at work says so, and works.

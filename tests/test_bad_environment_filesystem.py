@@ -11,8 +11,8 @@ from harness.commands import COMMAND
 from harness.environments import (
     NO_URL,
     as_nobody,
-    check_all_exits,
     check_exit,
+    check_exits,
     letters,
     run_in,
     tree,
@@ -20,10 +20,11 @@ from harness.environments import (
     with_mounts,
 )
 
+pytestmark = pytest.mark.share(0.5)
+
 WHILE_AT_WORK = {"jobrunner.db", "jobrunner.db-wal", "jobrunner.db-shm"}
 
 
-@pytest.mark.either_database
 def test_tick_works_without_a_writable_temporary_folder(
     jobrunner: Commands, app: App, database: Database, tmp_path: Path
 ) -> None:
@@ -34,7 +35,7 @@ def test_tick_works_without_a_writable_temporary_folder(
     surroundings = with_mounts(
         f'mount -t tmpfs none /proc && mount --bind "{disk}" /var/tmp && mount -o remount,bind,ro /var/tmp'
     )
-    check_all_exits(jobrunner, surroundings, {"JOBRUNNER_STATE_DIR": "/var/tmp/state", "TMPDIR": "/var/tmp"})
+    check_exits(jobrunner, surroundings, {"JOBRUNNER_STATE_DIR": "/var/tmp/state", "TMPDIR": "/var/tmp"})
     assert database.value("SELECT status FROM job_runs") == "dead"
     assert tree(disk) == []
 

@@ -12,21 +12,21 @@ from harness.environments import (
     NOBODY,
     all_exit,
     as_nobody,
-    check_all_exits,
     check_exit,
+    check_exits,
     letters,
     run_in,
     tree,
     with_home,
 )
 
-pytestmark = pytest.mark.either_database
+pytestmark = pytest.mark.share(0.5)
 
 
 def test_a_user_whom_the_password_database_does_not_know(jobrunner: Commands, app: App, database: Database) -> None:
     """As in a container that was given any user id. Its own folders and database are enough."""
     letters(app)
-    check_all_exits(jobrunner, f'exec {as_nobody()} "$@"', env={"HOME": None})
+    check_exits(jobrunner, f'exec {as_nobody()} "$@"', env={"HOME": None})
     check_exit(run_in(jobrunner, f'exec {as_nobody()} "$@"', "retry", "1", env={"HOME": None}), 0)
     assert database.value("SELECT actor FROM job_events").startswith(f"{NOBODY}@")
 
@@ -37,8 +37,8 @@ def test_a_user_whom_the_password_database_does_not_know(jobrunner: Commands, ap
 def test_a_user_without_a_home_is_told_what_to_set(jobrunner: Commands, app: App, home: str | None) -> None:
     letters(app)
     codes = all_exit(78, NEEDS_A_DATABASE)
-    ends = check_all_exits(jobrunner, f'exec {as_nobody()} "$@"', {**NO_URL, "HOME": home}, codes)
-    for name in NEEDS_A_DATABASE:
+    ends = check_exits(jobrunner, f'exec {as_nobody()} "$@"', {**NO_URL, "HOME": home}, codes)
+    for name in ends.keys() & NEEDS_A_DATABASE:
         assert f"user {NOBODY} has no home folder" in ends[name].stderr
         assert "set JOBRUNNER_DATABASE_URL" in ends[name].stderr
 
@@ -53,8 +53,8 @@ def test_a_home_on_a_read_only_disk(jobrunner: Commands, app: App, tmp_path: Pat
     home = disk if where == "home" else disk / "me"
     surroundings = with_home(disk, f'mount --bind "{disk}" "{disk}" && mount -o remount,bind,ro "{disk}"')
     (tmp_path / "passwd").write_text(f"me:x:{os.geteuid()}:0::{home}:/bin/sh\nroot:x:0:0::{home}:/bin/sh\n")
-    ends = check_all_exits(jobrunner, surroundings, NO_URL, all_exit(69, NEEDS_A_DATABASE))
-    for name in NEEDS_A_DATABASE:
+    ends = check_exits(jobrunner, surroundings, NO_URL, all_exit(69, NEEDS_A_DATABASE))
+    for name in ends.keys() & NEEDS_A_DATABASE:
         creates = name in ("migrate", "enqueue", "tick")
         told = "cannot create the database" if creates else "there is no database at"
         assert f"{told} {home}/.local/share/jobrunner/jobrunner.db" in ends[name].stderr
@@ -68,6 +68,6 @@ def test_a_home_that_may_not_be_written(jobrunner: Commands, app: App, tmp_path:
     home = tmp_path / "locked"
     home.mkdir(mode=0o500)
     surroundings = with_home(home, f'set -- {as_nobody()} "$@"')
-    ends = check_all_exits(jobrunner, surroundings, NO_URL, all_exit(69, NEEDS_A_DATABASE))
+    ends = check_exits(jobrunner, surroundings, NO_URL, all_exit(69, NEEDS_A_DATABASE))
     assert "Permission denied" in ends["tick"].stderr
     assert tree(home) == []

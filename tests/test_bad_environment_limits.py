@@ -10,33 +10,34 @@ from harness.environments import (
     COMMANDS,
     NEEDS_A_CHILD,
     all_exit,
-    check_all_exits,
     check_exit,
+    check_exits,
+    drawn_commands,
     letters,
     nothing_is_lost,
     run_in,
 )
 
+pytestmark = pytest.mark.share(0.5)
 
-@pytest.mark.either_database
+
 def test_commands_work_or_report_too_few_file_descriptors(jobrunner: Commands, app: App, database: Database) -> None:
     """Enough for a database, not for a child beside it."""
     letters(app)
     jobrunner(*COMMANDS["enqueue"])
-    ends = check_all_exits(jobrunner, 'ulimit -n 12 && exec "$@"', codes=all_exit(78, NEEDS_A_CHILD))
-    for name in NEEDS_A_CHILD:
+    ends = check_exits(jobrunner, 'ulimit -n 12 && exec "$@"', codes=all_exit(78, NEEDS_A_CHILD))
+    for name in ends.keys() & NEEDS_A_CHILD:
         assert "Too many open files" in ends[name].stderr
     nothing_is_lost(jobrunner, database, 1)
 
 
-@pytest.mark.either_database
 def test_commands_with_almost_no_file_descriptors_end_in_one_line(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     """What it is that cannot be opened depends on the system's libraries; that it ends in one line does not."""
     letters(app)
     jobrunner(*COMMANDS["enqueue"])
-    for words in COMMANDS.values():
+    for words in drawn_commands().values():
         done = run_in(jobrunner, 'ulimit -n 6 && exec "$@"', *words)
         assert done.returncode in (0, 1, 69, 78), describe(done)
         check_exit(done, done.returncode)
@@ -54,7 +55,6 @@ def few_processes(limit: int) -> str:
     return f'{prlimit} setpriv --reuid={user} --regid={user} --clear-groups {capable} "$@"'
 
 
-@pytest.mark.either_database
 @pytest.mark.long(sample=1)
 @pytest.mark.parametrize(("limit", "fails"), [(1, NEEDS_A_CHILD), (2, ["tick"]), (3, ["tick"])])
 def test_commands_work_or_report_too_few_processes(
@@ -66,5 +66,5 @@ def test_commands_work_or_report_too_few_processes(
     letters(app)
     jobrunner(*COMMANDS["enqueue"])
     env = {"JOBRUNNER_STATE_DIR": str(jobrunner.home / "state of that user")}
-    check_all_exits(jobrunner, few_processes(limit), env, codes=all_exit(78, fails))
+    check_exits(jobrunner, few_processes(limit), env, codes=all_exit(78, fails))
     nothing_is_lost(jobrunner, database, 1 if "enqueue" in fails else 2)

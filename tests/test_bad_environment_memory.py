@@ -10,15 +10,17 @@ from harness.environments import (
     COMMANDS,
     NEEDS_A_CHILD,
     all_exit,
-    check_all_exits,
     check_exit,
+    check_exits,
+    drawn_commands,
     letters,
     nothing_is_lost,
     run_in,
 )
 
+pytestmark = pytest.mark.share(0.5)
 
-@pytest.mark.either_database
+
 def test_a_handler_module_that_wants_more_memory_than_there_is(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
@@ -26,8 +28,8 @@ def test_a_handler_module_that_wants_more_memory_than_there_is(
     jobrunner(*COMMANDS["enqueue"])
     source = (app.folder / "handlers.py").read_text()
     app.write("handlers", f"{source}\nhuge = bytearray(4 << 30)\n")
-    ends = check_all_exits(jobrunner, 'ulimit -v 1000000 && exec "$@"', codes=all_exit(78, NEEDS_A_CHILD))
-    for name in NEEDS_A_CHILD:
+    ends = check_exits(jobrunner, 'ulimit -v 1000000 && exec "$@"', codes=all_exit(78, NEEDS_A_CHILD))
+    for name in ends.keys() & NEEDS_A_CHILD:
         assert "importing the handler module 'handlers' failed: MemoryError" in ends[name].stderr
     app.write("handlers", source)
     nothing_is_lost(jobrunner, database, 1)
@@ -78,7 +80,7 @@ def test_file_size_limit_is_reported_in_one_line(
     """`ulimit -f`: the write fails, or the kernel kills; either way the file is whole and the run is there."""
     letters(app)
     jobrunner(*COMMANDS["enqueue"])
-    for name, words in COMMANDS.items():
+    for name, words in drawn_commands().items():
         done = run_in(jobrunner, f'ulimit -f {blocks} && exec "$@"', *words)
         assert done.returncode in (0, 69), describe(done)
         check_exit(done, done.returncode)
@@ -92,5 +94,5 @@ def test_file_size_limit_is_reported_in_one_line(
 @postgresql_only
 def test_file_size_limit_does_not_affect_a_database_server(jobrunner: Commands, app: App, database: Database) -> None:
     letters(app)
-    check_all_exits(jobrunner, 'ulimit -f 0 && exec "$@"')
+    check_exits(jobrunner, 'ulimit -f 0 && exec "$@"')
     assert database.value("SELECT status FROM job_runs") == "dead"

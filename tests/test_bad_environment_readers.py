@@ -7,14 +7,16 @@ import pytest
 from harness import App, Commands, Database, sqlite_only
 from harness.commands import COMMAND
 from harness.environments import COMMANDS, check_exit, run_in
+from harness.long import some
 
-pytestmark = pytest.mark.either_database
+pytestmark = pytest.mark.share(0.5)
 
 # Where its text is all that a command is for, it has not done its work. What is committed is done.
 LISTINGS = dict.fromkeys(["status", "show", "schedule list", "jobs"], 1)
 
 
 @sqlite_only
+@pytest.mark.long(sample=2)
 @pytest.mark.parametrize("name", LISTINGS)
 def test_listing_to_a_full_disk_is_reported_in_one_line(jobrunner: Commands, name: str) -> None:
     jobrunner.enqueue("echo")
@@ -23,7 +25,7 @@ def test_listing_to_a_full_disk_is_reported_in_one_line(jobrunner: Commands, nam
     assert "No space left on device" in done.stderr
 
 
-@pytest.mark.either_database
+@pytest.mark.long(sample=1)
 @pytest.mark.parametrize("form", [[], ["--json"]], ids=["plain", "json"])
 def test_a_run_whose_id_cannot_be_printed_is_not_enqueued_twice(
     jobrunner: Commands, database: Database, form: list[str]
@@ -37,7 +39,7 @@ def test_a_run_whose_id_cannot_be_printed_is_not_enqueued_twice(
     assert database.query("SELECT id FROM job_runs") == [{"id": 1}]
 
 
-@pytest.mark.either_database
+@pytest.mark.long(sample=1)
 @pytest.mark.parametrize("redirection", [">/dev/full", ">&- 2>/dev/full"])
 def test_change_whose_output_cannot_be_written_is_still_done(
     jobrunner: Commands, database: Database, redirection: str
@@ -88,7 +90,7 @@ def test_output_to_head_ends_without_an_error(jobrunner: Commands, database: Dat
         f"INSERT INTO job_definitions (name, {columns})"
         f" {many} SELECT name || n, {columns} FROM job_definitions CROSS JOIN many"
     )
-    for words in (["status"], ["schedule", "list"], ["show", "1"]):
+    for words in some("head", [["status"], ["schedule", "list"], ["show", "1"]], 1):
         for form in ([], ["--json"]):
             command = subprocess.Popen(
                 [COMMAND, *words, *form],

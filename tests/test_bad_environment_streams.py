@@ -3,7 +3,7 @@
 import pytest
 
 from harness import App, Commands, Database, sqlite_only
-from harness.environments import COMMANDS, letters, run_in
+from harness.environments import drawn_commands, letters, run_in
 
 # Where its text is all that a command is for, it has not done its work. What is committed is done.
 LISTINGS = dict.fromkeys(["status", "show", "schedule list", "jobs"], 1)
@@ -25,7 +25,7 @@ def test_every_command_survives_each_closed_stream(
     jobrunner: Commands, app: App, database: Database, redirection: str, codes: dict[str, int]
 ) -> None:
     letters(app)
-    for name, words in COMMANDS.items():
+    for name, words in drawn_commands().items():
         done = run_in(jobrunner, f'exec "$@" {redirection}', *words)
         assert (name, done.returncode, done.stderr) == (name, codes.get(name, 0), "")
     assert run_in(jobrunner, f'exec "$@" {redirection}', "tick", "-v").returncode == 0

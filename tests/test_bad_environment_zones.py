@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from harness import App, Commands, Database
-from harness.environments import COMMANDS, check_all_exits, check_exit, letters, run_in
+from harness.environments import COMMANDS, check_exit, check_exits, letters, run_in
 from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+
+pytestmark = pytest.mark.share(0.5)
 
 PACKAGE_ONLY = {"PYTHONTZPATH": ""}
 LETTER = ["--type", "letters", "--payload", '{"name": "x"}', "--cron", "0 * * * *"]
@@ -29,11 +31,10 @@ def add(jobrunner: Commands, name: str, *words: str, env: dict[str, str]) -> str
     return done.stdout + done.stderr
 
 
-@pytest.mark.either_database
 def test_tzdata_package_alone_is_enough(jobrunner: Commands, app: App, database: Database) -> None:
     letters(app)
     assert "next slot" in add(jobrunner, "hourly", *BERLIN, env=PACKAGE_ONLY)
-    check_all_exits(jobrunner, env=PACKAGE_ONLY)
+    check_exits(jobrunner, env=PACKAGE_ONLY)
     assert database.query("SELECT last_error FROM job_definitions") == [{"last_error": None}]
 
 
@@ -46,13 +47,12 @@ def test_a_host_without_a_time_zone_database_says_what_to_install(
     assert database.query("SELECT id FROM job_definitions") == []
 
 
-@pytest.mark.either_database
 def test_utc_needs_no_time_zone_database(
     jobrunner: Commands, app: App, database: Database, neither: dict[str, str]
 ) -> None:
     letters(app)
     assert "next slot" in add(jobrunner, "hourly", *LETTER, env=neither)
-    check_all_exits(jobrunner, env=neither)
+    check_exits(jobrunner, env=neither)
     database.move_clock(timedelta(hours=1))
     check_exit(run_in(jobrunner, 'exec "$@"', "tick", env=neither), 0)
     assert len(slots_with_runs(database, "hourly")) == 1

@@ -69,7 +69,6 @@ def refuse(jobrunner: Commands, database: Database, imports: str, *says: str) ->
 
 
 @pytest.mark.long(sample=6)
-@pytest.mark.either_database
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_broken_module_is_named_by_every_command_that_needs_it(
     what: str, jobrunner: Commands, app: App, database: Database
@@ -83,7 +82,6 @@ def test_a_broken_module_is_named_by_every_command_that_needs_it(
     assert run_of(database, 1)["status"] == "succeeded"
 
 
-@pytest.mark.either_database
 def test_invalid_module_name_is_reported_as_such(jobrunner: Commands, app: App, database: Database) -> None:
     # Were it taken for a path, this would be found and run.
     app.folder.with_name("evil.py").write_text("open('evil-was-here', 'w')")
@@ -97,23 +95,19 @@ def test_invalid_module_name_is_reported_as_such(jobrunner: Commands, app: App, 
         assert "not the name of a module" in done.stderr
 
 
-@pytest.mark.either_database
 def test_missing_module_is_named_in_the_error(jobrunner: Commands, database: Database) -> None:
     refuse(jobrunner, database, "handlers,missing.deep", "'missing.deep'", "No module named 'missing'")
 
 
-@pytest.mark.either_database
 def test_file_name_in_place_of_a_module_is_refused(jobrunner: Commands, database: Database) -> None:
     refuse(jobrunner, database, "handlers.py", "'handlers.py'", "'handlers' is not a package")
 
 
-@pytest.mark.either_database
 def test_a_module_without_permission_is_named(jobrunner: Commands, app: App, database: Database) -> None:
     (app.folder / "broken.py").symlink_to("/proc/self/mem")  # which even root cannot read from its start
     refuse(jobrunner, database, "broken", "'broken'")
 
 
-@pytest.mark.either_database
 def test_two_handlers_of_one_name_are_both_named_in_the_error(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
@@ -122,13 +116,11 @@ def test_two_handlers_of_one_name_are_both_named_in_the_error(
     refuse(jobrunner, database, "mine,theirs", "'theirs'", "'report'", "mine.daily", "theirs.weekly")
 
 
-@pytest.mark.either_database
 def test_an_application_folder_that_is_not_there_is_named(jobrunner: Commands, app: App, database: Database) -> None:
     app.folder.rename(app.folder.with_name("moved"))
     refuse(jobrunner, database, "handlers", "JOBRUNNER_APP_DIR", str(app.folder))
 
 
-@pytest.mark.either_database
 def test_escape_sequences_printed_by_a_module_do_not_reach_the_terminal(
     jobrunner: Commands, app: App, database: Database
 ) -> None:

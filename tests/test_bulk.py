@@ -21,6 +21,8 @@ from jobrunner.store.bulk import Batch, Change, Changing
 from jobrunner.store.database import Database as Store
 from jobrunner.store.selection import Selection
 
+pytestmark = pytest.mark.both_databases
+
 ADA = Actor("ada", "the reason")
 LATER = timedelta(hours=5)
 COMPARED = (

@@ -207,7 +207,6 @@ BAD = {
 }
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("words", BAD.values(), ids=BAD.keys())
 def test_bad_input_is_refused_in_one_line(jobrunner: Commands, database: Database, words: list[str]) -> None:
     refused = jobrunner("enqueue", "echo", *words, check=False)
@@ -219,7 +218,6 @@ def test_bad_input_is_refused_in_one_line(jobrunner: Commands, database: Databas
     assert database.query("SELECT run_id FROM job_keys") == []
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("job_type", ["", "two words", "a\nb", "../x y", "-", "x" * 201])
 def test_a_name_that_can_be_no_type_is_refused(jobrunner: Commands, database: Database, job_type: str) -> None:
     refused = jobrunner("enqueue", "--allow-unknown", "--", job_type, check=False)

@@ -144,7 +144,6 @@ def test_discard_records_the_user_and_the_reason(jobrunner: Commands, database: 
     assert "@" in event["actor"]
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("words", [["show"], ["retry"], ["cancel"], ["discard", "--reason", "x"]], ids=" ".join)
 @pytest.mark.parametrize(
     "run_id", ["abc", "-1", "0", "1.0", "+1", "1_0", "", "٣", "99999999999999999999", "09223372036854775807999"]

@@ -147,7 +147,6 @@ BAD = {
 }
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("words", BAD.values(), ids=BAD.keys())
 def test_bad_input_is_refused_in_one_line(jobrunner: Commands, database: Database, words: list[str]) -> None:
     good = {"--type": "echo", "--cron": "@daily"}
@@ -161,7 +160,6 @@ def test_bad_input_is_refused_in_one_line(jobrunner: Commands, database: Databas
     assert database.query("SELECT id FROM job_events") == []
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("name", ["", "n" * 201, "\udcff"], ids=["none", "long", "not UTF-8"])
 def test_a_bad_name_is_refused(jobrunner: Commands, database: Database, name: str) -> None:
     done = jobrunner("schedule", "add", name, "--type", "echo", "--cron", "@daily", check=False)

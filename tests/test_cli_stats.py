@@ -13,6 +13,8 @@ from jobrunner.store.database import Database as Store
 from jobrunner.store.finalize import finalize_all
 from jobrunner.store.location import locate
 
+pytestmark = pytest.mark.both_databases
+
 
 def end(database: Database, count: int, result: AttemptResult, **columns: object) -> None:
     store = Store(locate(database.url), patience=timedelta(seconds=20))

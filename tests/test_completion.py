@@ -18,7 +18,7 @@ from harness.commands import COMMAND
 from harness.debian import one_at_a_time
 
 # Completing uses no database: one is enough.
-pytestmark = sqlite_only
+pytestmark = [sqlite_only, pytest.mark.share(0.5)]
 
 SHELLS = ["bash", "zsh", "fish"]
 every_shell = pytest.mark.parametrize("shell", SHELLS)

@@ -10,8 +10,6 @@ import pytest
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only, sqlite_only, wait_for
 from harness.commands import COMMAND
 
-pytestmark = pytest.mark.either_database
-
 PYTHON = Path(COMMAND).with_name("python")
 
 

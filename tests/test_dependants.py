@@ -20,6 +20,8 @@ from jobrunner.store import admin, dependants, retention, ticks
 from jobrunner.store.database import Database as Store
 from jobrunner.store.dependants import Followed
 
+pytestmark = pytest.mark.both_databases
+
 KNOWN = Policy("append")
 DEAD = AttemptResult(Outcome.DISCARDED, error_type="E", error="no")
 

@@ -25,7 +25,6 @@ from jobrunner.cli.program import cli
     ],
     ids=lambda words: words,
 )
-@pytest.mark.either_database
 def test_wrong_name_is_refused_with_the_one_that_was_meant(
     jobrunner: Commands, database: Database, words: str, meant: str
 ) -> None:
@@ -102,7 +101,6 @@ def named_parameters() -> set[str]:
     return set(walk(cli, "")) - {"web --host"}
 
 
-@pytest.mark.either_database
 def test_each_mistyped_type_schedule_and_host_is_answered_with_the_one_that_was_meant(
     jobrunner: Commands, app: App, database: Database
 ) -> None:

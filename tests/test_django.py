@@ -19,6 +19,8 @@ import pytest
 from harness import Database, SQLiteDatabase, pages, sqlite_only, wait_for
 from harness.commands import clean_environment
 
+pytestmark = pytest.mark.share(0.5)
+
 PROJECT = Path(__file__).parent / "django_project"
 
 
@@ -103,7 +105,6 @@ def get(url: str) -> Any:
         return json.loads(error.read())
 
 
-@pytest.mark.either_database
 def test_running_django_application_enqueues_and_a_tick_of_its_manage_py_works(
     project: Project, database: Database
 ) -> None:

@@ -12,11 +12,15 @@ pytestmark = pytest.mark.timeout(300)
 
 # Those of test_quickstart_apps.py and test_quickstarts.py.
 QUICK_STARTS = ("docs/quickstart-app.md", "docs/quickstart-crontab.md", "docs/quickstart-empty.md")
+LONG = pytest.mark.long(sample=2)
 SESSIONS = [
-    session for session in pages.sessions() if not session.name.startswith((*pages.FOR_DEVELOPERS, *QUICK_STARTS))
+    # The README is followed in every run.
+    pytest.param(session, id=session.name, marks=() if session.name.startswith("README.md") else LONG)
+    for session in pages.sessions()
+    if not session.name.startswith((*pages.FOR_DEVELOPERS, *QUICK_STARTS))
 ]
 
 
-@pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.name)
+@pytest.mark.parametrize("session", SESSIONS)
 def test_commands_print_what_the_page_shows(session: Session, tmp_path: Path) -> None:
     Reader(tmp_path / "you").check(session)

@@ -126,7 +126,6 @@ PLANTED: dict[str, tuple[Callable[[Clinic], None], str, str, str]] = {
 }
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("cause", PLANTED)
 def test_doctor_finds_a_planted_cause(clinic: Clinic, cause: str) -> None:
     plant, name, verdict, said = PLANTED[cause]

@@ -12,8 +12,6 @@ from harness import (
 )
 from harness.clinic import Clinic
 
-pytestmark = pytest.mark.either_database
-
 
 @pytest.fixture
 def clinic(jobrunner: Commands, app: App, database: Database, tmp_path: Path) -> Clinic:

@@ -56,7 +56,6 @@ def test_doctor_sends_no_statement_more_and_counts_no_further_beside_a_long_queu
     ]
 
 
-@pytest.mark.either_database
 def test_doctor_and_health_judge_clocks_and_ticks_by_the_same_thresholds(clinic: Clinic) -> None:
     minutes = timedelta(minutes=5)
     for check, finding, setting, at in (

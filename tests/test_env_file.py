@@ -15,8 +15,6 @@ from harness.help_texts import listed_commands
 from jobrunner.errors import ConfigurationError
 from jobrunner.settings.env_file import parse_env
 
-pytestmark = pytest.mark.either_database
-
 READ = {
     "A=1": {"A": "1"},
     "A=1\nB=2\n": {"A": "1", "B": "2"},

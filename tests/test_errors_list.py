@@ -16,6 +16,8 @@ from jobrunner.store.error_groups import Errors, errors
 from jobrunner.store.location import locate
 from jobrunner.store.selection import Selection
 
+pytestmark = pytest.mark.both_databases
+
 HOUR = timedelta(hours=1)
 
 

@@ -11,6 +11,8 @@ import pytest
 from harness import App, Commands, Database, pages
 from harness.explain_scene import HOUR, RUNS, Scene, make_scene, stopped
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def scene(jobrunner: Commands, database: Database, app: App) -> Scene:

@@ -12,10 +12,6 @@ def scene(jobrunner: Commands, database: Database, app: App) -> Scene:
     return make_scene(jobrunner, database, app)
 
 
-# What the database finds out for these is asked of both in test_explain_agrees.
-EITHER = dict.fromkeys(("jitter", "key_limit", "rate", "key_rate", "two_machines"), pytest.mark.either_database)
-
-
 AFTERWARDS = {
     "not_due": "ready",
     "jitter": "ready",
@@ -25,9 +21,10 @@ AFTERWARDS = {
 }
 
 
+@pytest.mark.long(sample=12)
 @pytest.mark.either_database
 @pytest.mark.promise("P12")
-@pytest.mark.parametrize("reason", [pytest.param(each, marks=EITHER.get(each, ())) for each in RUNS])
+@pytest.mark.parametrize("reason", RUNS)
 def test_reason_of_a_run_is_found_and_its_remedy_works(reason: str, scene: Scene) -> None:
     make, words, after = RUNS[reason]
     run_id = make(scene)

@@ -71,7 +71,6 @@ def test_ticks_have_stopped_when_two_are_missing_in_the_rhythm_of_their_host(dat
         assert wrong == []
 
 
-@pytest.mark.either_database
 def test_every_command_says_by_one_threshold_whether_ticks_have_stopped(
     jobrunner: Commands, database: Database
 ) -> None:

@@ -37,7 +37,7 @@ def scene(jobrunner: Commands, app: App, database: Database) -> FaultScene:
 
 
 @pytest.mark.either_database
-@pytest.mark.long(sample=20)
+@pytest.mark.long(sample=14)
 @pytest.mark.promise("P1", "P2", "P3", "P6", "P12")
 @pytest.mark.parametrize(("point", "action"), CASES, ids=[f"{point}-{action}" for point, action in CASES])
 def test_fault_at_any_point_loses_and_repeats_no_run(scene: FaultScene, point: str, action: str) -> None:

@@ -23,6 +23,8 @@ from jobrunner.store.database import Database as Store
 from jobrunner.store.finalize import Ended, Refusal
 from jobrunner.store.location import locate
 
+pytestmark = pytest.mark.both_databases
+
 
 class Undone(Exception):
     """This transaction is not kept."""

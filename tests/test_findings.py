@@ -15,6 +15,8 @@ from jobrunner.settings import config
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 
+pytestmark = pytest.mark.both_databases
+
 TABLES = ("job_ticks", "job_runs", "job_definitions", "job_effects", "job_pauses", "job_hosts")
 Plant = Callable[[Database], object]
 

@@ -16,6 +16,8 @@ import pytest
 from harness import Database, pages, wait_for
 from harness.commands import COMMAND, clean_environment
 
+pytestmark = pytest.mark.share(0.5)
+
 BIN = Path(COMMAND).parent
 
 
@@ -80,7 +82,6 @@ def post(url: str, body: Any) -> tuple[int, Any]:
         return error.code, json.loads(error.read())
 
 
-@pytest.mark.either_database
 def test_flask_application_enqueues_and_its_command_ticks_in_its_app_context(
     database: Database, tmp_path: Path
 ) -> None:
@@ -96,7 +97,6 @@ def test_flask_application_enqueues_and_its_command_ticks_in_its_app_context(
     assert [bool(row["welcomed"]) for row in database.query('SELECT welcomed FROM "user"')] == [True]
 
 
-@pytest.mark.either_database
 def test_fastapi_application_enqueues_through_an_async_session_and_an_async_handler_works(
     database: Database, tmp_path: Path
 ) -> None:

@@ -31,6 +31,8 @@ from harness.handlers_rows import queue
 from harness.postgres import EXTERNAL
 from harness.processes import marked_processes
 
+pytestmark = pytest.mark.both_databases
+
 TESTS = Path(__file__).parent
 MODULES_HERE = {"tests", *(each.stem for each in TESTS.iterdir())}
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(300)"]

@@ -12,7 +12,7 @@ from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, p
 from harness.handlers_rows import queue
 from harness.idle_ticks import HEAVY, IN_FULL, quiet_hour, tick, trails
 
-pytestmark = pytest.mark.cold
+pytestmark = [pytest.mark.cold, pytest.mark.share(0.5)]
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +79,6 @@ def lines(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("how", ["flag", "joined flag", "environment", "env file", "configuration file"])
 def test_an_idle_tick_writes_the_same_line_to_its_log(jobrunner: Commands, tmp_path: Path, how: str) -> None:
     log = tmp_path / "log"
@@ -104,7 +103,6 @@ def test_an_idle_tick_writes_the_same_line_to_its_log(jobrunner: Commands, tmp_p
     assert short == full
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("words", "env"),
     [
@@ -132,7 +130,6 @@ def test_settings_on_the_command_line_keep_the_idle_check(jobrunner: Commands, d
     assert len(trails(database)) == 1
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("words", [["--budget", "soon"], ["--grace=-1s"], ["--concurrency", "0"], ["--batch", "1.5"]])
 def test_wrong_setting_on_the_command_line_is_reported_by_an_idle_tick(
     jobrunner: Commands, database: Database, words: list[str]
@@ -165,7 +162,6 @@ def test_every_ten_minutes_an_idle_tick_prunes(jobrunner: Commands, database: Da
     assert left["counts"] == {"pruned": 1}
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("env", "setting"),
     [
@@ -186,7 +182,6 @@ def test_wrong_setting_is_reported_by_an_idle_tick(
     assert trails(database) == []
 
 
-@pytest.mark.either_database
 def test_idle_tick_checks_commands_but_writes_no_limits(jobrunner: Commands, app: App, database: Database) -> None:
     app.path("jobrunner.toml").write_text('[jobs.sweep]\ncommand = ["true"]\nmax_waiting = 1\n')
     assert "sqlalchemy" not in tick(jobrunner).imported

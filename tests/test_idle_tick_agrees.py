@@ -14,6 +14,8 @@ from jobrunner.store import check, idle, ticks
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 
+pytestmark = pytest.mark.both_databases
+
 CLOCKS = [timedelta(0), timedelta(hours=1), timedelta(hours=-1), timedelta(minutes=9), timedelta(minutes=-9)]
 LATER, AGO = timedelta(minutes=30), timedelta(minutes=-30)
 Values = dict[str, timedelta | str | None]

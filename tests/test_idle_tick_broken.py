@@ -11,7 +11,7 @@ import pytest
 from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only, wait_for
 from harness.idle_ticks import IN_FULL, quiet_hour, trails
 
-pytestmark = pytest.mark.cold
+pytestmark = [pytest.mark.cold, pytest.mark.share(0.5)]
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +47,6 @@ def test_idle_tick_reports_a_server_that_never_answers(jobrunner: Commands, sile
     assert "did not answer" in said
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize(
     "damage",
     [
@@ -78,12 +77,14 @@ def test_idle_tick_reports_a_file_that_is_no_database(jobrunner: Commands, tmp_p
 
 
 @sqlite_only
+@pytest.mark.long(sample=2)
 @pytest.mark.parametrize("url", ["sqlite:///:memory:", "sqlite://", "mysql://u:secret@h/d", "nonsense"])
 def test_idle_tick_reports_an_invalid_url(jobrunner: Commands, url: str) -> None:
     assert "secret" not in told_alike(jobrunner, 69, url)
 
 
 @postgresql_only
+@pytest.mark.long(sample=2)
 @pytest.mark.parametrize("wrong", ["password", "database", "port", "option"])
 def test_idle_tick_reports_a_server_that_refuses(jobrunner: Commands, database: PostgresDatabase, wrong: str) -> None:
     before, _, after = database.url.partition("@")

@@ -16,8 +16,6 @@ from harness.environments import as_nobody, run_in
 from harness.handlers_rows import attempt_of, queue, status_of
 from harness.tables.bad_jobfiles import GOOD, MISTAKES, SECRET
 
-pytestmark = pytest.mark.either_database
-
 COMMANDS = (["tick"], ["enqueue", "x"], ["status"], ["migrate"])
 TABLES = ("job_runs", "job_ticks", "job_definitions")
 

@@ -13,6 +13,8 @@ from jobrunner.jobs import policy
 from jobrunner.jobs.context import Context
 from jobrunner.settings import toml_file
 
+pytestmark = pytest.mark.both_databases
+
 
 def test_scope_of_a_handler_is_stored_by_its_first_keyed_enqueue(database: Database, connection: Any) -> None:
     @job("daily", key_window="1d")

@@ -24,6 +24,8 @@ from jobrunner.store.claims import Claim
 from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database as Store
 
+pytestmark = pytest.mark.both_databases
+
 THREE = Policy("capped", limits=Limits(max_running=3))
 BY_CUSTOMER = Policy("mail", limits=Limits(concurrency_key=("customer",), max_running_per_key=1))
 

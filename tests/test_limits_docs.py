@@ -72,7 +72,6 @@ def test_commands_of_the_file_take_the_same_limits(jobrunner: Commands, app: App
 
 
 @pytest.mark.parametrize("line", WRONG)
-@pytest.mark.either_database
 def test_a_wrong_limit_of_the_file_is_one_line(jobrunner: Commands, app: App, line: str) -> None:
     app.path("jobrunner.toml").write_text(f'[jobs.a]\ncommand = ["true"]\n{line}\n')
     refused = jobrunner("jobs", check=False)

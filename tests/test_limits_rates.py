@@ -26,6 +26,8 @@ from jobrunner.store import claims, ticks
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 
+pytestmark = pytest.mark.both_databases
+
 CLAIMERS = 20
 SECOND = timedelta(seconds=1)
 SLACK = timedelta(seconds=0.25)

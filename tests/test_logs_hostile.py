@@ -1,11 +1,7 @@
 """Hostile texts and concurrent ticks leave one event on each line of the log."""
 
-import pytest
-
 from harness import Commands
 from harness.log_file import LogFile
-
-pytestmark = pytest.mark.either_database
 
 HOSTILE = [
     'a\nb\r\nc{"event": "succeeded", "run_id": 999}',

@@ -25,6 +25,8 @@ from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 from jobrunner.worker import metrics
 
+pytestmark = pytest.mark.both_databases
+
 HOSTILE = 'a"} 7\n# TYPE \\x'
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 

@@ -6,6 +6,7 @@ import pytest
 from harness import Commands, Database, SQLiteDatabase
 from harness.databases import url
 from harness.handlers_rows import queue
+from harness.long import some
 from harness.schemas import WITH_A_SCHEMA, objects
 from jobrunner.cli.program import cli
 from jobrunner.store.schema import metadata
@@ -36,7 +37,6 @@ def test_missing_tables_are_reported_with_the_remedy_by_every_command(jobrunner:
             assert empty.query("SELECT name FROM sqlite_master") == [], words
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("change", "remedy"),
     [
@@ -53,7 +53,7 @@ def test_schema_that_does_not_fit_this_code_is_refused_by_every_command(
     queue(database, "echo")
     database.execute(change)
     before = everything(database)
-    for words in WITH_A_SCHEMA:
+    for words in some(remedy, WITH_A_SCHEMA, len(WITH_A_SCHEMA) // 2):
         refused = jobrunner(*words, check=False)
         assert (words, refused.returncode, refused.stdout) == (words, 78, "")
         assert len(refused.stderr.splitlines()) == 1, refused

@@ -27,6 +27,8 @@ from jobrunner.store.schema import metadata
 from jobrunner.store.versions import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE
 from jobrunner.store.views import views
 
+pytestmark = pytest.mark.both_databases
+
 MIGRATORS = 6
 INSERTS = {
     "job_runs": "(job_type, payload, status, priority, run_at, created_at, updated_at)"

@@ -7,6 +7,8 @@ from harness.schemas import objects, schema
 from jobrunner.store.schema import metadata
 from jobrunner.store.versions import SCHEMA_REVISION, VERSION_TABLE
 
+pytestmark = pytest.mark.both_databases
+
 DOWN = ["migrate", "--to", "0"]
 SURE = [*DOWN, "--delete-data"]
 APPLICATION = (

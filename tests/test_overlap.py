@@ -20,6 +20,8 @@ from jobrunner.store.database import Connection
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 
+pytestmark = pytest.mark.both_databases
+
 HANDLERS = '''
 from jobrunner import HandlerStopped
 

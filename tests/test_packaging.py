@@ -17,12 +17,11 @@ import pytest
 
 from harness import App, Commands, Database, postgresql_only, sqlite_only
 from harness.commands import COMMAND, clean_environment
-from harness.installation import KINDS, Distributions, Installation
+from harness.installation import Distributions, Installation, build
 from jobrunner.store.versions import SCHEMA_REVISION
 
-# The first test that asks builds and installs; what is not about installing needs one kind of it only.
-pytestmark = pytest.mark.timeout(600)
-wheel_only = pytest.mark.parametrize("installation", KINDS[:1], indirect=True)
+# The first test that asks builds and installs.
+pytestmark = [pytest.mark.timeout(600), pytest.mark.one_of("installation"), pytest.mark.share(0.5)]
 
 TYPED = """
 from jobrunner import Context, job
@@ -93,8 +92,11 @@ def test_the_wheel_holds_the_package_and_nothing_beside_it(distributions: Distri
     assert sum("/versions/" in name and name.endswith(".py") for name in found) == SCHEMA_REVISION
 
 
-def test_the_wheel_of_the_sdist_is_the_wheel_of_the_checkout(distributions: Distributions) -> None:
-    assert contents(distributions.wheel_of_sdist) == contents(distributions.wheel)
+@pytest.mark.long
+def test_the_wheel_of_the_sdist_is_the_wheel_of_the_checkout(distributions: Distributions, tmp_path: Path) -> None:
+    build(distributions.checkout, tmp_path, "--wheel")
+    (wheel,) = tmp_path.glob("*.whl")
+    assert contents(distributions.wheel) == contents(wheel)
     assert re.fullmatch(r"cron_jobrunner-[\d.]+\.tar\.gz", distributions.sdist.name)
 
 
@@ -112,7 +114,6 @@ def test_the_sdist_holds_the_whole_checkout(distributions: Distributions, unpack
 
 
 @pytest.mark.long
-@wheel_only
 def test_the_tests_run_from_the_sdist(unpacked: Path, installation: Installation, tmp_path: Path) -> None:
     """All can be collected; some are run, against the installed command."""
 
@@ -127,7 +128,6 @@ def test_the_tests_run_from_the_sdist(unpacked: Path, installation: Installation
     assert re.search(r"\d+ passed, \d{4,} deselected", told)
 
 
-@wheel_only
 def test_the_metadata_say_what_the_project_says(
     distributions: Distributions, project: dict[str, object], installation: Installation
 ) -> None:
@@ -272,7 +272,6 @@ def check_types(installation: Installation, tmp_path: Path) -> Callable[[str], s
     return check
 
 
-@wheel_only
 def test_a_type_checker_sees_the_types_of_the_installed_package(check_types: Callable[[str], str]) -> None:
     told = check_types(TYPED)
     assert "Success: no issues found" in told, told
@@ -285,7 +284,6 @@ def test_a_type_checker_sees_the_types_of_the_installed_package(check_types: Cal
     assert called.removeprefix("builtins.") == "str"
 
 
-@wheel_only
 def test_a_type_checker_finds_a_wrong_call(check_types: Callable[[str], str]) -> None:
     told = check_types(WRONG)
     assert re.findall(r"user\.py:(\d+): error", told) == ["9", "10", "11", "12", "13"], told

@@ -121,7 +121,6 @@ REFUSED = {
 }
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("words", REFUSED.values(), ids=REFUSED.keys())
 def test_pause_of_nothing_is_refused_in_one_line(jobrunner: Commands, database: Database, words: list[str]) -> None:
     done = jobrunner(*words, check=False)

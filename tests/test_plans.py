@@ -36,6 +36,8 @@ from jobrunner.store.database import Database as Store
 from jobrunner.store.enqueue_sql import NewRun
 from jobrunner.store.location import locate
 
+pytestmark = pytest.mark.both_databases
+
 FILLED = (FRONT, DUE, QUEUE, RUNNING, LIMITS.format(now="jobrunner_now()"))
 SCHEDULED = """
 INSERT INTO job_definitions (name, job_type, payload, schedule, timezone, source, last_slot_at, next_run_at, created_at,

@@ -19,6 +19,8 @@ from harness.statements import before_statements
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 
+pytestmark = pytest.mark.both_databases
+
 STORE = Path(jobrunner.store.__file__).parent
 # What carries the statements, or runs once.
 BELOW = ("database", "migrate", "raw_driver")

@@ -12,6 +12,8 @@ from jobrunner.model import Limits, Policy
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def store(database: Database) -> Iterator[Store]:

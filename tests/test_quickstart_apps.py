@@ -13,6 +13,7 @@ pytestmark = pytest.mark.timeout(300)
 SESSIONS = [session for session in pages.sessions() if session.name.startswith("docs/quickstart-app.md")]
 
 
+@pytest.mark.long(sample=1)
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.name)
 def test_quickstart_commands_print_what_the_page_shows(session: Session, tmp_path: Path) -> None:
     Reader(tmp_path / "you").check(session)

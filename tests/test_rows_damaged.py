@@ -14,6 +14,8 @@ from harness import Commands, Database, sqlite_only
 from harness.handlers_rows import queue, run_of
 from harness.slots import utc
 
+pytestmark = pytest.mark.both_databases
+
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\r\n\x9b31m\u202e"
 REFUSED = (sqlite3.IntegrityError, psycopg.IntegrityError, psycopg.DataError)
 BEYOND = {

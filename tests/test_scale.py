@@ -33,7 +33,6 @@ engine = create_engine(os.environ["JOBRUNNER_DATABASE_URL"].replace("postgresql:
 WORKER = ("-m", "celery", "-A", "receiving", "worker", "--pool", "solo", "--without-gossip", "--without-mingle")
 
 
-@pytest.mark.either_database
 def test_handler_of_the_page_hands_each_run_over_to_celery(jobrunner: Commands, app: App, database: Database) -> None:
     """Its child dies after the message: the task arrives twice, and does its work once."""
     handler, task = (block.text for block in pages.checked_by(HANDS_OVER))
@@ -188,7 +187,6 @@ def configuration_of(cluster: Kubernetes) -> str:
     )
 
 
-@pytest.mark.either_database
 @pytest.mark.timeout(400)
 def test_command_of_the_page_starts_one_job_of_kubernetes_for_a_run(
     jobrunner: Commands, app: App, database: Database

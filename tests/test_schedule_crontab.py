@@ -10,7 +10,7 @@ from harness import App, Commands, pages, wait_for
 from harness.commands import COMMAND, clean_environment
 from harness.cron import Cron
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.timeout(400), pytest.mark.share(0.5)]
 
 A_MINUTE = 100
 PATH = "PATH=/usr/local/bin:/usr/bin:/bin"

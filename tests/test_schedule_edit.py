@@ -231,7 +231,6 @@ BAD = {
 }
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("words", BAD.values(), ids=BAD.keys())
 def test_a_bad_edit_is_refused_in_one_line_and_changes_nothing(
     jobrunner: Commands, database: Database, words: list[str]

@@ -30,6 +30,7 @@ def everything(database: Database) -> dict[str, list[dict[str, Any]]]:
     }
 
 
+@pytest.mark.long(sample=9)
 @pytest.mark.either_database
 @pytest.mark.promise("P3", "P12")
 @pytest.mark.parametrize("action", ["kill", "cut"])

@@ -185,7 +185,6 @@ def test_new_file_is_readable_by_its_owner_only(jobrunner: Commands, tmp_path: P
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [
@@ -208,7 +207,6 @@ def test_file_is_unchanged_if_the_entries_cannot_be_added(
     assert not list(tmp_path.glob(".*"))
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("text", "words", "form"),
     [
@@ -236,14 +234,12 @@ def test_import_with_user_takes_only_the_lines_of_that_user(jobrunner: Commands)
     assert "line 1: not imported: it runs as root" in done.stderr
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("words", [("--user", "no such user"), ("--timezone", "Europe/Berln"), ("--user", "\udcff")])
 def test_unknown_user_or_zone_is_refused_in_one_line(jobrunner: Commands, words: tuple[str, str]) -> None:
     done = from_crontab(jobrunner, "0 5 * * * b\n", *words, check=False)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize(
     "data",
     [b"\x7fELF\x00\x01\n" * 100, b"0 5 * * * a\0b\n", b"# x\n" * 3_000_000, bytes(range(256)) * 100],
@@ -266,7 +262,6 @@ def test_missing_crontab_is_refused_in_one_line_with_exit_2(jobrunner: Commands,
         assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), path
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize(
     "data",
     [b"0 5 * * * a", b"0 5 * * * a\r\n", b"# t\xe4glich\n0 5 * * * a\n", b"\xef\xbb\xbf0 5 * * * a\n"],

@@ -153,7 +153,6 @@ def test_pause_all_and_resume_all_change_every_schedule(jobrunner: Commands, dat
     assert all(row["paused_at"] is None for row in listed(jobrunner).values())
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize(
     "words",
     [["pause"], ["resume"], ["pause", "n", "--all"], ["resume", "n", "--all", "--from", "now"], ["resume", "--all"]],

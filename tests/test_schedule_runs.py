@@ -181,7 +181,6 @@ BAD = {
 }
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("words", BAD.values(), ids=BAD.keys())
 def test_a_bad_span_is_refused_in_one_line(jobrunner: Commands, database: Database, words: list[str]) -> None:
     go_to(database, utc(2026, 5, 3))

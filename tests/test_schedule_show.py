@@ -121,7 +121,6 @@ BROKEN = {
 }
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize(("column", "value"), BROKEN.items())
 def test_schedule_show_prints_a_problem_before_a_tick_has_found_it(
     jobrunner: Commands, database: Database, column: str, value: str
@@ -157,7 +156,6 @@ WORDS = {
 }
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("command", NAMED)
 def test_unknown_schedule_name_is_refused_with_the_nearest_name(
     jobrunner: Commands, database: Database, command: str
@@ -223,7 +221,6 @@ BAD = {
 }
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("words", BAD.values(), ids=BAD.keys())
 def test_a_bad_policy_is_refused_in_one_line(jobrunner: Commands, database: Database, words: list[str]) -> None:
     done = jobrunner("schedule", "add", "n", "--type", "echo", "--cron", "@daily", *words, check=False)

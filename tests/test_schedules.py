@@ -37,6 +37,7 @@ def expected(slots: Iterable[datetime], steps: list[datetime]) -> tuple[list[dat
 MONTH = {"night": "30 2 * * *", "quarters": "15,45 1-3 * * *", "real time": "0 */6 * * *", "monday": "0 9 * * mon"}
 
 
+@pytest.mark.long(sample=1)
 @pytest.mark.either_database
 @pytest.mark.parametrize(
     ("begin", "days"),

@@ -9,6 +9,8 @@ import pytest
 from harness import Commands, Database
 from harness.slots import NO_HANDLERS, debian_slots, go_to, skipped_ranges, slots_with_runs, ticks_at_once, utc
 
+pytestmark = pytest.mark.both_databases
+
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 # Each slot gets its run, whenever the tick comes and whatever became of the one before.
 EACH = ("--misfire", "all", "--overlap", "allow")

@@ -18,6 +18,8 @@ from jobrunner.store.location import locate
 from jobrunner.store.schedules import Expanded
 from jobrunner.worker.expansion import plan
 
+pytestmark = pytest.mark.both_databases
+
 # Many batches.
 MANY = 10_000
 NOON = utc(2026, 5, 1, 12)

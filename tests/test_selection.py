@@ -17,6 +17,8 @@ from jobrunner.store.location import locate
 from jobrunner.store.search import Found
 from jobrunner.store.selection import WAITING_FOR, Selection
 
+pytestmark = pytest.mark.both_databases
+
 HOUR = timedelta(hours=1)
 
 

@@ -23,6 +23,8 @@ from jobrunner.store.histogram import quantile
 from jobrunner.store.location import locate
 from jobrunner.store.tallies import Key, Tally
 
+pytestmark = pytest.mark.both_databases
+
 HOUR = timedelta(hours=1)
 ENDS = [
     (AttemptResult(Outcome.SUCCEEDED), "succeeded"),

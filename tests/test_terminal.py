@@ -20,8 +20,6 @@ from jobrunner.store.database import Database as Store
 from jobrunner.store.finalize import finalize_all
 from jobrunner.store.location import locate
 
-pytestmark = pytest.mark.either_database
-
 HOSTILE = "\x1b[2J\x1b]0;owned\x07 \x9b31m \u202e [bold]not markup[/bold] :smile:"
 LONG = "the report could not be rendered because its template names a variable that nobody has given " * 4
 PATH = "/srv/application/releases/2026-11-22/reports/weekly/summary_of_all_customers_of_the_region.html"

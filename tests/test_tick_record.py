@@ -12,6 +12,8 @@ from jobrunner.model import Policy, TickKind
 from jobrunner.store import hosts
 from jobrunner.store.hosts import HostReport
 
+pytestmark = pytest.mark.both_databases
+
 HERE = {"JOBRUNNER_HOST": "here", "JOBRUNNER_APPLICATION": "shop"}
 CONFIG = '[jobs.lists]\ncommand = ["true"]\nconcurrency = 2\n'
 

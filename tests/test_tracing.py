@@ -19,8 +19,6 @@ from harness.handlers_rows import make_due, status_of
 from harness.idle_ticks import tick
 from jobrunner import Entry, enqueue, enqueue_async, enqueue_many
 
-pytestmark = pytest.mark.either_database
-
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 TRACEPARENT = f"00-{TRACE}-{SPAN}-01"
 HANDLERS = """

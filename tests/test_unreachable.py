@@ -36,6 +36,7 @@ WRONG_URLS = {
 
 
 @sqlite_only
+@pytest.mark.long(sample=20)
 @pytest.mark.parametrize("url", WRONG_URLS.values(), ids=WRONG_URLS.keys())
 @pytest.mark.parametrize("words", [["tick"], ["status"]], ids=" ".join)
 def test_wrong_url_or_unknown_host_is_reported_in_one_line(jobrunner: Commands, url: str, words: list[str]) -> None:

@@ -9,12 +9,13 @@ import socket
 import subprocess
 from pathlib import Path
 
+import execnet
 import pytest
 
-from harness import App, Commands, SQLiteDatabase, sqlite_only, wait_for
+from harness import App, Commands, SQLiteDatabase, sqlite_only, starter, wait_for
 from harness.help_texts import listed_commands
 from harness.long import draw
-from harness.warm import WarmProcess, connect
+from harness.warm import WarmProcess, connect, pytest_xdist_setupnodes
 
 # At least one call of every command; the ids, instants and places that differ are taken out.
 TABLE = [
@@ -77,7 +78,7 @@ def told(done: "subprocess.CompletedProcess[str]", *places: Path) -> tuple[str, 
 
 
 @sqlite_only
-@pytest.mark.parametrize("share", [pytest.param(1.0, marks=pytest.mark.long, id="all"), pytest.param(0.3, id="drawn")])
+@pytest.mark.parametrize("share", [pytest.param(1.0, marks=pytest.mark.long, id="all"), pytest.param(0.15, id="drawn")])
 def test_warm_command_and_script_print_the_same(
     jobrunner: Commands, database: SQLiteDatabase, tmp_path: Path, share: float
 ) -> None:
@@ -153,7 +154,6 @@ def test_warm_tick_has_the_same_process_attributes_as_the_script(jobrunner: Comm
     assert warm == script
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_signal_ends_a_warm_command_as_it_ends_the_script(
     jobrunner: Commands, app: App, number: signal.Signals
@@ -169,3 +169,25 @@ def test_signal_ends_a_warm_command_as_it_ends_the_script(
         assert not Path(f"/proc/{tick.pid}/cwd").exists()
         jobrunner.database.execute("DELETE FROM job_runs WHERE status = 'queued'")
     assert ends[0] == ends[1]
+
+
+def test_worker_of_xdist_is_a_fork_that_has_imported_the_libraries_and_ends_with_its_gateway(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A Python of its own for each worker was a third of what the tests of one file cost."""
+    for name in [name for name in os.environ if name.startswith("PYTHON")]:
+        monkeypatch.delenv(name)
+    spec = execnet.XSpec("popen")
+    pytest_xdist_setupnodes([spec])
+    group = execnet.Group()
+    worker = group.makegateway(spec)
+    asked = worker.remote_exec(
+        "import os, sys\n"
+        "channel.send((os.getpid(), os.getppid(), 'sqlalchemy' in sys.modules, 'harness' in sys.modules))"
+    )
+    pid, parent, knows_libraries, knows_harness = asked.receive(20)
+    assert Path(f"/proc/{parent}/cmdline").read_bytes().split(b"\0")[2] == starter.__file__.encode()
+    assert knows_libraries
+    assert not knows_harness, "it must be imported with its assertions rewritten"
+    group.terminate(10)
+    wait_for(lambda: not Path(f"/proc/{pid}").exists(), 10, "the worker has ended")

@@ -76,7 +76,6 @@ def test_statement_that_takes_too_long_is_given_up_after_two_seconds(database: D
     assert access.read(lambda connection: connection.execute("SELECT 1").scalar_one()) == 1
 
 
-@pytest.mark.either_database
 def test_database_that_is_not_there_is_a_page_that_says_so(database: Database) -> None:
     asked = Asked(database)
     database.execute("DROP VIEW job_stuck")
@@ -86,7 +85,6 @@ def test_database_that_is_not_there_is_a_page_that_says_so(database: Database) -
     assert "jobrunner migrate" in answer.body.decode()
 
 
-@pytest.mark.either_database
 def test_first_page_is_at_most_25_kb_compressed(database: Database) -> None:
     one_of_each(database)
     insert_runs(database, 100, status="dead", finished_at=database.now(), last_error="an error of some length" * 5)
@@ -94,7 +92,6 @@ def test_first_page_is_at_most_25_kb_compressed(database: Database) -> None:
     assert sum(len(gzip.compress(part)) for part in parts) < 25_000
 
 
-@pytest.mark.either_database
 def test_viewers_within_two_seconds_share_one_look_at_the_database(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,7 +140,6 @@ def test_schedule_is_paused_resumed_and_triggered_from_its_page(database: Databa
     assert events[0]["detail"]["reason"] == "a move"
 
 
-@pytest.mark.either_database
 def test_trails_go_on_page_by_page(database: Database) -> None:
     one_of_each(database)
     for number in range(120):
@@ -170,7 +166,6 @@ def test_trails_go_on_page_by_page(database: Database) -> None:
     assert "There are none." in asked.text("/effects")
 
 
-@pytest.mark.either_database
 def test_first_page_says_what_is_wrong_first(database: Database) -> None:
     one_of_each(database)
     database.execute("UPDATE job_ticks SET started_at = ?, finished_at = ?", [database.now() - timedelta(days=1)] * 2)

@@ -104,7 +104,6 @@ def test_each_bulk_action_does_to_the_selected_runs_what_its_command_does(databa
     assert asked("/bulk/priority", {"id": "1", "priority": "9999"}).status == 400
 
 
-@pytest.mark.either_database
 def test_all_runs_of_an_error_are_retried_from_their_group(database: Database) -> None:
     now = database.now()
     for number in range(5):

@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from harness import Commands, Database, pages
+from harness.long import some
 from harness.web import FORM, SAME, Tags, one_of_each
 from jobrunner.web.routes import ROUTES
 
@@ -115,7 +116,6 @@ class Browser:
                 todo.append(urldefrag(urljoin(url, attributes["href"] or "")).url)
 
 
-@pytest.mark.either_database
 def test_every_route_works_in_every_application_under_any_prefix(jobrunner: Commands, database: Database) -> None:
     runs = one_of_each(database)
     database.execute("UPDATE job_definitions SET last_error = NULL")
@@ -126,7 +126,8 @@ def test_every_route_works_in_every_application_under_any_prefix(jobrunner: Comm
     assert apps.stdout
     ports: dict[str, int] = json.loads(apps.stdout.readline())
     assert ports.keys() == MOUNTS.keys()
-    for name, (mount, outer) in MOUNTS.items():
+    for name in some("adapters", list(MOUNTS), 4):
+        mount, outer = MOUNTS[name]
         browser = Browser(ports[name], mount, outer)
         seen, forms = browser.walk()
         routes = {re.sub(r"\{sequence\}", "{id}", route.path) for route in ROUTES if route.method == "GET"}
@@ -206,7 +207,6 @@ def restore(database: Database, runs: Mapping[str, int]) -> None:
     database.execute("UPDATE job_effects SET state = 'uncertain', settled_at = NULL")
 
 
-@pytest.mark.either_database
 def test_mounts_of_the_page_in_the_documentation(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOBRUNNER_DATABASE_URL", database.url)
     of_flask, of_fastapi = pages.checked_by("tests/test_web_adapters.py::test_mounts_of_the_page_in_the_documentation")

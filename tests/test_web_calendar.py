@@ -12,6 +12,8 @@ from harness.invariants import insert_runs
 from harness.web import Asked, Tags
 from harness.web_day import insert
 
+pytestmark = pytest.mark.both_databases
+
 NOW = datetime(2027, 3, 26, 12, tzinfo=UTC)
 
 
@@ -125,7 +127,6 @@ def test_calendar_counts_the_slots_of_a_frequent_schedule_and_reads_no_run(froze
     assert "1440 <span" in page
 
 
-@pytest.mark.either_database
 def test_person_sees_all_instants_in_the_zone_of_the_own_cookie(frozen: Database) -> None:
     slot = datetime(2027, 3, 25, 23, 30, tzinfo=UTC)
     nightly = add(frozen, "nightly", "30 23 * * *")
@@ -162,7 +163,6 @@ def test_person_sees_all_instants_in_the_zone_of_the_own_cookie(frozen: Database
         assert ".." not in location
 
 
-@pytest.mark.either_database
 def test_calendar_has_pages_and_refuses_days_far_away(frozen: Database) -> None:
     for number in range(30):
         add(frozen, f"every minute {number:02}", "*/1 0-23 1-31 1-12 0-7")
@@ -175,7 +175,6 @@ def test_calendar_has_pages_and_refuses_days_far_away(frozen: Database) -> None:
         assert asked(f"/schedules/calendar?{query}").status == 400, query
 
 
-@pytest.mark.either_database
 def test_first_and_last_week_of_the_calendar_have_no_link_to_a_week_that_is_refused(frozen: Database) -> None:
     add(frozen, "nightly", "30 2 * * *")
     asked = Asked(frozen)

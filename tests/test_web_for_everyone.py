@@ -42,7 +42,7 @@ def paths(runs: Mapping[str, int]) -> list[str]:
     return [*asked, *(f"runs/{run_id}" for run_id in runs.values())]
 
 
-@pytest.mark.long(sample=2)
+@pytest.mark.long(sample=1)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_page_can_be_read_by_everyone_on_every_screen(
     jobrunner: Commands, database: Database, person: NewPerson, part: int
@@ -90,7 +90,6 @@ def test_form_to_sign_in_can_be_read_by_everyone(jobrunner: Commands, person: Ne
         assert ada.page.get_by_role("button", name="sign out").count() == 1
 
 
-@pytest.mark.either_database
 def test_run_is_retried_with_the_keyboard_alone(jobrunner: Commands, database: Database, person: NewPerson) -> None:
     dead = one_of_each(database)["dead"]
     with served(jobrunner) as server:

@@ -2,8 +2,6 @@
 
 from urllib.parse import urlencode
 
-import pytest
-
 from harness import Database
 from harness.handlers_rows import queue, status_of
 from harness.web import HOSTILE, SAME, SCHEDULE, Asked, Tags, is_page, make_hostile, one_of_each, paths
@@ -82,7 +80,6 @@ def test_every_response_has_the_headers_that_protect_it(database: Database) -> N
         assert headers["Cache-Control"] == ("no-store" if "static" not in path else headers["Cache-Control"])
 
 
-@pytest.mark.either_database
 def test_every_route_needs_a_visitor_and_every_form_its_verb(database: Database) -> None:
     runs = one_of_each(database)
     before = database.query("SELECT * FROM job_runs ORDER BY id")
@@ -101,7 +98,6 @@ def test_every_route_needs_a_visitor_and_every_form_its_verb(database: Database)
     assert database.query("SELECT * FROM job_runs ORDER BY id") == before
 
 
-@pytest.mark.either_database
 def test_request_of_another_site_changes_nothing(database: Database) -> None:
     for headers, is_refused in FOREIGN:
         run_id = queue(database, "append")

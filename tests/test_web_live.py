@@ -3,14 +3,11 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from harness import Database
 from harness.handlers_rows import queue
 from harness.web import SAME, Asked, one_of_each
 
 
-@pytest.mark.either_database
 def test_page_is_sent_again_only_if_more_than_its_time_has_changed(database: Database) -> None:
     run_id = queue(database, "append")
     asked = Asked(database)
@@ -31,7 +28,6 @@ def test_page_is_sent_again_only_if_more_than_its_time_has_changed(database: Dat
         assert b"data-live" not in found.body
 
 
-@pytest.mark.either_database
 def test_ages_and_no_more_are_left_out_of_what_has_changed(database: Database) -> None:
     # At noon no slot begins or ends.
     noon = datetime(2030, 3, 26, 12, tzinfo=UTC) - datetime.now(UTC)
@@ -53,7 +49,6 @@ def test_ages_and_no_more_are_left_out_of_what_has_changed(database: Database) -
     assert asked("/effects", headers={"if-none-match": known}).status == 200
 
 
-@pytest.mark.either_database
 def test_page_is_for_another_visitor_another_page(database: Database) -> None:
     tags = set()
     for name in ("ada", "bob"):

@@ -16,7 +16,6 @@ WEB_APPS = Path(__file__).with_name("harness") / "web_apps.py"
 URLS = "tests/test_web_adapters.py::test_every_route_works_in_every_application_under_any_prefix"
 
 
-@pytest.mark.either_database
 def test_people_of_three_applications_sign_in_and_act_on_one_database(
     jobrunner: Commands, database: Database, person: NewPerson
 ) -> None:

@@ -2,7 +2,6 @@
 
 from http.client import HTTPConnection
 
-import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from harness import Commands, Database, sqlite_only
@@ -21,7 +20,6 @@ class Shut:
         return trouble(request, 403, "closed")
 
 
-@pytest.mark.either_database
 def test_health_needs_no_login_and_metrics_need_their_own_switch(database: Database) -> None:
     queue(database, "append", {"password": "x-secret-1"})
     web = Web(lambda: locate(database.url))

@@ -17,7 +17,6 @@ NAME = "jobs.example"
 FOREIGN_PAGE = '<form method=post action="{action}"><input name=reason value=x><button>You have won</button></form>'
 
 
-@pytest.mark.either_database
 def test_page_works_behind_a_proxy_and_refuses_the_forms_of_other_pages(
     jobrunner: Commands, database: Database, person: NewPerson, tmp_path: Path
 ) -> None:

@@ -9,6 +9,8 @@ from harness.invariants import insert_runs
 from harness.web import Asked, Tags
 from jobrunner.lifecycle import TRANSITIONS
 
+pytestmark = pytest.mark.both_databases
+
 
 def test_list_of_runs_is_filtered_by_its_address_and_goes_on_page_by_page(database: Database) -> None:
     now = database.now()
@@ -29,7 +31,6 @@ def test_list_of_runs_is_filtered_by_its_address_and_goes_on_page_by_page(databa
     assert "no such host" in asked.text("/errors")
 
 
-@pytest.mark.either_database
 def test_page_of_errors_shows_the_largest_200_and_says_how_many_runs_have_others(database: Database) -> None:
     words = [f"{chr(97 + number // 26)}{chr(97 + number % 26)}" for number in range(202)]
     for word in words:
@@ -75,7 +76,6 @@ def test_list_that_the_database_does_not_answer_in_time_leaves_its_filter_to_be_
     database.wait_until(f"{mine} AND backend_type = 'client backend' AND pid <> pg_backend_pid()")
 
 
-@pytest.mark.either_database
 def test_life_of_a_run_is_drawn_with_the_moves_it_has_made(database: Database) -> None:
     now = database.now()
     (run_id,) = insert_runs(database, 1, status="dead", finished_at=now, failed_at=now, started_at=now)

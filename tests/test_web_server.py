@@ -8,8 +8,6 @@ from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from urllib.parse import urlencode
 
-import pytest
-
 from harness import Commands, Database, pages, sqlite_only, wait_for
 from harness.handlers_rows import queue, status_of
 from harness.web import FORM, SAME, Tags
@@ -126,7 +124,6 @@ def test_what_web_refuses_is_one_line(jobrunner: Commands) -> None:
     assert (refused.returncode, refused.stdout) == (69, "")
 
 
-@pytest.mark.either_database
 def test_people_of_the_user_file_sign_in_with_their_passwords(
     jobrunner: Commands, database: Database, tmp_path: Path
 ) -> None:
@@ -169,7 +166,6 @@ def test_name_in_a_header_is_believed_of_the_named_proxy_only(jobrunner: Command
         assert Browser(server.port)("/", **named, X_Forwarded_For="10.9.9.9")[0].status == 403
 
 
-@pytest.mark.either_database
 def test_page_says_when_the_schema_does_not_fit_and_when_the_database_comes_back(
     jobrunner: Commands, database: Database
 ) -> None:

@@ -10,6 +10,8 @@ from harness.invariants import insert_runs
 from harness.web import Asked, one_of_each, paths
 from jobrunner.store.connection import Connection
 
+pytestmark = pytest.mark.both_databases
+
 MOST = 8
 # With all that the page shows it explains a run.
 MOST_OF_STATUS = 10

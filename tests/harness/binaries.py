@@ -1,5 +1,6 @@
 """Finds PostgreSQL's programs: in the wheel of the test group, else in Debian's folder."""
 
+import functools
 import importlib.util
 import os
 import shutil
@@ -15,6 +16,7 @@ class NoPostgres(Exception):
     """PostgreSQL cannot be had here; the message is one line that says what to do."""
 
 
+@functools.cache
 def find_binaries() -> Path:
     """The folder with initdb and postgres, readable by the user whom the server will run as."""
     for folder in candidates():

@@ -26,7 +26,7 @@ class Distributions:
     checkout: Path
     sdist: Path
     wheel: Path
-    wheel_of_sdist: Path
+    """Made of the sdist."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,10 @@ def once(folder: Path, make: Callable[[Path], None]) -> Path:
     return folder
 
 
+def build(source: Path, to: Path, *options: str) -> None:
+    run([sys.executable, "-m", "build", *options, "--outdir", to, source], to)
+
+
 def copy_checkout(to: Path) -> None:
     """Everything but what git ignores, which needs no git: these tests run from an unpacked sdist, too."""
     ignored = [line.strip("/") for line in (ROOT / ".gitignore").read_text().split()]
@@ -84,21 +88,16 @@ def session_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def distributions(session_folder: Path) -> Distributions:
-    """The sdist, the wheel of the checkout, and the wheel of that sdist, which is what an index offers."""
+    """The sdist, and the wheel of that sdist, which is what an index offers."""
 
     def make(folder: Path) -> None:
-        checkout = folder / "checkout"
-        copy_checkout(checkout)
-        build = [sys.executable, "-m", "build"]
-        run([*build, "--outdir", folder / "from checkout", "--wheel", checkout], folder)
-        # The sdist, and the wheel of it.
-        run([*build, "--outdir", folder / "from sdist", checkout], folder)
+        copy_checkout(folder / "checkout")
+        build(folder / "checkout", folder)
 
     made = once(session_folder / "distributions", make)
-    (sdist,) = made.glob("from sdist/*.tar.gz")
-    (wheel,) = made.glob("from checkout/*.whl")
-    (wheel_of_sdist,) = made.glob("from sdist/*.whl")
-    return Distributions(made / "checkout", sdist, wheel, wheel_of_sdist)
+    (sdist,) = made.glob("*.tar.gz")
+    (wheel,) = made.glob("*.whl")
+    return Distributions(made / "checkout", sdist, wheel)
 
 
 @pytest.fixture(scope="session", params=KINDS)
