@@ -63,6 +63,11 @@ class Inbox:
         """Whether the next ``feed`` will raise."""
         return self._broken is not None
 
+    @property
+    def is_amid_frame(self) -> bool:
+        """Whether the rest of a frame is still to come."""
+        return bool(self._bytes)
+
     def feed(self, data: bytes) -> list[Frame]:
         """Add received bytes. Raises BrokenFrame when they cannot be what ``encode`` made.
 

@@ -178,6 +178,11 @@ class ChildProcess(Process):
             self._lose_channel()
         return frames
 
+    @property
+    def is_amid_message(self) -> bool:
+        """Whether the rest of a message is still to come."""
+        return self._inbox.is_amid_frame
+
     def has_unread(self) -> bool:
         """Whether something has arrived that ``receive`` has not taken yet."""
         with suppress(OSError):

@@ -230,12 +230,16 @@ class Supervisor:
             child.kill()
 
     def _register_channels(self) -> None:
-        """Make the next wait end when a child takes more of what is left to send, or sends without ringing."""
+        """Make the next wait end when a child takes more of what is left to send, or sends without ringing.
+
+        A child that works on plain runs rings when it has sent something, and once in the middle of a large message.
+        """
         for child in self._all:
             if not isinstance(child, ChildProcess):
                 continue
             child.flush()
-            interest = 0 if child.is_plain or child.channel_lost_at is not None else selectors.EVENT_READ
+            sends_without_ringing = not child.is_plain or child.is_amid_message
+            interest = selectors.EVENT_READ if sends_without_ringing and child.channel_lost_at is None else 0
             if child.is_waiting:
                 interest |= selectors.EVENT_WRITE
             if interest != self._interests.get(child, 0):

@@ -48,6 +48,8 @@ from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
 _MOST_CLOSED_IN_A_ROW = 2
 _signals: Any = sys.modules.get("_signal", signal)
 """The C module below ``signal``, whose own work on a handler takes a tenth of the time of a short run."""
+_HELD_BYTES = 1 << 16
+"""The channel holds more than this. (By default three times as much.)"""
 _LOOK_MILLISECONDS = 250
 """A child looks for a token at least this often. Without this, twice in a thousand ticks on a busy machine a child
 slept although there was one."""
@@ -183,6 +185,11 @@ class Child:
         self._send_encoded(encode(frame_of(message)))
 
     def _send_encoded(self, data: bytes) -> None:
+        if len(data) > _HELD_BYTES:
+            # The channel may not hold all of it. Rung in its middle, the parent reads on, and nobody waits for long.
+            self._channel.sendall(data[:_HELD_BYTES])
+            self._ring()
+            data = data[_HELD_BYTES:]
         self._channel.sendall(data)
         self._is_heard = False
 
