@@ -1,8 +1,9 @@
 """The cost of a statement does not grow with the history, nor with what lies in front: asserted on rows examined.
 
 On PostgreSQL every statement that a call sends is explained just before it is sent, on the same connection: beside a
-million finished runs, 100 000 due ones of a type that this host does not know and as many of one that it does, with the
-planner's settings as they come, and with no statistics, good ones, and those of a queue that was empty.
+million finished runs, 100 000 due ones of a type that this host does not know and as many of one that it does, or a
+fifth of all that outside of `make test-long`, with the planner's settings as they come, and with no statistics, good
+ones, and those of a queue that was empty.
 """
 
 from collections.abc import Iterator
@@ -15,11 +16,12 @@ from harness import Database, PostgresDatabase, postgresql_only
 from harness.plan_calls import AT_WORK, BUSY, IDLE, LEASE, OLD, Call, hooks, idle_statement, words_of
 from harness.plan_searches import ASKED, LOOK
 from harness.plans import (
+    A_FIFTH,
+    A_MILLION,
     DUE,
     EVENTS,
     FRONT,
     HISTORY,
-    IN_FRONT,
     KEYED,
     KEYED_RUNNING,
     LATER,
@@ -28,7 +30,9 @@ from harness.plans import (
     QUEUE,
     RUNNING,
     TRAIL,
+    Size,
     costs,
+    fill,
     fill_gates,
 )
 from jobrunner.store import enqueue, holding, ticks
@@ -53,10 +57,9 @@ def unbounded(store: Store, when: str, calls: dict[str, Call], times: int = 1) -
 
 
 @pytest.fixture
-def beside_a_million(database: PostgresDatabase) -> Iterator[Store]:
+def beside_a_history(database: PostgresDatabase, size: Size) -> Iterator[Store]:
     """A database with a long history, in which nothing is due."""
-    for statement in (HISTORY, LATER, TRAIL, EVENTS):
-        database.execute(statement)
+    fill(database, size, HISTORY, LATER, TRAIL, EVENTS)
     # A tick a minute: they grow slowly enough for statistics to keep up.
     database.execute("ANALYZE job_ticks")
     with closing(Store(locate(database.url), patience=timedelta(seconds=5))) as store:
@@ -64,9 +67,18 @@ def beside_a_million(database: PostgresDatabase) -> Iterator[Store]:
 
 
 @postgresql_only
-def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabase, beside_a_million: Store) -> None:
-    # One test for all, so that the million rows are made once, whatever the number of workers.
-    store = beside_a_million
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param(A_FIFTH, id="a fifth"),
+        pytest.param(A_MILLION, id="a million", marks=pytest.mark.long),
+    ],
+)
+def test_no_statement_of_a_tick_grows_with_the_history(
+    database: PostgresDatabase, beside_a_history: Store, size: Size
+) -> None:
+    # One test for all, so that the rows are made once, whatever the number of workers.
+    store = beside_a_history
     words = words_of(database.name)
     of_types = hooks(on_dead=[], jobs={"known": {"on_dead": ["chat"]}}, schedules={"s": {"on_dead": ["chat"]}})
     idle = IDLE | {
@@ -76,9 +88,8 @@ def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabas
     every = {**idle, **BUSY}
     assert not store.read(ticks.is_anything_due)
     problems = unbounded(store, "idle", idle)
-    for statement in (*FILLED, SCHEDULED, KEYED, KEYED_RUNNING, OVERDUE):
-        database.execute(statement)
-    fill_gates(database, IN_FRONT // 5)
+    fill(database, size, *FILLED, SCHEDULED, KEYED, KEYED_RUNNING, OVERDUE)
+    fill_gates(database, size.in_front // 5)
     assert store.read(ticks.is_anything_due)
     problems += unbounded(store, "before ANALYZE", every)
     # As many rows as a slice has, or as a search reads of an index before it reads slices instead.
@@ -98,9 +109,8 @@ def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabas
     # The usual state of things in the first minute of a bad day: the statistics know of no queue.
     database.execute("DELETE FROM job_runs WHERE status = 'queued'")
     database.execute("VACUUM ANALYZE job_runs")
-    for statement in (*FILLED, SCHEDULED, KEYED, KEYED_RUNNING, OVERDUE):
-        database.execute(statement)
-    fill_gates(database, IN_FRONT // 5)
+    fill(database, size, *FILLED, SCHEDULED, KEYED, KEYED_RUNNING, OVERDUE)
+    fill_gates(database, size.in_front // 5)
     problems += unbounded(store, "filled since ANALYZE", every)
     problems += unbounded(store, "filled since ANALYZE", LOOK, times=15)
     assert not problems, "\n".join(problems)
@@ -109,21 +119,21 @@ def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabas
 @postgresql_only
 def test_plan_check_counts_filtered_rows(database: PostgresDatabase) -> None:
     """The measure itself: a statement that reads everything is seen as one that does."""
-    database.execute(LATER)
+    fill(database, A_FIFTH, LATER)
     store = Store(locate(database.url), patience=timedelta(seconds=5))
     slow = "SELECT id FROM job_runs WHERE payload ->> 'a' = 'b' LIMIT 1"
     try:
         (cost,) = costs(store, "slow", lambda connection: connection.execute(slow))
     finally:
         store.close()
-    assert cost.rows == IN_FRONT
+    assert cost.rows == A_FIFTH.in_front
     assert not cost.is_bounded()
 
 
 @postgresql_only
 def test_a_heartbeat_is_a_hot_update(database: PostgresDatabase) -> None:
     """With locked_until in an index it would not be, and each beat would grow every index of the table."""
-    database.execute(RUNNING)
+    fill(database, A_FIFTH, RUNNING)
     database.execute("VACUUM job_runs")
     store = Store(locate(database.url), patience=timedelta(seconds=5))
     before = updates(database)

@@ -15,6 +15,7 @@ from jobrunner import clock
 from jobrunner.lifecycle import Status
 from jobrunner.store import search
 from jobrunner.store.connection import Connection
+from jobrunner.store.planner import read_by_indexes
 from jobrunner.store.schema import job_runs, written
 from jobrunner.store.selection import Selection, condition, instant
 from jobrunner.store.statement import Row
@@ -74,7 +75,7 @@ def errors(
     longer than half of the time. A look reads a part of an index, so that its time does not grow with the runs.
     """
     search.check_schedule(connection, selection)
-    search.read_by_indexes(connection)
+    read_by_indexes(connection)
     groups, unread = list[ErrorGroup](), list[datetime]()
     for status in STATUSES:
         of_status = replace(selection, statuses=(status,))

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeAlias
 
 from jobrunner.store.connection import Connection
+from jobrunner.store.planner import read_by_indexes
 from jobrunner.store.statement import Prepared, Row
 from jobrunner.text import iso_instant
 
@@ -61,6 +62,8 @@ def note_dead(
     values: dict[str, Any] = {"since": -_OLDEST_DEATH.total_seconds(), "limit": limit}
     if not of_all:
         values |= {"types": _named(types), "schedules": _named(schedules)}
+    # Without statistics of a bad hour the planner would read all that died in it, for each of its batches.
+    read_by_indexes(connection)
     dead = connection.execute(Prepared("notices.note_dead", (of_all,)), values).all()
     # Whoever discards a run knows that it is dead.
     worth_telling = sorted((row for row in dead if row.error_type != _BY_A_PERSON), key=lambda row: row.id)

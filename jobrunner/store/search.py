@@ -25,6 +25,7 @@ from jobrunner.lifecycle import CLAIMABLE, FINISHED, Status
 from jobrunner.store import definitions
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.rows import rows
+from jobrunner.store.planner import read_by_indexes
 from jobrunner.store.schema import job_definitions, job_runs, written
 from jobrunner.store.selection import Selection, condition, instant
 from jobrunner.store.statements.backpressure import WAITING
@@ -35,10 +36,6 @@ _FEW = 5000
 _SLICE = (500, 2000, 100_000)
 _SLICE_SECONDS = 0.1
 _LARGEST_ID = 2**63 - 1
-# Until the transaction ends. A planner that expects few rows would read a whole range of an index, and sort it.
-_BY_INDEXES = "SELECT " + ", ".join(
-    f"set_config('enable_{name}', 'off', true)" for name in ("seqscan", "bitmapscan", "sort")
-)
 
 
 @dataclass(frozen=True)
@@ -74,12 +71,6 @@ def find(
     if few is None:
         return _walk(connection, wanted, below, limit, seconds)
     return _page(_among(connection, wanted, [each for each in few if each < below])[: limit + 1], limit)
-
-
-def read_by_indexes(connection: Connection) -> None:
-    """Let the planner read indexes in their order until the transaction ends."""
-    if connection.database == "postgresql":
-        connection.execute(_BY_INDEXES)
 
 
 def check_schedule(connection: Connection, selection: Selection) -> None:

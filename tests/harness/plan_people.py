@@ -110,7 +110,7 @@ PEOPLE = {
     "bulk.database_now": "the clock, no table",
     "bulk.matching": "a person's command: reads every run of some statuses, and says how many",
     "search.check_schedule": "a person's command: one definition by its name",
-    "search.read_by_indexes": "a setting, no table",
+    "planner.read_by_indexes": "a setting, no table",
     **dict.fromkeys(("uncertain.listed", "uncertain.count", "uncertain.settle"), "a person's command"),
     "overview.status": "a person's command: counts at most 100 000 runs of each status, in an index",
 }

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 import pytest
@@ -17,27 +17,36 @@ from jobrunner.store.database import Database as Store
 
 MOST_ROWS = 400
 MOST_BLOCKS = 1000
-FINISHED = 1_000_000
-IN_FRONT = 100_000
+
+
+class Size(NamedTuple):
+    """How many runs have finished, and how many rows lie in front of what is looked for."""
+
+    finished: int
+    in_front: int
+
+
+A_MILLION = Size(1_000_000, 100_000)
+A_FIFTH = Size(200_000, 20_000)
 
 COLUMNS = "job_type, payload, status, priority, run_at, created_at, updated_at"
 HISTORY = f"""
 INSERT INTO job_runs ({COLUMNS}, finished_at, attempts, max_attempts)
 SELECT 'known', '{{}}', (ARRAY['succeeded', 'succeeded', 'succeeded', 'dead', 'cancelled'])[1 + n % 5], 0,
        at, at, at, at, 1, 5
-FROM (SELECT n, jobrunner_now() - n * interval '1 minute' AS at FROM generate_series(1, {FINISHED}) AS n) AS past
+FROM (SELECT n, jobrunner_now() - n * interval '1 minute' AS at FROM generate_series(1, :finished) AS n) AS past
 """
 LATER = f"""
 INSERT INTO job_runs ({COLUMNS}, concurrency_key, start_deadline_at)
 SELECT 'known', '{{}}', 'queued', 0, jobrunner_now() + n * interval '1 hour', jobrunner_now(), jobrunner_now(),
        'later:' || n % 1000, jobrunner_now() + n * interval '2 hours'
-FROM generate_series(1, {IN_FRONT}) AS n
+FROM generate_series(1, :in_front) AS n
 """
 # Due, and of a type that this host does not know.
 FRONT = f"""
 INSERT INTO job_runs ({COLUMNS})
 SELECT 'unknown', '{{}}', 'queued', 9, jobrunner_now() - n * interval '1 second', jobrunner_now(), jobrunner_now()
-FROM generate_series(1, {IN_FRONT}) AS n
+FROM generate_series(1, :in_front) AS n
 """
 DUE = f"""
 INSERT INTO job_runs ({COLUMNS})
@@ -47,7 +56,7 @@ FROM generate_series(1, 50)
 QUEUE = f"""
 INSERT INTO job_runs ({COLUMNS})
 SELECT 'known_too', '{{}}', 'queued', n % 3, jobrunner_now() - n * interval '1 second', jobrunner_now(), jobrunner_now()
-FROM generate_series(1, {IN_FRONT}) AS n
+FROM generate_series(1, :in_front) AS n
 """
 # Twenty at work on this host, ten whose lease has expired, and a hundred of another host.
 RUNNING = f"""
@@ -108,19 +117,26 @@ SELECT job_type, CASE WHEN job_type = 'capped' THEN 9 END, CASE WHEN job_type = 
 FROM (SELECT 'capped' AS job_type UNION ALL SELECT 'rated' UNION ALL SELECT 'keyed') AS limited
 """
 # Most of one host, and the first of a host that is gone.
-TRAIL = f"""
+TRAIL = """
 INSERT INTO job_ticks (host, worker, version, started_at, finished_at)
-SELECT CASE WHEN n = {IN_FRONT} THEN 'gone' ELSE 'here' END, 'here:1:a', '1', at, at
+SELECT CASE WHEN n = :in_front THEN 'gone' ELSE 'here' END, 'here:1:a', '1', at, at
 FROM (
-  SELECT n, jobrunner_now() - n * interval '1 minute' AS at FROM generate_series({IN_FRONT}, 1, -1) AS n
+  SELECT n, jobrunner_now() - n * interval '1 minute' AS at FROM generate_series(:in_front, 1, -1) AS n
 ) AS past
 """
-EVENTS = f"""
+EVENTS = """
 INSERT INTO job_events (at, actor, action, run_id, definition_id, detail)
 SELECT jobrunner_now() - n * interval '1 minute', 'someone', CASE WHEN n % 2 = 0 THEN 'cancel' ELSE 'skip slots' END,
-       CASE WHEN n % 2 = 0 THEN n END, CASE WHEN n % 2 = 1 THEN n END, '{{}}'
-FROM generate_series(1, {IN_FRONT}) AS n
+       CASE WHEN n % 2 = 0 THEN n END, CASE WHEN n % 2 = 1 THEN n END, '{}'
+FROM generate_series(1, :in_front) AS n
 """
+
+
+def fill(database: Database, size: Size, *statements: str) -> None:
+    """Execute statements of this module, for tables of this size."""
+    for statement in statements:
+        sized = statement.replace(":finished", str(size.finished)).replace(":in_front", str(size.in_front))
+        database.execute(sized)
 
 
 def fill_gates(database: Database, waiting: int, unmet: int = 5) -> None:
