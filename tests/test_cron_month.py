@@ -91,7 +91,7 @@ class Month:
     def start_at_work(self, job_type: str, **payload: str) -> tuple[int, "subprocess.Popen[str]"]:
         """A tick of which a handler is at work."""
         run_id = self.jobrunner.enqueue(job_type, payload, max_attempts=1)
-        tick = self.jobrunner.start("tick", env={"JOBRUNNER_HEARTBEAT": "500ms"})
+        tick = self.jobrunner.start("tick", env={"JOBRUNNER_HEARTBEAT": "500ms", "JOBRUNNER_GRACE": "1s"})
         wait_for(
             lambda: run_id in [line.run_id for line in self.app.trace()],
             30,
