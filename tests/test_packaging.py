@@ -9,9 +9,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
@@ -257,33 +255,23 @@ def test_python_m_jobrunner_is_the_command(installed: Commands, installation: In
     assert (wrong.returncode, len(wrong.stderr.splitlines())) == (2, 1)
 
 
-@pytest.fixture
-def check_types(installation: Installation, tmp_path: Path) -> Callable[[str], str]:
-    def check(source: str) -> str:
-        (tmp_path / "user.py").write_text(dedent(source))
-        # Of the checkout's tools only the type checker itself: it looks at what the empty environment holds.
-        command = [sys.executable, "-I", "-m", "mypy", "--strict", "--python-executable", str(installation.python)]
-        command += ["--config-file=", f"--cache-dir={installation.folder}/.mypy_cache", "user.py"]
-        environment = clean_environment(tmp_path)
-        return subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
-        ).stdout
-
-    return check
-
-
-def test_a_type_checker_sees_the_types_of_the_installed_package(check_types: Callable[[str], str]) -> None:
-    told = check_types(TYPED)
-    assert "Success: no issues found" in told, told
-    kept, called = re.findall(r'Revealed type is "(.*)"', told)
+def test_a_type_checker_sees_the_types_of_the_installed_package_and_a_wrong_call(
+    installation: Installation, tmp_path: Path
+) -> None:
+    for name, source in {"typed.py": TYPED, "wrong.py": WRONG}.items():
+        (tmp_path / name).write_text(source)
+    # Of the checkout's tools only the type checker itself: it looks at what the empty environment holds.
+    command = [sys.executable, "-I", "-m", "mypy", "--strict", "--python-executable", str(installation.python)]
+    command += ["--config-file=", f"--cache-dir={installation.folder}/.mypy_cache", "typed.py", "wrong.py"]
+    environment = clean_environment(tmp_path)
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    told = done.stdout
+    errors = re.findall(r"(\w+)\.py:(\d+): error", told)
+    assert errors == [("wrong", line) for line in ("9", "10", "11", "12", "13")], told
+    kept, called = re.findall(r'typed\.py:\d+: note: Revealed type is "(.*)"', told)
     assert re.fullmatch(
         r"jobrunner\.application\.job\.Job\[\[name: (builtins\.)?str,"
         r" times: (builtins\.)?int =\], (builtins\.)?str\]",
         kept,
     ), kept
     assert called.removeprefix("builtins.") == "str"
-
-
-def test_a_type_checker_finds_a_wrong_call(check_types: Callable[[str], str]) -> None:
-    told = check_types(WRONG)
-    assert re.findall(r"user\.py:(\d+): error", told) == ["9", "10", "11", "12", "13"], told

@@ -70,7 +70,7 @@ def once(folder: Path, make: Callable[[Path], None]) -> Path:
 
 
 def build(source: Path, to: Path, *options: str) -> None:
-    run([sys.executable, "-m", "build", *options, "--outdir", to, source], to)
+    run([sys.executable, "-m", "build", "--no-isolation", *options, "--outdir", to, source], to)
 
 
 def copy_checkout(to: Path) -> None:
@@ -109,7 +109,8 @@ def installation(request: pytest.FixtureRequest, session_folder: Path, distribut
         run([sys.executable, "-m", "venv", "--without-pip", folder / "env"], folder)
         what = distributions.wheel if plain else distributions.sdist
         pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", folder / "env" / "bin" / "python"]
-        run([*pip, "install", "--quiet", what], folder)
+        # Few of the modules are ever imported: Python compiles those at their first use.
+        run([*pip, "install", "--quiet", "--no-compile", what], folder)
 
     name = "installed" if plain else "installed in a folder with a space"
     return Installation(once(session_folder / name, make) / "env")
