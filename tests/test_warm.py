@@ -158,9 +158,10 @@ def test_warm_tick_has_the_same_process_attributes_as_the_script(jobrunner: Comm
 def test_signal_ends_a_warm_command_as_it_ends_the_script(
     jobrunner: Commands, app: App, number: signal.Signals
 ) -> None:
+    app.add('@job("held", kill_after="100ms")\ndef held(ctx: Context):\n    wait_for(ctx, "/no such file")\n')
     ends = []
     for cold in (True, False):
-        run_id = jobrunner.enqueue("wait_for", {"path": str(app.path("never"))})
+        run_id = jobrunner.enqueue("held")
         tick = jobrunner.start("tick", "--grace", "0s", cold=cold)
         wait_for(lambda: any(line.run_id == run_id for line in app.trace()))  # noqa: B023 - called at once
         tick.send_signal(number)
