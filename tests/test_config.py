@@ -9,6 +9,8 @@ import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only, sqlite_only, wait_for
 from harness.commands import COMMAND
+from jobrunner.settings.config import load
+from jobrunner.store.waits import COMMAND as COMMAND_PATIENCE
 
 PYTHON = Path(COMMAND).with_name("python")
 
@@ -20,6 +22,11 @@ def hold(jobrunner: Commands, count: int) -> list[int]:
 
 def running(database: Database) -> int:
     return int(database.value("SELECT count(*) AS n FROM job_runs WHERE status = 'running'"))
+
+
+def test_command_waits_as_long_as_an_application_unless_a_setting_says_otherwise() -> None:
+    assert load({}).patience == COMMAND_PATIENCE
+    assert load({"JOBRUNNER_PATIENCE": "90s"}).patience == timedelta(seconds=90)
 
 
 def test_the_modules_of_import_are_all_imported(jobrunner: Commands, app: App) -> None:

@@ -17,6 +17,7 @@ WRONG = {
     "JOBRUNNER_GRACE": ["soon", "-1s"],
     "JOBRUNNER_LINGER": ["soon", "-1s", "2m1s", "yes"],
     "JOBRUNNER_START_LIMIT": ["soon"],
+    "JOBRUNNER_PATIENCE": ["soon", "0", "0.9s", "11m"],
     "JOBRUNNER_CONCURRENCY": ["many", "0", "-1", "1.5", "1001", "9" * 400, "0" * 30 + "1001"],
     "JOBRUNNER_BATCH": ["many", "0", "-1", "٣", "9" * 4301],
     "JOBRUNNER_PAYLOAD_LIMIT": ["1MB", "0"],

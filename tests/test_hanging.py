@@ -1,7 +1,8 @@
 """A database that does not answer, and one where somebody holds a lock: every command finds it out in its time.
 
 The walks below put each command to each table and each answer: all of it is `long`. Those of every day meet every table
-and every kind of silence, and draw the commands and the moments by the seed of the run.
+and every kind of silence, and draw the commands and the moments by the seed of the run; their commands are told to have
+less patience than they have by default.
 """
 
 import re
@@ -10,7 +11,7 @@ import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psycopg
@@ -61,6 +62,8 @@ NEEDED_BY = {
     "job_types": ["enqueue", "echo"],
 }
 LEASE = {"JOBRUNNER_LEASE": "8s"}
+PATIENCE = timedelta(seconds=3)
+SOON = {**LEASE, "JOBRUNNER_PATIENCE": f"{PATIENCE.total_seconds():g}s"}
 LIMIT = waits.Waits.of(waits.COMMAND).call + 10
 """Seconds. The limit of the longest wait, and what a busy machine needs to start so many programs."""
 NAMED = r"jobrunner: cannot use the database [^\n]*: session {pid} of the role {role} holds a lock that is needed "
@@ -111,13 +114,15 @@ def nobody_waits(database: PostgresDatabase) -> None:
     )
 
 
-def put_to_locks(jobrunner: Commands, cases: "list[tuple[PostgresDatabase, str, list[list[str]]]]") -> None:
+def put_to_locks(
+    jobrunner: Commands, cases: "list[tuple[PostgresDatabase, str, list[list[str]]]]", waiting: dict[str, str]
+) -> None:
     with ExitStack() as stack:
         started = []
         for database, table, commands in cases:
             holder = stack.enter_context(closing(psycopg.connect(database.url)))
             holder.execute(f"LOCK TABLE {table}")
-            env = {"JOBRUNNER_DATABASE_URL": database.url, **LEASE}
+            env = {"JOBRUNNER_DATABASE_URL": database.url, **waiting}
             named = re.compile(NAMED.format(pid=holder.info.backend_pid, role=database.access.role) + SINCE)
             started += [(named, table, words, jobrunner.start(*words, env=env)) for words in commands]
         for (named, table, words, _), (code, stderr) in zip(
@@ -144,6 +149,7 @@ def test_holder_of_a_table_lock_is_named_within_seconds_and_no_session_keeps_wai
             (database, table, [*filter(None, [NEEDED_BY[table]]), chosen.choice(QUICK_COMMANDS)])
             for database, table in zip(copies, TABLES, strict=True)
         ],
+        SOON,
     )
 
 
@@ -153,18 +159,24 @@ def test_holder_of_a_table_lock_is_named_within_seconds_and_no_session_keeps_wai
 def test_every_command_names_the_holder_of_a_table_lock(
     jobrunner: Commands, copies: list[PostgresDatabase], table: str
 ) -> None:
-    put_to_locks(jobrunner, [(copies[0], table, COMMANDS)])
+    put_to_locks(jobrunner, [(copies[0], table, COMMANDS)], LEASE)
 
 
 def put_to_silence(
-    jobrunner: Commands, database: PostgresDatabase, cases: Iterable[tuple[list[str], int, bool]]
+    jobrunner: Commands,
+    database: PostgresDatabase,
+    cases: Iterable[tuple[list[str], int, bool]],
+    waiting: dict[str, str],
+    patience: timedelta,
 ) -> None:
+    """``waiting`` is in the environment of the commands; their patience is then this one."""
+    limit = f"{waits.Waits.of(patience).call:g}"
     fill(database)
     with ExitStack() as stack:
         started = []
         for words, answers, greets in cases:
             url = stack.enter_context(silent_after(database.url, answers, greets=greets))
-            env = {"JOBRUNNER_DATABASE_URL": url, **LEASE}
+            env = {"JOBRUNNER_DATABASE_URL": url, **waiting}
             started.append((words, answers, jobrunner.start(*words, env=env)))
         ended = wait_for_all(process for *_, process in started)
         for (words, answers, _), (code, stderr) in zip(started, ended, strict=True):
@@ -172,7 +184,8 @@ def put_to_silence(
             assert code in (0, 1, 2, 69), (words, answers, stderr)
             if code == 69:
                 # A lock may be held by the session of another command that was put to silence.
-                said = r"no answer for \d+ s|did not answer in time|holds a lock that is needed \([^\n]*\)"
+                call = re.escape(limit) if words != ["tick"] else "2"
+                said = rf"no answer for {call} s|did not answer in time|holds a lock that is needed \([^\n]*\)"
                 assert re.fullmatch(rf"jobrunner: [^\n]* ({said})\n", stderr), (
                     words,
                     answers,
@@ -192,7 +205,7 @@ def put_to_silence(
 def test_silent_server_or_pooler_is_detected_by_every_command(jobrunner: Commands, database: PostgresDatabase) -> None:
     """From the first byte on, and after some answers; a paused pooler lets everybody in."""
     firsts = [(["tick"], 0, False), (["tick"], 0, True), (["status"], 0, True), (["migrate"], 1, False)]
-    put_to_silence(jobrunner, database, [*firsts, *sample(6, greets=False)])
+    put_to_silence(jobrunner, database, [*firsts, *sample(6, greets=False)], SOON, PATIENCE)
 
 
 @pytest.mark.long
@@ -202,7 +215,7 @@ def test_silent_server_or_pooler_is_detected_by_every_command(jobrunner: Command
 def test_silent_server_is_detected_by_each_single_command(
     jobrunner: Commands, database: PostgresDatabase, answers: int, greets: bool
 ) -> None:
-    put_to_silence(jobrunner, database, [(words, answers, greets) for words in QUICK_COMMANDS])
+    put_to_silence(jobrunner, database, [(words, answers, greets) for words in QUICK_COMMANDS], LEASE, waits.COMMAND)
 
 
 @postgresql_only
@@ -227,14 +240,14 @@ def test_locked_file_is_reported_in_time_by_every_command_that_needs_it(
     """Those that only read go on, unless the file was never migrated: its journal keeps readers out, too."""
     other = tmp_path / "others.db"
     writing = [["tick"], ["enqueue", "echo"], ["migrate"], ["schedule", "pause", "--all"]]
-    env = {**LEASE, "JOBRUNNER_DATABASE_URL": f"sqlite:///{other}"}
+    env = {**SOON, "JOBRUNNER_DATABASE_URL": f"sqlite:///{other}"}
     with closing(database.connect()) as holder, closing(sqlite3.connect(other, isolation_level=None)) as stranger:
         holder.execute("BEGIN IMMEDIATE")
         stranger.execute("BEGIN EXCLUSIVE")
-        reading = jobrunner.start("status", env=LEASE)
-        started = [jobrunner.start(*words, env=LEASE) for words in writing]
+        reading = jobrunner.start("status", env=SOON)
+        started = [jobrunner.start(*words, env=SOON) for words in writing]
         started += [jobrunner.start(*words, env=env) for words in (["migrate"], ["status"], ["tick"])]
-        ended = wait_for_all([reading, *started], 2 * waits.COMMAND.total_seconds() + 10)
+        ended = wait_for_all([reading, *started], 2 * PATIENCE.total_seconds() + 10)
     assert ended.pop(0) == (0, "")
     for process, (code, stderr) in zip(started, ended, strict=True):
         assert (code, len(stderr.splitlines())) == (69, 1), (process.args, code, stderr)

@@ -7,6 +7,7 @@ from harness import App, Commands, PostgresDatabase, postgresql_only
 from harness.invariants import insert_runs, outcomes
 
 LEASE = {"JOBRUNNER_LEASE": "4s", "JOBRUNNER_HEARTBEAT": "0.2s"}
+SOON = {"JOBRUNNER_PATIENCE": "3s"}
 
 
 LIVING = {**LEASE, "JOBRUNNER_HOST": "living"}
@@ -26,7 +27,7 @@ def test_advisory_locks_of_any_role_block_no_claim_no_apply_and_no_listening(
     with contextlib.closing(database.access.admin(database.database)) as stranger:
         for key in (*KEYS, "7206148301"):
             stranger.execute(f"SELECT pg_advisory_lock({key})")
-        migrating = jobrunner.start("migrate")
+        migrating = jobrunner.start("migrate", env=SOON)
         assert "echoed" in jobrunner("apply").stdout
         listening = jobrunner.tick("--linger", "--log-file", log, env=LIVING)
         assert listening.stderr == ""

@@ -7,7 +7,6 @@ import pwd
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import timedelta
 from itertools import zip_longest
 
 import click
@@ -24,17 +23,17 @@ from jobrunner.jobs.payload import Payload, check_match
 from jobrunner.model import Actor, Declaration, Owner, Policy
 from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config
-from jobrunner.store import waits
 from jobrunner.store.database import Database
 from jobrunner.store.location import locate
-from jobrunner.store.waits import Waits
+from jobrunner.store.waits import Waits, of_bulk
 from jobrunner.text import nearest, one_line
 from jobrunner.worker.watchdog import watching
 
 
-def unopened(config: Config, patience: timedelta | Waits = waits.COMMAND) -> Database:
+def unopened(config: Config, waits: Waits | None = None) -> Database:
     """The configured database, which need not exist, with a watchdog. Both are closed when the command ends."""
-    database = Database(locate(environment.database_url(config), config.schema), patience=patience)
+    location = locate(environment.database_url(config), config.schema)
+    database = Database(location, patience=waits or config.patience)
     context = click.get_current_context()
     context.call_on_close(database.close)
     # On a host with too many processes a person must still be able to look. A tick could not work there.
@@ -60,7 +59,7 @@ def open_database(config: Config, *, creates: bool = False, for_many_rows: bool 
     opening.make_ready(config, database, creates=creates)
     if for_many_rows:
         database.close()
-        database = unopened(config, waits.BULK)
+        database = unopened(config, of_bulk(config.patience))
     return database
 
 

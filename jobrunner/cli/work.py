@@ -76,7 +76,7 @@ def migrate(sql: bool, version: int | None, delete_data: bool) -> None:
     if delete_data and version is None:
         raise click.UsageError("--delete-data belongs to --to")
     config = environment.load()
-    database = session.unopened(config, waits.MIGRATION)
+    database = session.unopened(config, waits.of_migration(config.patience))
     if sql:
         click.echo(migrations.migration_sql(database.location), nl=False)
         return

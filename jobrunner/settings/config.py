@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _FILE_NAME = "jobrunner.toml"
 _LONGEST_LINGERING = timedelta(minutes=2)
 _LONGEST_LEASE = timedelta(minutes=10)
+_LONGEST_PATIENCE = timedelta(minutes=10)
 
 
 class Config(NamedTuple):
@@ -52,6 +53,7 @@ class Config(NamedTuple):
     grace: timedelta
     start_limit: timedelta
     deploy_grace: timedelta
+    patience: timedelta
     concurrency: int
     batch: int
     strict: bool
@@ -95,6 +97,7 @@ def load_with_origins(
         grace=reader.duration("grace", "10s"),
         start_limit=reader.duration("start_limit", "30s"),
         deploy_grace=reader.duration("deploy_grace", "10m"),
+        patience=reader.duration("patience", "8s", _check_patience),
         concurrency=reader.number("concurrency", 4, 1, 1000),
         batch=reader.number("batch", 100_000, 1, 10_000_000),
         strict=reader.switch("strict"),
@@ -171,6 +174,11 @@ def application_of(config: Config) -> str:
 
 def _check_lease(lease: timedelta) -> None:
     if not timedelta(seconds=1) <= lease <= _LONGEST_LEASE:
+        raise UsageError("must lie between 1s and 10m")
+
+
+def _check_patience(patience: timedelta) -> None:
+    if not timedelta(seconds=1) <= patience <= _LONGEST_PATIENCE:
         raise UsageError("must lie between 1s and 10m")
 
 

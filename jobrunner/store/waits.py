@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 _LONGEST_LOCK_SECONDS = 5.0
 _LONGEST_PAUSE_SECONDS = 15.0
+_BULK_SECONDS = 120.0
 
 
 class Waits(NamedTuple):
@@ -62,12 +63,19 @@ def of_tick(lease: timedelta) -> timedelta:
     return lease / 5
 
 
+def of_bulk(patience: timedelta) -> Waits:
+    """For a command that may write many rows in one transaction, after the database has answered once."""
+    waits = Waits.of(patience)
+    return waits._replace(call=max(_BULK_SECONDS, waits.call))
+
+
+def of_migration(patience: timedelta) -> Waits:
+    """For a migration, which may also have to wait for another one."""
+    return of_bulk(patience)._replace(lock=Waits.of(patience).call)
+
+
 COMMAND = timedelta(seconds=8)
-"""The patience of a command that a person runs."""
-BULK = Waits.of(COMMAND)._replace(call=120.0)
-"""For a command that may write many rows in one transaction, after the database has answered once."""
-MIGRATION = BULK._replace(lock=10.0)
-"""For a migration, which may also have to wait for another one."""
+"""The patience of what an application asks for, and that of a command unless a setting says otherwise."""
 PROBE = Waits(lock=1.5, file=0.1, call=3.0)
 """For the statement of an idle tick, which a full tick asks again, and for the question which session blocks a call."""
 EXAMINATION = Waits(lock=1.0, file=1.0, call=5.0)

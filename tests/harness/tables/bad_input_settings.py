@@ -187,7 +187,7 @@ def zone_rows() -> Section:
     return rows
 
 
-DURATIONS = ("LEASE", "HEARTBEAT", "BUDGET", "GRACE", "START_LIMIT", "DEPLOY_GRACE")
+DURATIONS = ("LEASE", "HEARTBEAT", "BUDGET", "GRACE", "START_LIMIT", "DEPLOY_GRACE", "PATIENCE")
 KEPT = ("KEEP_SUCCEEDED", "KEEP_CANCELLED", "KEEP_DEAD", "KEEP_TICKS", "KEEP_EVENTS")
 WRONG = {
     **{name: ["soon", "-1s", "9" * 400, ESCAPES] for name in DURATIONS},
