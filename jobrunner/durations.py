@@ -8,9 +8,10 @@ from datetime import timedelta
 from jobrunner.errors import UsageError
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])", re.ASCII)
-_WHOLE = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+", re.ASCII)
-_PLAIN = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
+# Each is compiled when it is used first: an idle tick needs none of them.
+_PART = r"(?a)(\d+(?:\.\d+)?)(ms|[smhdw])"
+_WHOLE = r"(?a)(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+"
+_PLAIN = r"(?a)\d+(?:\.\d+)?"
 _LONGEST = timedelta(days=3660)
 
 Duration = timedelta | str | int | float
@@ -37,10 +38,14 @@ def _seconds(value: str | float) -> float:
     text = str(value).strip()
     if len(text) > 40:
         raise UsageError("a duration must have at most 40 characters; write it as 30s, 5m or 1h30m")
-    if _PLAIN.fullmatch(text):
+    unit = "ms" if text.endswith("ms") else text[-1:]
+    amount = text.removesuffix(unit)
+    if unit in _UNIT_SECONDS and amount.isascii() and amount.isdigit():
+        seconds = float(amount) * _UNIT_SECONDS[unit]
+    elif re.fullmatch(_PLAIN, text):
         seconds = float(text)
-    elif _WHOLE.fullmatch(text):
-        seconds = sum(float(amount) * _UNIT_SECONDS[unit] for amount, unit in _PART.findall(text))
+    elif re.fullmatch(_WHOLE, text):
+        seconds = sum(float(part) * _UNIT_SECONDS[unit] for part, unit in re.findall(_PART, text))
     else:
         raise UsageError(f"{text!r} is not a duration; write it as 30s, 5m or 1h30m")
     # The limit keeps timedelta from overflowing. The caller's range check then gives a better error.

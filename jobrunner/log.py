@@ -8,7 +8,6 @@ import os
 import stat
 import sys
 from collections.abc import MutableMapping
-from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from jobrunner import clock
@@ -40,7 +39,7 @@ class Silence:
     warning = error = info
 
 
-def open_log(path: Path | None, *, on_stderr: bool) -> Log:
+def open_log(path: str | None, *, on_stderr: bool) -> Log:
     """A log that appends JSON lines to ``path`` (created 0600). Without a path it writes to stderr, or nothing.
 
     Raises ConfigurationError if the file cannot be opened, because a log must not be lost without a message.
@@ -85,7 +84,7 @@ class PlainLog:
     ConfigurationError if the file cannot be opened.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self._stream = _Unbreakable(_open(path))
 
     def info(self, event: str, **fields: Any) -> None:
@@ -123,7 +122,7 @@ class _Unbreakable:
             return
 
 
-def _open(path: Path) -> TextIO:
+def _open(path: str) -> TextIO:
     try:
         # O_NONBLOCK, because the open of a FIFO waits until another process reads it, perhaps for ever.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600)

@@ -60,8 +60,8 @@ def test_state_folder_is_the_same_under_cron_and_in_a_login_session(monkeypatch:
         monkeypatch.setenv(name, "/elsewhere")
     assert state_folder.for_state(None) == before
     user = os.getuid()
-    assert before[-2:] == [Path(f"/run/user/{user}/jobrunner"), Path(f"/tmp/jobrunner-{user}")]
-    assert before[0] == (state_folder.home() or Path("/")) / ".local" / "state" / "jobrunner"
+    assert before[-2:] == [f"/run/user/{user}/jobrunner", f"/tmp/jobrunner-{user}"]
+    assert before[0] == f"{state_folder.home()}/.local/state/jobrunner"
 
 
 def test_notes_of_another_host_in_a_shared_home_are_not_used(tmp_path: Path) -> None:

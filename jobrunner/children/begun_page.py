@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from jobrunner.children.begun_marks import BEGUN, BYTES, ENTRIES, ENTRY, ENTRY_BYTES, HEADER_BYTES, offset_of
 from jobrunner.model import Lease
-from jobrunner.settings.state_folder import files_in
+from jobrunner.settings.state_folder import TICK_PAGES, StrPath, files_in
 
 _FREE, _WAITING = 0, 1
 _ALL = 0
@@ -121,17 +121,17 @@ class Abandoned(NamedTuple):
             self.path.unlink(missing_ok=True)
 
 
-def is_any_abandoned(folder: Path) -> bool:
+def is_any_abandoned(folder: StrPath) -> bool:
     """Whether ``abandoned`` would find a page."""
     return any(True for _ in abandoned(folder, ""))
 
 
-def abandoned(folder: Path, boot: str) -> Iterator[Abandoned]:
+def abandoned(folder: StrPath, boot: str) -> Iterator[Abandoned]:
     """The pages of ticks that have died with all their children. Each page is locked while the caller uses it.
 
     A page from before this host's last boot yields no runs, because its last changes may not have reached the disk.
     """
-    for path in files_in(folder, "tick-*.page"):
+    for path in files_in(folder, *TICK_PAGES):
         with suppress(OSError), open(path, "rb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -139,7 +139,7 @@ def abandoned(folder: Path, boot: str) -> Iterator[Abandoned]:
                 continue
             content = file.read(BYTES + 1)
             is_of_now = len(content) == BYTES and content[:HEADER_BYTES].rstrip(b"\0").decode("latin-1") == boot
-            yield Abandoned(_read(content) if is_of_now and boot else {}, path)
+            yield Abandoned(_read(content) if is_of_now and boot else {}, Path(path))
 
 
 def _read(content: bytes) -> dict[str, list[int] | None]:

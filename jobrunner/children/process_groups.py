@@ -20,7 +20,7 @@ from typing import NamedTuple
 from jobrunner import clock, names
 from jobrunner.children.at_work import is_surely_on
 from jobrunner.model import Owner
-from jobrunner.settings.state_folder import files_in, is_private, make_private
+from jobrunner.settings.state_folder import StrPath, files_in, is_private, make_private
 
 MARK = names.TICK_MARK
 _GIVE_UP_SECONDS = 2.0
@@ -48,9 +48,9 @@ class _Noted(NamedTuple):
 class GroupFile:
     """The note of this tick. It is written whenever a group appears or is gone, and removed at the end."""
 
-    def __init__(self, folders: Sequence[Path], owner: Owner, mark: str) -> None:
+    def __init__(self, folders: Sequence[StrPath], owner: Owner, mark: str) -> None:
         folder = next(filter(_is_usable, folders), None)
-        self._path = None if folder is None else folder / f"tick-{os.getpid()}-{mark}.json"
+        self._path = None if folder is None else Path(folder) / f"tick-{os.getpid()}-{mark}.json"
         self._owner = owner
         self._mark = mark
         self._groups: dict[int, str] = {}
@@ -102,18 +102,18 @@ class GroupFile:
             self._path = None
 
 
-def state_problem(folders: Sequence[Path]) -> str | None:
+def state_problem(folders: Sequence[StrPath]) -> str | None:
     """A text for the operator if no folder for the notes is usable, else None."""
     if not boot_id() or any(map(_is_usable, folders)):
         return None
-    tried = ", ".join(map(str, folders))
+    tried = ", ".join(str(folder) for folder in folders)
     return (
         f"no folder for state is writable and private to this user ({tried}): processes that a killed tick leaves"
         " behind are not stopped before their runs begin again; set JOBRUNNER_STATE_DIR"
     )
 
 
-def kill_leftovers(folders: Iterable[Path], owners: Collection[str] = (), live: Collection[int] = ()) -> int:
+def kill_leftovers(folders: Iterable[StrPath], owners: Collection[str] = (), live: Collection[int] = ()) -> int:
     """Kill the leftover processes of dead ticks on this host, and the groups of ``owners``, dead or stalled.
 
     If an owner is alive, its groups that are certainly idle or work on a run in ``live`` are not killed. Returns how
@@ -143,8 +143,8 @@ def _forget_if_old(path: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _notes(folder: Path) -> Iterator[_Noted]:
-    for path in files_in(folder, "tick-*.json"):
+def _notes(folder: StrPath) -> Iterator[_Noted]:
+    for path in map(Path, files_in(folder, "tick-", ".json")):
         # A note that is incomplete or from another version cannot be read and is skipped.
         with suppress(OSError, ValueError, KeyError, TypeError):
             note = json.loads(path.read_text())
@@ -223,7 +223,7 @@ def boot_id() -> str:
         return ""
 
 
-def _is_usable(folder: Path) -> bool:
+def _is_usable(folder: StrPath) -> bool:
     """Whether the folder is for this user alone and can be written. Creates it. Its notes name processes to kill."""
     with suppress(OSError):
         make_private(folder)

@@ -9,7 +9,6 @@ import socket
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
 
 from jobrunner import clock
@@ -42,7 +41,7 @@ class ChildPlan(NamedTuple):
     """
 
     imports: tuple[str, ...]
-    app_dir: Path | None
+    app_dir: str | None
     mark: str
     page: BegunPage
     reserved: tuple[str, ...] = ()
@@ -102,7 +101,7 @@ class ChildProcess(Process):
         self._waiting_since = 0.0
         self.channel_lost_at: float | None = None
         self.was_killed_without_channel = False
-        app_dir = str(plan.app_dir) if plan.app_dir else None
+        app_dir = plan.app_dir or None
         asked = (plan.reserved, plan.schedules, plan.payloads)
         self.send(Hello(plan.imports, mark.hex(), app_dir, *asked, plan.database_url, plan.schema, plan.lease_seconds))
 

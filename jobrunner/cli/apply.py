@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import click
@@ -74,8 +75,8 @@ def _declared(config: Config, gone: Source | None) -> tuple[Declared, list[Polic
     if config.file is not None:
         from jobrunner.settings import toml_file, toml_schedules
 
-        schedules = toml_file.read(config.file).schedules
-        declarations += toml_schedules.declarations(config.file, schedules, config.payload_limit)
+        file = Path(config.file)
+        declarations += toml_schedules.declarations(file, toml_file.read(file).schedules, config.payload_limit)
         sources.append("file")
     of_file = list(declarations)
     if config.imports:

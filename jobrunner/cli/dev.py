@@ -78,7 +78,7 @@ class _Dev:
         opening.collect_garbage()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._ask_to_stop)
-        folder = self._config.app_dir or Path.cwd()
+        folder = Path(self._config.app_dir or Path.cwd())
         files = _files(folder)
         next_at = 0.0
         while not self._asked_to_stop:

@@ -4,47 +4,47 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from jobrunner import failpoints
 from jobrunner.errors import ConfigurationError, UnknownVariable, UsageError
 from jobrunner.settings import config as settings
 from jobrunner.settings.config import Config
+from jobrunner.settings.state_folder import absolute
 from jobrunner.text import storable
 
 _ENV_FILE = "JOBRUNNER_ENV_FILE"
 _CONFIG = "JOBRUNNER_CONFIG"
 _loaded: Config | None = None
-_env_file: tuple[Path | None, frozenset[str]] = (None, frozenset())
+_env_file: tuple[str | None, frozenset[str]] = (None, frozenset())
 
 
-def add_env_file(named: Path | None) -> Path | None:
+def add_env_file(named: str | None) -> str | None:
     """Read the variables of this file, or else of the file that the environment names. Returns the file's path.
 
     A second call changes nothing. Raises ConfigurationError before it changes any variable.
     """
     global _env_file  # noqa: PLW0603 - a process has one environment
     variable = os.environ.get(_ENV_FILE, "").strip()
-    path = named or (Path(variable) if variable else None)
+    path = named or variable or None
     if path is not None:
         from jobrunner.settings.env_file import read_env_file
 
         # The bytes of the file, because the locale may have another encoding.
         variables = read_env_file(path)
         os.environb.update({name.encode(): value.encode() for name, value in variables.items()})
-        _env_file = (path.absolute(), frozenset(variables))
+        _env_file = (absolute(path), frozenset(variables))
     # Children inherit the variables. A child that starts jobrunner must be able to set others.
     os.environ.pop(_ENV_FILE, None)
-    return None if path is None else path.absolute()
+    return None if path is None else absolute(path)
 
 
-def name_config(path: Path) -> None:
+def name_config(path: str) -> None:
     """Use this configuration file, also in children. Call it after the env file is read, because a flag wins."""
-    os.environ[_CONFIG] = str(path.absolute())
+    os.environ[_CONFIG] = absolute(path)
 
 
-def env_file() -> tuple[Path | None, frozenset[str]]:
+def env_file() -> tuple[str | None, frozenset[str]]:
     """The env file that was read into the environment, and the names of its variables."""
     return _env_file
 
@@ -80,7 +80,7 @@ def _check_utf8(environ: Mapping[str, str]) -> None:
             raise ConfigurationError(f"{name} is not UTF-8")
 
 
-def log_file() -> Path | None:
+def log_file() -> str | None:
     """The log file of this command. None means no log file, or that its settings could not be loaded."""
     return None if _loaded is None else _loaded.log
 

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from jobrunner.settings.config import Config
     from jobrunner.worker.processes import TickProcesses
 
@@ -60,21 +58,23 @@ def was_idle(words: Sequence[str]) -> bool:
         return False
 
 
-def _is_tick_abandoned(folder: Path) -> bool:
+def _is_tick_abandoned(folder: str) -> bool:
     """Whether a tick of this host was killed: then the runs that it had not started must be returned."""
-    if not any(folder.glob("tick-*.page")):
+    from jobrunner.settings.state_folder import TICK_PAGES, files_in
+
+    if not files_in(folder, *TICK_PAGES):
         return False
     from jobrunner.children import begun_page
 
     return begun_page.is_any_abandoned(folder)
 
 
-def _is_old(metrics: Path) -> bool:
+def _is_old(metrics: str) -> bool:
     """Whether an idle tick should write the metrics, every five minutes. To import what does it doubles its work."""
     from jobrunner import clock
 
     try:
-        age = clock.utc_now().timestamp() - metrics.stat().st_mtime
+        age = clock.utc_now().timestamp() - os.stat(metrics).st_mtime
     except OSError:
         return True
     return not 0 <= age < _METRICS_STAY_SECONDS
@@ -101,8 +101,6 @@ def _label(url: str, schema: str | None) -> str:
 
 def _tick(given: dict[str, str]) -> bool:
     global _is_due  # noqa: PLW0603 - a process has one tick
-    from pathlib import Path
-
     import jobrunner
     from jobrunner import clock, failpoints, names
 
@@ -113,12 +111,11 @@ def _tick(given: dict[str, str]) -> bool:
     from jobrunner.settings.config import application_of
     from jobrunner.store import idle
 
-    paths = {name: Path(given[name]) for name in _PATHS if name in given}
     settings = {name.lstrip("-"): given.get(name) for name in _SETTINGS}
-    environment.add_env_file(paths.get("--env-file"))
-    if "--config" in paths:
-        environment.name_config(paths["--config"])
-    config = environment.load({**settings, "log": paths.get("--log-file")})
+    environment.add_env_file(given.get("--env-file"))
+    if "--config" in given:
+        environment.name_config(given["--config"])
+    config = environment.load({**settings, "log": given.get("--log-file")})
     folders = state_folder.for_state(config.state_dir)
     if config.linger or any(map(_is_tick_abandoned, folders)):
         return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -27,22 +26,22 @@ def add_to_all(command: click.Command, options: Sequence[click.Option]) -> None:
             add_to_all(below, options)
 
 
-def _apply_env_file(context: click.Context, _: click.Parameter, given: Path | None) -> None:
+def _apply_env_file(context: click.Context, _: click.Parameter, given: str | None) -> None:
     if given is not None:
         context.meta[_ENV_FILE] = given
     if not isinstance(context.command, click.Group):  # the group's command may name another file
         context.meta[_ENV_FILE] = environment.add_env_file(context.meta.get(_ENV_FILE))
 
 
-def env_file(context: click.Context) -> Path | None:
+def env_file(context: click.Context) -> str | None:
     """The env file of this command, from its option or from the environment."""
-    found: Path | None = context.meta.get(_ENV_FILE)
+    found: str | None = context.meta.get(_ENV_FILE)
     return found
 
 
 ENV_FILE = click.Option(
     ["--env-file"],
-    type=click.Path(path_type=Path),
+    type=click.Path(),
     # Before all other options, because their defaults may be in the file.
     is_eager=True,
     expose_value=False,
@@ -51,7 +50,7 @@ ENV_FILE = click.Option(
 )
 
 
-def _apply_config(context: click.Context, _: click.Parameter, given: Path | None) -> None:
+def _apply_config(context: click.Context, _: click.Parameter, given: str | None) -> None:
     if given is not None:
         context.meta[_CONFIG] = given
     if not isinstance(context.command, click.Group) and _CONFIG in context.meta:
@@ -60,7 +59,7 @@ def _apply_config(context: click.Context, _: click.Parameter, given: Path | None
 
 CONFIG = click.Option(
     ["--config"],
-    type=click.Path(path_type=Path),
+    type=click.Path(),
     expose_value=False,
     callback=_apply_config,
     help="Read the configuration from this file. [env: JOBRUNNER_CONFIG; default: jobrunner.toml in JOBRUNNER_APP_DIR]",

@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobrunner.errors import ConfigurationError, UsageError
@@ -15,8 +14,11 @@ from jobrunner.names import check_job_type
 from jobrunner.settings import health, state_folder
 from jobrunner.settings.health import Thresholds
 from jobrunner.settings.reader import SettingsReader
+from jobrunner.settings.state_folder import absolute
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from jobrunner.jobs.commands import Command
     from jobrunner.settings.notify import Notify
     from jobrunner.settings.toml_file import JobFile
@@ -33,18 +35,18 @@ class Config(NamedTuple):
     ``schema`` is the schema of PostgreSQL that holds our tables; None: the server's search path decides.
 
     ``commands`` are the job types of the configuration file, by name. ``notify`` None: nobody is told of anything.
-    ``state_dir`` None: see ``state_folder``.
+    ``state_dir`` None: see ``state_folder``. Paths are absolute.
     A tuple and not a dataclass, whose import alone costs as much as starting Python (docs/adr/0013-idle-tick.md).
     """
 
-    file: Path | None
+    file: str | None
     commands: "Mapping[str, Command]"
     notify: "Notify | None"
     database_url: str | None
     schema: str | None
     imports: tuple[str, ...]
     application: str
-    app_dir: Path | None
+    app_dir: str | None
     host: str
     lease: timedelta
     heartbeat: timedelta
@@ -57,9 +59,9 @@ class Config(NamedTuple):
     concurrency: int
     batch: int
     strict: bool
-    log: Path | None
-    state_dir: Path | None
-    metrics_file: Path | None
+    log: str | None
+    state_dir: str | None
+    metrics_file: str | None
     payload_limit: int
     keep: Mapping[str, timedelta]
     keep_types: Mapping[str, timedelta]
@@ -81,7 +83,7 @@ def load_with_origins(
     lease = reader.duration("lease", "60s", _check_lease)
     heartbeat = reader.duration("heartbeat", lease / 4, partial(_check_heartbeat, lease=lease))
     config = Config(
-        file=None if file is None else file.path,
+        file=None if file is None else str(file.path),
         commands={} if file is None else file.commands,
         notify=None if file is None or file.notify is None else _notify(file.path, file.notify),
         database_url=_database_url(reader, environ),
@@ -145,9 +147,11 @@ def _reader_of_application(environ: Mapping[str, str]) -> SettingsReader:
     path = _job_file_path(environ)
     if path is None:
         return SettingsReader(environ, {}, None)
+    from pathlib import Path
+
     from jobrunner.settings import toml_file
 
-    return SettingsReader(environ, {}, toml_file.read_settings(path))
+    return SettingsReader(environ, {}, toml_file.read_settings(Path(path)))
 
 
 def _database_url(reader: SettingsReader, environ: Mapping[str, str]) -> str | None:
@@ -158,7 +162,7 @@ def _payload_limit(reader: SettingsReader) -> int:
     return reader.number("payload_limit", payload_limits.DEFAULT_LIMIT_BYTES, 2, payload_limits.LARGEST_LIMIT_BYTES)
 
 
-def _notify(file: Path, table: Mapping[str, Any]) -> "Notify":
+def _notify(file: "Path", table: Mapping[str, Any]) -> "Notify":
     from jobrunner.settings import notify
 
     try:
@@ -169,7 +173,7 @@ def _notify(file: Path, table: Mapping[str, Any]) -> "Notify":
 
 def application_of(config: Config) -> str:
     """The name of the application: the configured one, else the folder and the modules of its handlers."""
-    return config.application or " ".join([str(config.app_dir or ""), *config.imports]).strip()
+    return config.application or " ".join([config.app_dir or "", *config.imports]).strip()
 
 
 def _check_lease(lease: timedelta) -> None:
@@ -200,25 +204,27 @@ def _check_heartbeat(heartbeat: timedelta, lease: timedelta) -> None:
 def _job_file(environ: Mapping[str, str]) -> "JobFile | None":
     if (path := _job_file_path(environ)) is None:
         return None
+    from pathlib import Path
+
     from jobrunner.settings import toml_file
 
-    return toml_file.read(path)
+    return toml_file.read(Path(path))
 
 
-def _job_file_path(environ: Mapping[str, str]) -> Path | None:
+def _job_file_path(environ: Mapping[str, str]) -> str | None:
     """The file that is named, else the one in the application folder. Cron chooses the current folder: not used."""
     if named := environ.get("JOBRUNNER_CONFIG", "").strip():
-        return Path(named).absolute()
+        return absolute(named)
     if app_dir := environ.get("JOBRUNNER_APP_DIR", "").strip():
-        path = Path(app_dir).absolute() / _FILE_NAME
+        path = f"{absolute(app_dir)}/{_FILE_NAME}"
         return None if _is_missing(path) else path
     return None
 
 
-def _is_missing(path: Path) -> bool:
+def _is_missing(path: str) -> bool:
     # Only these two errors mean that there is no file. Any other is reported when the file is read.
     try:
-        path.lstat()
+        os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return True
     except OSError:
@@ -231,11 +237,11 @@ def url_of(config: Config) -> str:
     return config.database_url or f"sqlite:///{default_database_file()}"
 
 
-def default_database_file() -> Path:
+def default_database_file() -> str:
     """The embedded database: the same file for every environment and current folder."""
     home = state_folder.home()
     if home is None:
         raise ConfigurationError(
             f"user {os.getuid()} has no home folder for the embedded database; set JOBRUNNER_DATABASE_URL"
         )
-    return home / ".local" / "share" / "jobrunner" / "jobrunner.db"
+    return f"{home}/.local/share/jobrunner/jobrunner.db"

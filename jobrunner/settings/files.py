@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
-from pathlib import Path
 
 from jobrunner.errors import ConfigurationError, UsageError
 
 
-def read_file(path: Path, most: int, check: Callable[[os.stat_result], None] = lambda _: None) -> bytes:
+def read_file(
+    path: str | os.PathLike[str], most: int, check: Callable[[os.stat_result], None] = lambda _: None
+) -> bytes:
     """At most ``most`` + 1 bytes of the file; ``check`` may refuse it. Raises UsageError with the reason."""
     try:
-        check_regular(path.stat())
-        with path.open("rb") as file:
+        check_regular(os.stat(path))
+        with open(path, "rb") as file:
             check(os.fstat(file.fileno()))
             return file.read(most + 1)
     except (OSError, ValueError) as error:

@@ -7,13 +7,12 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from jobrunner import names
 from jobrunner.durations import parse_duration
 from jobrunner.errors import ConfigurationError, UnknownVariable, UsageError
+from jobrunner.settings.state_folder import absolute
 from jobrunner.settings.toml_reader import TableReader, nearest_of
 from jobrunner.text import whole_number
 
@@ -34,7 +33,7 @@ class _Found(NamedTuple):
 
     text: str
     origin: str
-    folder: Path | None = None
+    folder: str | None = None
 
 
 class SettingsReader:
@@ -69,20 +68,21 @@ class SettingsReader:
         """The name of a schema of PostgreSQL."""
         return self._parsed(name, names.check_schema_name, default=None)
 
-    def path(self, name: str) -> Path | None:
+    def path(self, name: str) -> str | None:
         """An absolute path; a relative one in the configuration file begins at the folder of that file."""
         found = self._found(name)
         if not found.text:
             return None
         # The file is UTF-8, and the path must have the same bytes in every locale.
-        return Path(found.text).absolute() if found.folder is None else found.folder / os.fsdecode(found.text.encode())
+        named = found.text if found.folder is None else os.path.join(found.folder, os.fsdecode(found.text.encode()))
+        return absolute(named)
 
     def url(self, name: str) -> str:
         """The URL; a relative SQLite path in the configuration file begins at the folder of that file."""
         found = self._found(name)
         if found.folder is None or (relative := re.fullmatch(_RELATIVE_SQLITE, found.text)) is None:
             return found.text
-        return f"{relative[1]}{found.folder / relative[2]}"
+        return f"{relative[1]}{absolute(os.path.join(found.folder, relative[2]))}"
 
     def duration(
         self, name: str, default: str | timedelta, check: Callable[[timedelta], None] = lambda _: None
@@ -130,9 +130,10 @@ class SettingsReader:
         except ConfigurationError as error:
             raise self._filed_wrong(error) from None
         for variable in self._environ:
-            if not variable.startswith(_PREFIX) or variable in names.NO_SETTINGS or names.is_orchestrated(variable):
+            name = variable.removeprefix(_PREFIX)
+            if not variable.startswith(_PREFIX) or name in self._read or variable in names.NO_SETTINGS:
                 continue
-            if (name := variable.removeprefix(_PREFIX)) not in self._read:
+            if not names.is_orchestrated(variable):
                 # If it were ignored, a misspelt DATABASE_URL would silently send each tick to another database.
                 raise UnknownVariable(
                     f"{variable} is not a setting of this jobrunner ({_version()});"
@@ -166,7 +167,7 @@ class SettingsReader:
         text = self._environ.get(variable, "").strip()
         if text or not filed or self._file is None:
             return _Found(text, variable)
-        return _Found(filed, f"{self._file.path}: settings.{name}", self._file.path.parent)
+        return _Found(filed, f"{self._file.path}: settings.{name}", str(self._file.path.parent))
 
     def _filed(self, name: str) -> str:
         value = self._table.take_any(name)
@@ -188,4 +189,6 @@ class SettingsReader:
 
 def _version() -> str:
     # A variable of a newer version may be set beside this older code, as while hosts are upgraded one by one.
+    from importlib import import_module
+
     return str(import_module("jobrunner").__version__)

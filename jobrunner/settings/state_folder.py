@@ -1,6 +1,6 @@
 """Folders that belong to this user only, and the notes in them of which databases the user's ticks have used.
 
-An idle tick imports this, so that it imports little.
+An idle tick imports this, so that it imports little: paths are texts, since pathlib takes a tenth of its time.
 """
 
 from __future__ import annotations
@@ -10,24 +10,36 @@ import pwd
 import stat
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
 
-_LAST_TICKS = "last-*.json"
+StrPath = str | os.PathLike[str]
+
+TICK_PAGES = ("tick-", ".page")
+"""How the names of the pages of ``children.begun_page`` begin and end."""
+_LAST_TICKS = ("last-", ".json")
 _FORGET_SECONDS = 30 * 86400
 _PRIME = 2**61 - 1
 
 
-def home() -> Path | None:
+def home() -> str | None:
     """The user's home from the password database; cron, sudo and a login shell set different values of HOME."""
     try:
         named = pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:
         return None
-    return Path(named) if named and Path(named).is_absolute() else None
+    return absolute(named) if os.path.isabs(named) else None
 
 
-def for_state(configured: Path | None) -> list[Path]:
+def absolute(path: str) -> str:
+    """The absolute path, without needless dots and slashes. It keeps ``..``, because a folder before it may be a link.
+
+    It is what ``pathlib.Path.absolute`` gives.
+    """
+    joined = path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
+    return "/" + "/".join(part for part in joined.split("/") if part not in ("", "."))
+
+
+def for_state(configured: str | None) -> list[str]:
     """The folders for a tick's notes about its processes. A tick writes to the first usable one, and reads all of them.
 
     They depend on the user only: cron has none of the variables of a login session, and a tick under cron must find the
@@ -36,31 +48,38 @@ def for_state(configured: Path | None) -> list[Path]:
     if configured is not None:
         return [configured]
     user, found = os.getuid(), home()
-    others = [Path(f"/run/user/{user}/jobrunner"), Path(f"/tmp/jobrunner-{user}")]  # noqa: S108 - checked by its user
-    return others if found is None else [found / ".local" / "state" / "jobrunner", *others]
+    others = [f"/run/user/{user}/jobrunner", f"/tmp/jobrunner-{user}"]  # noqa: S108 - checked by its user
+    return others if found is None else [f"{found}/.local/state/jobrunner", *others]
 
 
-def make_private(folder: Path) -> None:
+def make_private(folder: StrPath) -> None:
     """Make the folder and its missing parents with mode 0700, whatever the umask is. Raises OSError.
 
     If others could write one of the parents, they could replace the folder.
     """
-    for each in (*reversed(folder.parents), folder):
-        each.mkdir(mode=0o700, exist_ok=True)
-
-
-def files_in(folder: Path, pattern: str) -> list[Path]:
-    """The sorted files of a folder whose names match; none if the folder cannot be read."""
+    above = os.path.dirname(folder)
+    if above != os.fspath(folder):
+        make_private(above)
     try:
-        return sorted(folder.glob(pattern))
-    except OSError:  # no file descriptor is left; the next step of the tick reports that
+        os.mkdir(folder, 0o700)
+    except OSError:
+        if not os.path.isdir(folder):
+            raise
+
+
+def files_in(folder: StrPath, begin: str, end: str) -> list[str]:
+    """The sorted paths of a folder's files whose names begin and end so; none if the folder cannot be read."""
+    try:
+        names = os.listdir(folder)
+    except OSError:  # it is missing, or no file descriptor is left; the next step of the tick reports that
         return []
+    return [os.path.join(folder, name) for name in sorted(names) if name.startswith(begin) and name.endswith(end)]
 
 
-def is_private(folder: Path) -> bool:
+def is_private(folder: StrPath) -> bool:
     """Whether the folder exists, is no link, belongs to this user, and nobody else may write it."""
     try:
-        found = folder.lstat()
+        found = os.lstat(folder)
     except OSError:
         return False
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
@@ -74,7 +93,7 @@ class LastTick(NamedTuple):
     at: float
 
 
-def note_tick(folders: Sequence[Path], url: str, schema: str | None, host: str, label: Callable[[], str]) -> None:
+def note_tick(folders: Sequence[str], url: str, schema: str | None, host: str, label: Callable[[], str]) -> None:
     """Note that a tick has used the database of this URL, whose name for people is ``label``, under this host name.
 
     There is a file for each database and host name. Its time of change is that of the last tick, because that is
@@ -87,14 +106,14 @@ def note_tick(folders: Sequence[Path], url: str, schema: str | None, host: str, 
         folder = next(filter(is_private, folders), None) or _made(folders)
         if folder is None:
             return
-        path = folder / f"last-{number:016x}.json"
+        path = f"{folder}/last-{number:016x}.json"
         try:
             os.utime(path)
         except FileNotFoundError:
             _write_note(path, LastTick(label(), host, 0.0))
 
 
-def _made(folders: Sequence[Path]) -> Path | None:
+def _made(folders: Sequence[str]) -> str | None:
     for folder in folders:
         with suppress(OSError):
             make_private(folder)
@@ -103,25 +122,25 @@ def _made(folders: Sequence[Path]) -> Path | None:
     return None
 
 
-def _write_note(path: Path, tick: LastTick) -> None:
+def _write_note(path: str, tick: LastTick) -> None:
     import json
 
-    new = path.with_suffix(f".{os.getpid()}")
+    new = f"{path.removesuffix('.json')}.{os.getpid()}"
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         json.dump({"database": tick.database, "host": tick.host}, file)
-    new.replace(path)
-    for other in files_in(path.parent, _LAST_TICKS):
-        if other.stat().st_mtime < path.stat().st_mtime - _FORGET_SECONDS:
-            other.unlink()
+    os.replace(new, path)
+    for other in files_in(os.path.dirname(path), *_LAST_TICKS):
+        if os.path.getmtime(other) < os.path.getmtime(path) - _FORGET_SECONDS:
+            os.unlink(other)
 
 
-def last_ticks(folders: Sequence[Path]) -> list[LastTick]:
+def last_ticks(folders: Sequence[str]) -> list[LastTick]:
     """The last ticks of this user on this host, one for each database and host name, the newest first."""
     import json
 
     found = []
-    for path in (path for folder in filter(is_private, folders) for path in files_in(folder, _LAST_TICKS)):
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            note = json.loads(path.read_text(encoding="utf-8"))
-            found.append(LastTick(str(note["database"]), str(note["host"]), path.stat().st_mtime))
+    for path in (path for folder in filter(is_private, folders) for path in files_in(folder, *_LAST_TICKS)):
+        with suppress(OSError, ValueError, KeyError, TypeError), open(path, encoding="utf-8") as file:
+            note = json.load(file)
+            found.append(LastTick(str(note["database"]), str(note["host"]), os.fstat(file.fileno()).st_mtime))
     return sorted(found, key=lambda each: -each.at)

@@ -17,7 +17,7 @@ from jobrunner.store.versions import CODE_LEVEL, SCHEMA_REVISION, UNTOLD, VERSIO
 if TYPE_CHECKING:
     from jobrunner.settings.notify import Notify
 
-_QUOTABLE = re.compile(r"[\w.:-]+", re.ASCII)
+_QUOTABLE = r"(?a)[\w.:-]+"
 _OLDEST_DEATH = 144
 """Of ten minutes: a day, as ``notices`` has it."""
 
@@ -73,7 +73,7 @@ def _nobody_to_tell(words: dict[str, str], notify: Notify) -> str:
 
 def _quoted(names: Iterable[str]) -> str:
     listed = list(names)
-    if not all(_QUOTABLE.fullmatch(each) for each in listed):
+    if not all(re.fullmatch(_QUOTABLE, each) for each in listed):
         raise Unquotable
     # An empty list is no SQL on PostgreSQL; no name is empty.
     return ", ".join(f"'{each}'" for each in listed or [""])

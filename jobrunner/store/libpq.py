@@ -7,12 +7,12 @@ The library is the one that psycopg uses, so both understand the same connection
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from jobrunner.store import sockets
@@ -20,7 +20,7 @@ from jobrunner.store.waits import Waits
 
 _CONNECTION_OK = 0
 _DONE = (1, 2)  # PGRES_COMMAND_OK, PGRES_TUPLES_OK
-_LIBRARIES = ("psycopg_binary.libs/libpq-*.so*", "psycopg_binary/.dylibs/libpq*.dylib")
+_FOLDERS = ("psycopg_binary.libs", "psycopg_binary/.dylibs")
 _NAMES = ("libpq.so.5", "libpq.5.dylib")
 _TEXTS = ("PQerrorMessage", "PQresultErrorMessage", "PQcmdTuples")
 _POINTERS = ("PQconnectdbParams", "PQexec", "PQescapeLiteral", "PQgetCancel")
@@ -112,6 +112,8 @@ def _candidates() -> Iterator[str]:
     # The wheel's own library comes first. To find the package does not import it.
     found = find_spec("psycopg_binary")
     for folder in (found and found.submodule_search_locations) or ():
-        for pattern in _LIBRARIES:
-            yield from sorted(str(path) for path in Path(folder).parent.glob(pattern))
+        for libraries in _FOLDERS:
+            beside = os.path.join(os.path.dirname(folder), libraries)
+            with suppress(OSError):
+                yield from [f"{beside}/{name}" for name in sorted(os.listdir(beside)) if name.startswith("libpq")]
     yield from _NAMES

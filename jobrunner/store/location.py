@@ -60,7 +60,7 @@ def locate(text: str, schema: str | None = None) -> Location:
 def _locate(text: str) -> Location:
     file = raw_driver.file_of(text)
     if file is not None:
-        return of_file(file)
+        return of_file(Path(file).absolute())
     try:
         options = raw_driver.server_options(text)
     except raw_driver.UnusualUrl:

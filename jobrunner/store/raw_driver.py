@@ -5,12 +5,11 @@ Both use its SQL words, its connection options and its ways to end a call that h
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Container
 from contextlib import closing, suppress
-from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, unquote
 
 from jobrunner.store import sockets
 from jobrunner.store.namespace import qualifier
@@ -18,9 +17,9 @@ from jobrunner.store.waits import PROBE, Waits
 
 T = TypeVar("T")
 
-# Each is compiled when it is used first: a tick has one kind of URL.
-_FILE_URL = r"(?a)sqlite(?:\+pysqlite|\+aiosqlite)?:///(?!:memory:)([^?#%]+)"
-# Only URLs with one possible meaning. All others are left to SQLAlchemy, which the other commands use.
+# Only URLs with one possible meaning. All others are left to SQLAlchemy, which the other commands use. The expression
+# is compiled when it is used first: a tick has one kind of URL.
+_FILE_SCHEMES = ("sqlite", "sqlite+pysqlite", "sqlite+aiosqlite")
 _SERVER_URL = (
     r"(?a)(?:postgres|postgresql)(?:\+(?:psycopg|psycopg2|asyncpg))?://"
     r"(?:([^:/@?#]+)(?::([^:/@?#]*))?@)?([A-Za-z0-9.-]*)(?::([1-9]\d{0,4}))?/([A-Za-z0-9_.-]+)(?:\?([^?#]+))?"
@@ -77,7 +76,7 @@ def _of_libpq(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name not in ("prepare_threshold", "autocommit")}
 
 
-def _change_file(file: Path, statement: str, values: tuple[str, ...]) -> int:
+def _change_file(file: str, statement: str, values: tuple[str, ...]) -> int:
     import sqlite3
 
     with closing(sqlite3.connect(file_uri(file), uri=True, timeout=PROBE.file)) as connection:
@@ -117,14 +116,18 @@ def _cut(connection: Any) -> None:
     shut_down(connection)
 
 
-def file_of(url: str) -> Path | None:
-    """The file that a URL names. None means that it is no plain URL of a file."""
-    found = re.fullmatch(_FILE_URL, url.strip())
-    return Path(found[1]).absolute() if found else None
+def file_of(url: str) -> str | None:
+    """The file that a URL names, as it is written there. None means that it is no plain URL of a file."""
+    scheme, _, path = url.strip().partition(":///")
+    is_plain = scheme in _FILE_SCHEMES and not path.startswith(":memory:") and not any(each in path for each in "?#%")
+    return path or None if is_plain else None
 
 
 def server_options(url: str) -> dict[str, Any]:
     """The options of a URL for psycopg. Raises UnusualUrl."""
+    # Not for a file: it takes as long as to open one.
+    from urllib.parse import parse_qsl, unquote
+
     found = re.fullmatch(_SERVER_URL, url.strip())
     if found is None or url.count("@") > 1:
         raise UnusualUrl
@@ -145,9 +148,9 @@ def server_options(url: str) -> dict[str, Any]:
     return {key: value for key, value in from_url.items() if value} | options
 
 
-def file_uri(file: Path) -> str:
+def file_uri(file: str | os.PathLike[str]) -> str:
     """A URI with mode=rw, so that a missing file is an error and is not created empty."""
-    quoted = str(file).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    quoted = os.fspath(file).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     return f"file:{quoted}?mode=rw"
 
 

@@ -204,7 +204,7 @@ def write_after_tick(config: Config, database: Database, log: Log | PlainLog | N
     if config.metrics_file is None:
         return
     try:
-        write_file(database, config.host, config.metrics_file)
+        write_file(database, config.host, Path(config.metrics_file))
     except Exception as error:  # noqa: BLE001 - the work of the tick is done
         if log is not None:
             log.warning("metrics", result="not written", error=first_line_of(error))

@@ -107,7 +107,7 @@ def test_raw_driver_reads_no_url_differently(text: str) -> None:
 def test_raw_driver_opens_the_same_sqlite_file(url: str, read: bool) -> None:
     file = raw_driver.file_of(url)
     assert (file is not None) == read
-    assert file is None or file == full_url.read(url)[0]
+    assert file is None or Path(file).absolute() == full_url.read(url)[0]
 
 
 def test_raw_driver_opens_a_file_of_any_name(tmp_path: Path) -> None:

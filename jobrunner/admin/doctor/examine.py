@@ -6,6 +6,7 @@ import os
 import pwd
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from jobrunner.admin.doctor import cron, database, files, handlers, ticks
 from jobrunner.admin.doctor.checks import Check, Verdict, ok, wrong
@@ -109,8 +110,9 @@ def _of_files(patient: Patient) -> Iterator[Check]:
         yield ok("state folder", "private to this user")
     else:
         yield wrong("state folder", patient.state_problem, "make it, with mode 0700, or set JOBRUNNER_STATE_DIR")
-    for path in (patient.config.file, patient.env_file.path):
-        if path is not None:
+    for named in (patient.config.file, patient.env_file.path):
+        if named is not None:
+            path = Path(named)
             try:
                 yield from files.with_secrets(path, path.read_text(encoding="utf-8", errors="replace"))
             except OSError:

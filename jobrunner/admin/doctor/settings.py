@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from jobrunner.durations import format_duration
@@ -33,7 +32,7 @@ class Setting:
 class EnvFile:
     """The env file of this command and the names of its variables."""
 
-    path: Path | None
+    path: str | None
     names: Collection[str]
 
 

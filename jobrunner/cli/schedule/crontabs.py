@@ -121,13 +121,13 @@ def crontab(ctx: click.Context, log_file: Path | None, install: bool, remove: bo
     render.done(f"{'installed' if changed else 'installed already'}: {line}")
 
 
-def _variables(env_file: Path | None) -> dict[str, str]:
+def _variables(env_file: str | None) -> dict[str, str]:
     from jobrunner.settings.env_file import read_env_file
 
     return {} if env_file is None else read_env_file(env_file)
 
 
-def _check_reaches_cron(config: Config, env_file: Path | None, from_file: dict[str, str]) -> None:
+def _check_reaches_cron(config: Config, env_file: str | None, from_file: dict[str, str]) -> None:
     """Refuse a line whose ticks would have other settings than this command, such as another database."""
     settings = {f"JOBRUNNER_{name}" for name in ("IMPORT", *map(str.upper, config._fields))}
     settings |= {f"JOBRUNNER_KEEP_{name.upper()}" for name in config.keep}
