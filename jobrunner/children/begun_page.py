@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 from jobrunner.children.begun_marks import BEGUN, BYTES, ENTRIES, ENTRY, ENTRY_BYTES, HEADER_BYTES, offset_of
 from jobrunner.model import Lease
-from jobrunner.settings.state_folder import TICK_PAGES, StrPath, files_in
+from jobrunner.settings.paths import StrPath
+from jobrunner.settings.state_folder import TICK_PAGES, files_in
 
 _FREE, _WAITING = 0, 1
 _ALL = 0

@@ -20,7 +20,8 @@ from typing import NamedTuple
 from jobrunner import clock, names
 from jobrunner.children.at_work import is_surely_on
 from jobrunner.model import Owner
-from jobrunner.settings.state_folder import StrPath, files_in, is_private, make_private
+from jobrunner.settings.paths import StrPath
+from jobrunner.settings.state_folder import files_in, is_private, make_private
 
 MARK = names.TICK_MARK
 _GIVE_UP_SECONDS = 2.0

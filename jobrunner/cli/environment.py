@@ -10,7 +10,7 @@ from jobrunner import failpoints
 from jobrunner.errors import ConfigurationError, UnknownVariable, UsageError
 from jobrunner.settings import config as settings
 from jobrunner.settings.config import Config
-from jobrunner.settings.state_folder import absolute
+from jobrunner.settings.paths import absolute
 from jobrunner.text import storable
 
 _ENV_FILE = "JOBRUNNER_ENV_FILE"

@@ -13,8 +13,8 @@ from jobrunner.jobs import payload_limits
 from jobrunner.names import check_job_type
 from jobrunner.settings import health, state_folder
 from jobrunner.settings.health import Thresholds
+from jobrunner.settings.paths import absolute
 from jobrunner.settings.reader import SettingsReader
-from jobrunner.settings.state_folder import absolute
 
 if TYPE_CHECKING:
     from pathlib import Path

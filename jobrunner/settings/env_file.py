@@ -6,11 +6,11 @@ surprising way, is refused (docs/adr/0009-env-file.md).
 
 from __future__ import annotations
 
-import os
 import re
 
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.settings import files
+from jobrunner.settings.paths import StrPath
 
 _LARGEST_BYTES = 64 * 1024
 _LINE_END = re.compile(r"\r\n?|\n")
@@ -21,7 +21,7 @@ _DOUBLE_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _ESCAPED = re.compile(r'\\(["\\`$])')
 
 
-def read_env_file(path: str | os.PathLike[str]) -> dict[str, str]:
+def read_env_file(path: StrPath) -> dict[str, str]:
     """The variables of a file. Raises ConfigurationError, which never quotes the file: it holds secrets."""
     try:
         data = files.read_file(path, _LARGEST_BYTES, lambda found: files.check_owner(found, f"env file {path}"))

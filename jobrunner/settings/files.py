@@ -7,11 +7,10 @@ import stat
 from collections.abc import Callable
 
 from jobrunner.errors import ConfigurationError, UsageError
+from jobrunner.settings.paths import StrPath
 
 
-def read_file(
-    path: str | os.PathLike[str], most: int, check: Callable[[os.stat_result], None] = lambda _: None
-) -> bytes:
+def read_file(path: StrPath, most: int, check: Callable[[os.stat_result], None] = lambda _: None) -> bytes:
     """At most ``most`` + 1 bytes of the file; ``check`` may refuse it. Raises UsageError with the reason."""
     try:
         check_regular(os.stat(path))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from jobrunner import names
 from jobrunner.durations import parse_duration
 from jobrunner.errors import ConfigurationError, UnknownVariable, UsageError
-from jobrunner.settings.state_folder import absolute
+from jobrunner.settings.paths import absolute
 from jobrunner.settings.toml_reader import TableReader, nearest_of
 from jobrunner.text import whole_number
 

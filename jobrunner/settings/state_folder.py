@@ -1,6 +1,6 @@
 """Folders that belong to this user only, and the notes in them of which databases the user's ticks have used.
 
-An idle tick imports this, so that it imports little: paths are texts, since pathlib takes a tenth of its time.
+An idle tick imports this, so that it imports little.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-StrPath = str | os.PathLike[str]
+from jobrunner.settings.paths import StrPath, absolute
 
 TICK_PAGES = ("tick-", ".page")
 """How the names of the pages of ``children.begun_page`` begin and end."""
@@ -28,15 +28,6 @@ def home() -> str | None:
     except KeyError:
         return None
     return absolute(named) if os.path.isabs(named) else None
-
-
-def absolute(path: str) -> str:
-    """The absolute path, without needless dots and slashes. It keeps ``..``, because a folder before it may be a link.
-
-    It is what ``pathlib.Path.absolute`` gives.
-    """
-    joined = path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
-    return "/" + "/".join(part for part in joined.split("/") if part not in ("", "."))
 
 
 def for_state(configured: str | None) -> list[str]:
