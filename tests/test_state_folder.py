@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from harness import Commands, Database
 from jobrunner.children.process_groups import GroupFile, kill_leftovers, state_problem
 from jobrunner.model import Owner
 from jobrunner.settings import state_folder
+from jobrunner.settings.config import default_database_file
 
 OWNER = Owner("here", "here:1:aa")
 
@@ -62,6 +64,14 @@ def test_state_folder_is_the_same_under_cron_and_in_a_login_session(monkeypatch:
     user = os.getuid()
     assert before[-2:] == [f"/run/user/{user}/jobrunner", f"/tmp/jobrunner-{user}"]
     assert before[0] == f"{state_folder.home()}/.local/state/jobrunner"
+
+
+def test_user_whose_home_is_the_root_folder_has_a_plain_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many a user has that runs a service."""
+    entry = pwd.getpwuid(os.getuid())
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: pwd.struct_passwd((*entry[:5], "/", entry.pw_shell)))
+    assert state_folder.for_state(None)[0] == "/.local/state/jobrunner"
+    assert default_database_file() == "/.local/share/jobrunner/jobrunner.db"
 
 
 def test_notes_of_another_host_in_a_shared_home_are_not_used(tmp_path: Path) -> None:

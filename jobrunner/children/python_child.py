@@ -101,9 +101,9 @@ class ChildProcess(Process):
         self._waiting_since = 0.0
         self.channel_lost_at: float | None = None
         self.was_killed_without_channel = False
-        app_dir = plan.app_dir or None
         asked = (plan.reserved, plan.schedules, plan.payloads)
-        self.send(Hello(plan.imports, mark.hex(), app_dir, *asked, plan.database_url, plan.schema, plan.lease_seconds))
+        of_database = (plan.database_url, plan.schema, plan.lease_seconds)
+        self.send(Hello(plan.imports, mark.hex(), plan.app_dir, *asked, *of_database))
 
     @property
     def bell(self) -> int:

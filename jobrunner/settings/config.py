@@ -216,7 +216,7 @@ def _job_file_path(environ: Mapping[str, str]) -> str | None:
     if named := environ.get("JOBRUNNER_CONFIG", "").strip():
         return absolute(named)
     if app_dir := environ.get("JOBRUNNER_APP_DIR", "").strip():
-        path = f"{absolute(app_dir)}/{_FILE_NAME}"
+        path = os.path.join(absolute(app_dir), _FILE_NAME)
         return None if _is_missing(path) else path
     return None
 
@@ -244,4 +244,4 @@ def default_database_file() -> str:
         raise ConfigurationError(
             f"user {os.getuid()} has no home folder for the embedded database; set JOBRUNNER_DATABASE_URL"
         )
-    return f"{home}/.local/share/jobrunner/jobrunner.db"
+    return os.path.join(home, ".local/share/jobrunner/jobrunner.db")

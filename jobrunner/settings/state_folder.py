@@ -40,7 +40,7 @@ def for_state(configured: str | None) -> list[str]:
         return [configured]
     user, found = os.getuid(), home()
     others = [f"/run/user/{user}/jobrunner", f"/tmp/jobrunner-{user}"]  # noqa: S108 - checked by its user
-    return others if found is None else [f"{found}/.local/state/jobrunner", *others]
+    return others if found is None else [os.path.join(found, ".local/state/jobrunner"), *others]
 
 
 def make_private(folder: StrPath) -> None:
@@ -97,7 +97,7 @@ def note_tick(folders: Sequence[str], url: str, schema: str | None, host: str, l
         folder = next(filter(is_private, folders), None) or _made(folders)
         if folder is None:
             return
-        path = f"{folder}/last-{number:016x}.json"
+        path = os.path.join(folder, f"last-{number:016x}.json")
         try:
             os.utime(path)
         except FileNotFoundError:
