@@ -33,7 +33,7 @@ NEVER_SECONDS = 30.0
 @pytest.fixture
 def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
     (tmp_path / "large.py").write_text(HANDLERS)
-    plan = ChildPlan(("large",), tmp_path, "0a0b", BegunPage(None), result_limit=LIMIT_BYTES)
+    plan = ChildPlan(("large",), str(tmp_path), "0a0b", BegunPage(None), result_limit=LIMIT_BYTES)
     made = Supervisor(plan, GroupFile([tmp_path], Owner("here", "here:1:0a0b"), "0a0b"), 30)
     yield made
     made.close()
