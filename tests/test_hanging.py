@@ -23,6 +23,7 @@ from harness.handlers_rows import queue
 from harness.long import draw
 from harness.schemas import WITH_A_SCHEMA
 from harness.silence import silent_after
+from jobrunner.settings.config import load
 from jobrunner.store import waits
 from jobrunner.store.schema import metadata
 from jobrunner.store.versions import VERSION_TABLE
@@ -115,7 +116,7 @@ def nobody_waits(database: PostgresDatabase) -> None:
 
 
 def put_to_locks(jobrunner: Commands, cases: "list[tuple[PostgresDatabase, str, list[list[str]]]]") -> None:
-    """With the usual patience: with less of it, a busy machine may give up the call before the server does the lock."""
+    """With the usual patience. With less, a client on a busy machine may give up before the server does."""
     with ExitStack() as stack:
         started = []
         for database, table, commands in cases:
@@ -165,10 +166,9 @@ def put_to_silence(
     database: PostgresDatabase,
     cases: Iterable[tuple[list[str], int, bool]],
     waiting: dict[str, str],
-    patience: timedelta,
 ) -> None:
-    """``waiting`` is in the environment of the commands; their patience is then this one."""
-    limit = f"{waits.Waits.of(patience).call:g}"
+    """``waiting`` are the settings of the commands, which say how long they wait."""
+    limit = f"{waits.Waits.of(load(waiting).patience).call:g}"
     fill(database)
     with ExitStack() as stack:
         started = []
@@ -203,7 +203,7 @@ def put_to_silence(
 def test_silent_server_or_pooler_is_detected_by_every_command(jobrunner: Commands, database: PostgresDatabase) -> None:
     """From the first byte on, and after some answers; a paused pooler lets everybody in."""
     firsts = [(["tick"], 0, False), (["tick"], 0, True), (["status"], 0, True), (["migrate"], 1, False)]
-    put_to_silence(jobrunner, database, [*firsts, *sample(6, greets=False)], SOON, PATIENCE)
+    put_to_silence(jobrunner, database, [*firsts, *sample(6, greets=False)], SOON)
 
 
 @pytest.mark.long
@@ -213,7 +213,7 @@ def test_silent_server_or_pooler_is_detected_by_every_command(jobrunner: Command
 def test_silent_server_is_detected_by_each_single_command(
     jobrunner: Commands, database: PostgresDatabase, answers: int, greets: bool
 ) -> None:
-    put_to_silence(jobrunner, database, [(words, answers, greets) for words in QUICK_COMMANDS], LEASE, waits.COMMAND)
+    put_to_silence(jobrunner, database, [(words, answers, greets) for words in QUICK_COMMANDS], LEASE)
 
 
 @postgresql_only

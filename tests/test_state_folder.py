@@ -67,7 +67,7 @@ def test_state_folder_is_the_same_under_cron_and_in_a_login_session(monkeypatch:
 
 
 def test_user_whose_home_is_the_root_folder_has_a_plain_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many a user has that runs a service."""
+    """Users that run a service often have / as their home."""
     entry = pwd.getpwuid(os.getuid())
     monkeypatch.setattr(pwd, "getpwuid", lambda _: pwd.struct_passwd((*entry[:5], "/", entry.pw_shell)))
     assert state_folder.for_state(None)[0] == "/.local/state/jobrunner"

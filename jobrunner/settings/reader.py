@@ -133,13 +133,15 @@ class SettingsReader:
             name = variable.removeprefix(_PREFIX)
             if not variable.startswith(_PREFIX) or name in self._read or variable in names.NO_SETTINGS:
                 continue
-            if not names.is_orchestrated(variable):
-                # If it were ignored, a misspelt DATABASE_URL would silently send each tick to another database.
-                raise UnknownVariable(
-                    f"{variable} is not a setting of this jobrunner ({_version()});"
-                    f" {nearest_of(name, [*self._read], _PREFIX)}",
-                    variable,
-                )
+            # Asked last: it is a regular expression, which an idle tick need not compile.
+            if names.is_orchestrated(variable):
+                continue
+            # If it were ignored, a misspelt DATABASE_URL would silently send each tick to another database.
+            raise UnknownVariable(
+                f"{variable} is not a setting of this jobrunner ({_version()});"
+                f" {nearest_of(name, [*self._read], _PREFIX)}",
+                variable,
+            )
 
     def _parsed(self, name: str, parse: Callable[[str], T], default: D) -> T | D:
         found = self._found(name)

@@ -39,7 +39,7 @@ def for_state(configured: str | None) -> list[str]:
     if configured is not None:
         return [configured]
     user, found = os.getuid(), home()
-    others = [f"/run/user/{user}/jobrunner", f"/tmp/jobrunner-{user}"]  # noqa: S108 - checked by its user
+    others = [f"/run/user/{user}/jobrunner", f"/tmp/jobrunner-{user}"]  # noqa: S108 - used only if is_private
     return others if found is None else [os.path.join(found, ".local/state/jobrunner"), *others]
 
 
