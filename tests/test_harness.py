@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -30,6 +31,9 @@ from harness.database import translated
 from harness.handlers_rows import queue
 from harness.postgres import EXTERNAL
 from harness.processes import marked_processes
+from jobrunner.store import kit
+from jobrunner.store.database import Database as Store
+from jobrunner.store.location import locate
 
 pytestmark = pytest.mark.both_databases
 
@@ -105,6 +109,14 @@ def test_database_clock_can_be_moved_and_restored(database: Database) -> None:
     assert abs(database.now() - datetime.now(UTC) + timedelta(hours=5)) < timedelta(seconds=10)
     database.set_clock_offset(timedelta(0))
     assert abs(database.now() - datetime.now(UTC)) < timedelta(seconds=10)
+
+
+def test_an_instant_that_a_test_takes_is_never_still_to_come_in_the_database(database: Database) -> None:
+    """A row "two minutes ago" was a part of a millisecond younger for SQLite: what stops after two minutes went on."""
+    with closing(Store(locate(database.url), patience=timedelta(seconds=20))) as store:
+        for _ in range(50):
+            taken = database.now()
+            assert store.read(kit.database_now) >= taken
 
 
 def test_wait_until_shows_the_tables_when_it_gives_up(database: Database) -> None:

@@ -124,7 +124,9 @@ class SQLiteDatabase(Database):
         return connection
 
     def now(self) -> datetime:
-        return datetime.now(UTC) + self.offset
+        # SQLite's clock shows whole milliseconds. Compared with it, a finer instant of now is still to come.
+        now = datetime.now(UTC)
+        return now.replace(microsecond=now.microsecond // 1000 * 1000) + self.offset
 
     def set_clock_offset(self, offset: timedelta) -> None:
         if self.execute("UPDATE job_state SET clock_offset = ?", [offset]) != 1:
