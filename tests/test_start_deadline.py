@@ -1,13 +1,20 @@
 """A run that was not started by its start deadline ends dead with a reason, and is never attempted."""
 
+from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from harness import App, Commands, Database
+from harness.at_work import running
 from harness.invariants import insert_runs
 from harness.slots import NO_HANDLERS, go_to, utc
+from jobrunner.store import expansion
+from jobrunner.store.database import Database as Store
+from jobrunner.store.location import locate
+from jobrunner.store.schedules import Expanded
+from jobrunner.worker.expansion import plan
 
 NOON = utc(2026, 5, 1, 12)
 MINUTE = timedelta(minutes=1)
@@ -16,6 +23,12 @@ ENDED = "start deadline passed"
 
 def add(jobrunner: Commands, *options: str, job_type: str = "append", cron: str = "0 * * * *") -> None:
     jobrunner("schedule", "add", "s", "--type", job_type, "--cron", cron, *options)
+
+
+def expanded(database: Database) -> list[Expanded]:
+    """What a tick expands that has ended no overdue run before."""
+    with closing(Store(locate(database.url), patience=timedelta(seconds=20))) as store:
+        return store.write(lambda connection: expansion.expand_many(connection, 9, (), plan)).expanded
 
 
 def only_run(database: Database) -> dict[str, Any]:
@@ -113,6 +126,34 @@ def test_run_given_up_does_not_block_the_next_slot(jobrunner: Commands, database
     rows = database.query("SELECT status, scheduled_for FROM job_runs ORDER BY id")
     assert [(row["status"], row["scheduled_for"].hour) for row in rows] == [("dead", 13), ("queued", 14)]
     assert events(database, "skip slots") == []
+
+
+@pytest.mark.parametrize("policy", ["skip", "queue"])
+@pytest.mark.parametrize("attempts", [0, 1])
+def test_overdue_run_that_no_tick_has_ended_yet_costs_the_schedule_no_slot(
+    jobrunner: Commands, database: Database, policy: str, attempts: int
+) -> None:
+    """Another tick was about to end it, or a session held its row: the next slot was skipped for a run without a future."""
+    go_to(database, NOON)
+    add(jobrunner, "--start-deadline", "10m", "--overlap", policy)
+    go_to(database, NOON + 61 * MINUTE)
+    jobrunner.tick(env=NO_HANDLERS)
+    database.execute("UPDATE job_runs SET attempts = ?, status = ?", [attempts, "failed" if attempts else "queued"])
+    go_to(database, NOON + 121 * MINUTE)
+    assert [each.run_ids for each in expanded(database)] == [(2,)]
+    assert events(database, "skip slots") == []
+
+
+@pytest.mark.parametrize("policy", ["skip", "queue"])
+def test_run_at_work_past_its_start_deadline_goes_on_blocking_what_it_blocks(
+    jobrunner: Commands, database: Database, policy: str
+) -> None:
+    go_to(database, NOON)
+    add(jobrunner, "--overlap", policy)
+    go_to(database, NOON + 61 * MINUTE)
+    (definition_id,) = (row["id"] for row in database.query("SELECT id FROM job_definitions"))
+    running(database, 1, definition_id=definition_id, start_deadline_at=NOON)
+    assert [len(each.run_ids) for each in expanded(database)] == [policy == "queue"]
 
 
 def test_run_given_up_lets_the_next_run_of_its_definition_start(

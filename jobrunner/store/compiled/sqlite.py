@@ -1832,10 +1832,10 @@ WHERE job_expandable.id = :definition_id""",
     ('expansion.read', ()): (
         """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.last_slot_at, job_definitions.last_error, job_definitions.source, job_definitions.runs_made, job_definitions.description, job_definitions.paused_at, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, CASE WHEN (job_definitions.overlap = 'skip' OR job_definitions.overlap = 'queue') THEN (SELECT job_runs.id
 FROM job_runs
-WHERE job_runs.definition_id = job_definitions.id AND status IN ('queued', 'failed', 'running') AND NOT (job_runs.status = :status_1 AND job_runs.started_at IS NULL AND job_runs.run_at > job_runs.created_at AND job_runs.run_at > job_definitions.last_slot_at)
+WHERE job_runs.definition_id = job_definitions.id AND status IN ('queued', 'failed', 'running') AND (job_runs.lease_token IS NOT NULL OR job_runs.start_deadline_at IS NULL OR job_runs.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AND NOT (job_runs.status = :status_1 AND job_runs.started_at IS NULL AND job_runs.run_at > job_runs.created_at AND job_runs.run_at > job_definitions.last_slot_at)
  LIMIT :param_1 OFFSET :param_2) END AS unfinished, CASE WHEN (job_definitions.overlap = 'queue') THEN (SELECT job_runs.id
 FROM job_runs
-WHERE job_runs.definition_id = job_definitions.id AND status IN ('queued', 'failed', 'running') AND job_runs.status != 'running'
+WHERE job_runs.definition_id = job_definitions.id AND status IN ('queued', 'failed', 'running') AND (job_runs.lease_token IS NOT NULL OR job_runs.start_deadline_at IS NULL OR job_runs.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AND job_runs.status != 'running'
  LIMIT :param_1 OFFSET :param_3) END AS waiting, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
 FROM job_definitions, (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given
 WHERE job_definitions.id = given.id""",

@@ -8,6 +8,7 @@ from sqlalchemy import (
     Select,
     TableValuedAlias,
     Update,
+    and_,
     bindparam,
     case,
     literal_column,
@@ -55,7 +56,8 @@ def read() -> Select[Any]:
     given = _given("id")
     columns = [job_definitions.c[name] for name in _READ]
     # One row with LIMIT, not EXISTS. For EXISTS the planner would build a list of all unfinished runs.
-    one = select(job_runs.c.id).where(job_runs.c.definition_id == job_definitions.c.id, IS_UNFINISHED).limit(1)
+    is_blocking = and_(job_runs.c.definition_id == job_definitions.c.id, IS_UNFINISHED, overlap.may_go_on())
+    one = select(job_runs.c.id).where(is_blocking).limit(1)
     unfinished = one.where(not_(overlap.waits_for_jitter(job_definitions.c.last_slot_at)))
     waiting = one.where(job_runs.c.status != RUNNING)
     # Each query only for the policies that use it, because most definitions use one of them.

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Select, Update, and_, bindparam, literal_c
 
 from jobrunner.lifecycle import Event, Status, target
 from jobrunner.store.dialect.rows import rows
-from jobrunner.store.dialect.values import BigKey
+from jobrunner.store.dialect.values import BigKey, now
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_runs
 
 
@@ -21,6 +21,16 @@ def waits_for_jitter(watermark: ColumnElement[Any]) -> ColumnElement[bool]:
     columns = job_runs.c
     was_not_due = and_(columns.run_at > columns.created_at, columns.run_at > watermark)
     return and_(columns.status == Status.QUEUED.value, columns.started_at.is_(None), was_not_due)
+
+
+def may_go_on() -> ColumnElement[bool]:
+    """Whether an unfinished run is running or may still begin, so that it blocks the next slot.
+
+    A waiting run whose start deadline has passed may not. Another tick may be about to end it, or a session holds it.
+    """
+    columns = job_runs.c
+    is_in_time = or_(columns.start_deadline_at.is_(None), columns.start_deadline_at > now())
+    return or_(columns.lease_token.is_not(None), is_in_time)
 
 
 def older() -> Select[Any]:
