@@ -94,7 +94,9 @@ class Tick:
             problem = error
         except Exception as error:  # noqa: BLE001 - the row is closed, and one line names the error
             problem = internal_error(self._context.log, "tick", error, "this tick, and its runs were returned")
-        count_ends(self._context)
+        if not isinstance(problem, DatabaseUnavailable):
+            count_ends(self._context)
+        # Tried in any case: a database that was away may be back, and an open row looks like a killed tick.
         self._close(tick_id, problem)
         if context.config.metrics_file is not None:
             from jobrunner.worker import metrics
