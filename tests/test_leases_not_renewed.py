@@ -15,7 +15,6 @@ from harness.outages import STUBBORN
 from harness.processes import is_working
 from harness.stops import log_lines
 
-
 LEAST_CONNECT_SECONDS = 2
 """libpq waits so long for a server that accepts a connection and does not answer."""
 

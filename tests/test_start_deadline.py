@@ -133,7 +133,7 @@ def test_run_given_up_does_not_block_the_next_slot(jobrunner: Commands, database
 def test_overdue_run_that_no_tick_has_ended_yet_costs_the_schedule_no_slot(
     jobrunner: Commands, database: Database, policy: str, attempts: int
 ) -> None:
-    """Another tick was about to end it, or a session held its row: the next slot was skipped for a run without a future."""
+    """Another tick was about to end it, or a session held its row: the slot was skipped for a run without a future."""
     go_to(database, NOON)
     add(jobrunner, "--start-deadline", "10m", "--overlap", policy)
     go_to(database, NOON + 61 * MINUTE)
