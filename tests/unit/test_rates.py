@@ -33,17 +33,19 @@ rates = st.builds(
 @given(rates, st.lists(st.tuples(st.integers(-1000, 10**7), st.integers(0, 60)), max_size=60))
 def test_no_stretch_of_time_has_more_than_the_burst_and_the_rate(rate: Rate, asked: list[tuple[int, int]]) -> None:
     """Whenever it is asked and whatever is wanted, also by a clock that steps back a little."""
-    spent, now, begun = None, START, list[datetime]()
+    spent, now, begun = None, START, list[tuple[datetime, int]]()
     for microseconds, wanted in asked:
         now += timedelta(microseconds=microseconds)
         count = min(wanted, rate.allowed(spent, now))
         if count:
             spent = rate.spend(spent, now, count)
-        begun += [now] * count
-    for first, began in enumerate(begun):
-        for last in range(first, len(begun)):
-            lasted = max(begun[last] - began, timedelta(0))
-            assert last - first + 1 <= rate.burst + lasted / rate.interval
+            begun.append((now, count))
+    interval = rate.interval
+    for first, (began, _) in enumerate(begun):
+        total = 0
+        for at, count in begun[first:]:
+            total += count
+            assert total <= rate.burst + max(at - began, timedelta(0)) / interval
 
 
 @given(rates, st.integers(1, 60))
