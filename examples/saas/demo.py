@@ -1,4 +1,4 @@
-"""The demo behind `make demo`: the application at work for a quarter of a minute, with a tick killed in the middle.
+"""The demo behind `make demo`: the application at work for about ten seconds, with a tick killed in the middle.
 
 Needs no arguments and no network. Writes to demo-output/ of the current checkout, or to DEMO_OUTPUT. With
 DEMO_DATABASE_URL it works in that database, which must be empty, instead of an SQLite file in the folder.
@@ -87,7 +87,7 @@ def set_up_environment() -> None:
         "JOBRUNNER_LOG": str(OUTPUT / "jobrunner.log"),
         # Short, so that it can be watched: the default lease is a minute, and so is the first wait.
         "JOBRUNNER_LEASE": "3s",
-        "SAAS_FIRST_WAIT": "1s",
+        "SAAS_FIRST_WAIT": "0.5s",
         "SAAS_TEMP_DIR": str(TEMPORARY),
     }
 

@@ -23,7 +23,7 @@ from typing import Any
 from aiosmtpd.smtp import SMTP
 
 BUSY_TRIES = 2
-SECONDS_PER_MAIL = 0.15
+SECONDS_PER_MAIL = 0.1
 
 
 class Mailbox:
