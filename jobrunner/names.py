@@ -12,6 +12,8 @@ TICK_MARK = "JOBRUNNER_TICK"
 """In the environment of every process that a tick starts, to find the processes that a dead tick left."""
 RUN_FIELDS = ("run_id", "job_type", "attempt", "max_attempts", "slot", "late_seconds")
 """What a command can know about its run: as placeholders, and as JOBRUNNER_… in its environment."""
+NOTICE_FIELDS = ("event", "subject")
+"""What a program that receives notices finds as JOBRUNNER_… in its environment."""
 NO_SETTINGS = frozenset(
     {
         "JOBRUNNER_CONFIG",
@@ -19,10 +21,10 @@ NO_SETTINGS = frozenset(
         "JOBRUNNER_FAULT",
         "JOBRUNNER_FAULT_TRACE",
         TICK_MARK,
-        *(f"JOBRUNNER_{name.upper()}" for name in RUN_FIELDS),
+        *(f"JOBRUNNER_{name.upper()}" for name in (*RUN_FIELDS, *NOTICE_FIELDS)),
     }
 )
-"""Variables with the prefix JOBRUNNER_ that are not settings. A job that calls jobrunner inherits some of them."""
+"""Variables with the prefix JOBRUNNER_ that are not settings. What a tick starts inherits some of them."""
 
 # Compiled when they are used first, and kept by ``re``: an idle tick needs none of them.
 _NAME = r"(?a)[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,199}"

@@ -1,13 +1,16 @@
 """Settings that are wrong: the name of the setting is told before any database is touched."""
 
+import ast
+import re
 from pathlib import Path
 
 import pytest
 
+import jobrunner
 from harness import Commands, Database, sqlite_only
 from harness.schemas import WITH_A_SCHEMA
-from jobrunner import __version__
-from jobrunner.errors import ConfigurationError
+from jobrunner import __version__, names
+from jobrunner.errors import ConfigurationError, UnknownVariable
 from jobrunner.settings import config
 
 WRONG = {
@@ -122,3 +125,45 @@ def test_variables_of_an_orchestrator_are_not_taken_for_settings() -> None:
     told = ["RUN_ID", "JOB_TYPE", "ATTEMPT", "MAX_ATTEMPTS", "SLOT", "LATE_SECONDS", "TICK", "ENV_FILE", "FAULT"]
     names = [*told, *KUBERNETES, *(f"WEB_{name}" for name in KUBERNETES)]
     assert config.load({f"JOBRUNNER_{name}": "x" for name in names}) == config.load({})
+
+
+def variables_in_the_code() -> set[str]:
+    """Every name with our prefix that stands in the code, in one piece or put together from a list of names."""
+    found = set()
+    for file in Path(jobrunner.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found |= set(re.findall(r"^JOBRUNNER_[A-Z]+(?:_[A-Z]+)*$", node.value))
+    lists = [each for name, each in vars(names).items() if name.endswith("_FIELDS")]
+    return found | {f"JOBRUNNER_{name.upper()}" for each in lists for name in each}
+
+
+def test_no_variable_that_our_own_code_sets_or_reads_is_refused_as_a_misspelt_setting() -> None:
+    """Whatever jobrunner starts may call jobrunner: a command, a handler, a program that receives notices."""
+    found = variables_in_the_code()
+    assert {"JOBRUNNER_SUBJECT", "JOBRUNNER_RUN_ID", "JOBRUNNER_TICK", "JOBRUNNER_IMPORT"} <= found
+    refused = []
+    for name in sorted(found):
+        try:
+            config.load({name: "1"})
+        except UnknownVariable:
+            refused.append(name)
+        except ConfigurationError:
+            continue  # a setting, whose value is wrong
+    assert refused == []
+
+
+def test_variables_that_are_put_together_come_from_the_list_of_their_names() -> None:
+    """Otherwise the test above would not know them: a prefix followed by a computed name stands in few places."""
+    made = {
+        str(file.relative_to(Path(jobrunner.__file__).parent))
+        for file in Path(jobrunner.__file__).parent.rglob("*.py")
+        if re.search(r'f"JOBRUNNER_\{|"JOBRUNNER_" \+|f"\{_?PREFIX\}', file.read_text())
+    }
+    assert made == {
+        "jobs/commands.py",
+        "names.py",
+        "notify/receivers.py",
+        "settings/reader.py",
+        "cli/schedule/crontabs.py",
+    }

@@ -88,6 +88,20 @@ command = {command}
     assert len(web.requests) == 1
 
 
+def test_program_that_is_told_can_call_jobrunner(
+    jobrunner: Commands, app: App, database: Database, web: Web, tmp_path: Path
+) -> None:
+    """The variables that tell it of the notice are no settings of the command that it calls."""
+    said = tmp_path / "said"
+    script = f"{jobrunner.command} jobs > {said} 2>&1"
+    receiver = f"\n[notify.receivers.program]\nshell = true\ncommand = {json.dumps(script)}\n"
+    configure(app, '[notify]\non_dead = ["program"]', receiver)
+    dead(database)
+    assert tick(jobrunner, web) == ""
+    assert said.read_text().startswith("JOB TYPE")
+    assert notices(database) == [("dead", "program", "sent", 1)]
+
+
 def test_thousand_dead_runs_of_one_type_are_one_message_with_a_count_and_samples(
     jobrunner: Commands, app: App, database: Database, web: Web
 ) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import pwd
+import shlex
 import stat
 import tomllib
 from datetime import timedelta
@@ -289,3 +290,34 @@ def test_stdin_text_of_a_command_replaces_the_payload_on_standard_input(jobrunne
     jobrunner.tick()
     outputs = [jobrunner.show(each)["attempt_log"][0]["output"] for each in ids]
     assert [each or "" for each in outputs] == ["ä\nb", ""]
+
+
+@pytest.mark.parametrize("way", ["a new file", "the file of the application", "printed", "an env file"])
+def test_commands_that_an_import_prints_put_the_jobs_to_work_as_they_are(
+    jobrunner: Commands, app: App, database: Database, tmp_path: Path, way: str
+) -> None:
+    """In the same folder and environment: `jobrunner apply` alone found nothing to apply there."""
+    folder = tmp_path / "new folder"
+    folder.mkdir()
+    env: dict[str, str | None] = {"JOBRUNNER_APP_DIR": None, "JOBRUNNER_IMPORT": None}
+    words: list[object] = [] if way == "printed" else ["-o", "jobrunner.toml"]
+    if way == "the file of the application":
+        env["JOBRUNNER_APP_DIR"] = str(folder)
+    if way == "an env file":
+        (folder / "app.env").write_text(f"JOBRUNNER_DATABASE_URL={database.url}\n")
+        (folder / "app.env").chmod(0o600)
+        env["JOBRUNNER_DATABASE_URL"] = None
+        words += ["--env-file", "app.env"]
+    done = from_crontab(jobrunner, "* * * * * true\n", *words, env=env, cwd=folder)
+    if way == "printed":
+        (folder / "jobrunner.toml").write_text(done.stdout)
+    (said,) = [line for line in done.stderr.splitlines() if "next: " in line]
+    following = shlex.split(said.partition("next: ")[2].partition(";")[0])
+    assert following[:2] == ["jobrunner", "apply"]
+    jobrunner(*following[1:], env=env, cwd=folder)
+    assert database.value("SELECT name FROM job_definitions") == "true"
+    ticking = shlex.split(said.partition("that file, too: ")[2])
+    assert ticking[1:4] == ([] if way == "the file of the application" else ["schedule", "crontab", "--install"])
+    database.move_clock(timedelta(minutes=1))
+    jobrunner("tick", *ticking[4:], env=env, cwd=folder)
+    assert database.value("SELECT status FROM job_runs") == "succeeded"

@@ -25,8 +25,11 @@ _HINTS = (
         re.compile(r"^(\[|test|command) [^;|]*&&"),
         "if its test is false, the exit status is 1 and the run fails; better write `if …; then …; fi`",
     ),
-    (re.compile(r"(?<!&)&[ \t]*$"), "a process that it leaves in the background ends with the run"),
 )
+_NOT_SYNTAX = re.compile(r"""\\.|'[^']*'|"(?:[^"\\]|\\.)*"|(?:^|(?<=[\s;]))#.*""", re.DOTALL)
+"""What a shell takes for text, or for a comment."""
+_IN_BACKGROUND = re.compile(r"(?<![&<>|])&(?![&>\d-])")
+_ENDS_IN_BACKGROUND = re.compile(rf"{_IN_BACKGROUND.pattern}[ \t;)}}]*$")
 _NOT_FOR_JOBS = frozenset(("CRON_TZ", "LOGNAME"))
 
 
@@ -101,6 +104,7 @@ class _Converter:
         shell = env.get("SHELL", commands.SHELL)
         _check_placeholders(command, shell)
         notes = [note for pattern, note in _HINTS if pattern.search(command)]
+        notes += _notes_on_background(command)
         if shell != commands.SHELL:
             notes.append(f"run by {shell}")
         if stdin:
@@ -124,6 +128,18 @@ def _check_placeholders(command: str, shell: str) -> None:
     if shell != commands.SHELL:
         # The command becomes one argument of a list.
         commands.check_argument(command)
+
+
+def _notes_on_background(command: str) -> list[str]:
+    """Raise ConfigurationError for a command that only starts something, which would end at once with its run."""
+    syntax = _NOT_SYNTAX.sub(lambda found: "" if found[0].startswith("#") else "_", command)
+    if _ENDS_IN_BACKGROUND.search(syntax):
+        raise ConfigurationError(
+            "it leaves its work in the background, which ends with the run; remove the & at its end, since a run may"
+            " take as long as it needs"
+        )
+    is_left = _IN_BACKGROUND.search(syntax) and not re.search(r"\bwait\b", syntax)
+    return ["a process that it leaves in the background ends with the run"] if is_left else []
 
 
 def _about(line: Variable) -> str:

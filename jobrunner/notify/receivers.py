@@ -12,6 +12,7 @@ from typing import Any
 
 from jobrunner import clock
 from jobrunner.errors import ConfigurationError
+from jobrunner.names import NOTICE_FIELDS
 from jobrunner.notify.message import Message
 from jobrunner.settings.notify import Mail, Program, Receiver, Webhook
 from jobrunner.text import one_line
@@ -130,7 +131,7 @@ def _answer(error: Any) -> str:
 
 def _run(receiver: Program, message: Message, ends_at: float) -> None:
     environment = {name: value for name, value in os.environ.items() if name not in _DATABASE_URLS}
-    environment |= {"JOBRUNNER_EVENT": message.event, "JOBRUNNER_SUBJECT": message.subject}
+    environment |= {f"JOBRUNNER_{name.upper()}": getattr(message, name) for name in NOTICE_FIELDS}
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as said:
         # Files and not pipes: a program that reads nothing, or whose children keep a pipe open, holds up nobody.
         given.write(json.dumps(message.data()).encode())

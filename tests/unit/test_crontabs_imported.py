@@ -120,12 +120,41 @@ def test_the_comment_directly_above_is_the_description(above: str, description: 
         ("X=1\n", "in the environment"),
         ("SHELL=/bin/bash\n0 5 * * * a\n", "run by /bin/bash"),
         ("0 5 * * * [ -x /a ] && /a\n", "better write `if"),
-        ("0 5 * * * a &\n", "ends with the run"),
+        ("0 5 * * * a & b\n", "ends with the run"),
         ("0 5 * * * a%b\n", "standard input"),
     ],
 )
 def test_differences_from_cron_are_reported(text: str, said: str) -> None:
     assert said in about(text, text.count("\n"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "a &",
+        "a&",
+        "(sleep 1; echo late) &",
+        "( a ) & # later",
+        "(a &)",
+        "{ a & }",
+        "nohup a > /dev/null 2>&1 &  ",
+        "a &;",
+    ],
+)
+def test_line_whose_work_goes_on_in_the_background_is_not_imported(command: str) -> None:
+    """Under cron its output came to three lines; as a run it would succeed at once, with none."""
+    found = taken(f"0 5 * * * {command}\n")
+    assert found.jobs == ()
+    assert "not imported: it leaves its work in the background" in about(f"0 5 * * * {command}\n", 1)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["a && b", "a 2>&1", "echo 'a &'", 'echo "a &" # b &', "echo a \\&", "a & b & wait", "a &> b", "a >& b", "a |& b"],
+)
+def test_an_ampersand_that_leaves_nothing_in_the_background_is_imported_without_a_word(command: str) -> None:
+    assert job(f"0 5 * * * {command}\n").command == command
+    assert "background" not in about(f"0 5 * * * {command}\n", 1)
 
 
 def test_job_is_named_after_the_value_of_a_variable() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -69,9 +70,29 @@ def import_(
             "as under cron the jobs have no time limit, but at most JOBRUNNER_CONCURRENCY (4 by default) run at once:"
             " if as many hang, no other job starts; give such jobs a timeout, or a lower concurrency"
         )
-        written = f"written to {output}; " if output else ""
-        streams.to_stderr(f"{written}next: jobrunner apply, and remove these lines from the crontab, or they run twice")
+        streams.to_stderr(_next(environment.load(), output, options.env_file(ctx)))
+        streams.to_stderr("then remove the imported lines from the crontab, or they run twice")
     ctx.exit(1 if found.refused else 0)
+
+
+def _next(config: Config, output: Path | None, env_file: str | None) -> str:
+    """The commands that put the entries to work, as they can be executed: with what cannot be known without them."""
+    of_env_file = [] if env_file is None else ["--env-file", env_file]
+    if output is None:
+        file = Path(config.file or "jobrunner.toml")
+        done = f"add these entries to {visible(str(file))}"
+    else:
+        file, done = output, f"written to {visible(str(output))}"
+    named = [] if config.file is not None and _is_same(file, Path(config.file)) else ["--config", str(file)]
+    following = shlex.join(["jobrunner", "apply", *of_env_file, *named])
+    if not named:
+        return f"{done}; next: {following}"
+    ticking = shlex.join(["jobrunner", "schedule", "crontab", "--install", *of_env_file, *named])
+    return f"{done}; next: {following}; the ticks need that file, too: {ticking}"
+
+
+def _is_same(file: Path, other: Path) -> bool:
+    return file.resolve() == other.resolve()
 
 
 def _read(path: Path) -> bytes:
