@@ -22,13 +22,21 @@ from jobrunner.errors import JobrunnerError, UsageError
 from jobrunner.lifecycle import FINISHED
 from jobrunner.settings.whole_file import synchronize_folder
 from jobrunner.store import archive, tallies
-from jobrunner.store.archive import INSTANTS, JSON_COLUMNS, Archived, Ended, Position
+from jobrunner.store.archive import INSTANTS, JSON_COLUMNS, Archived, Batch, Ended, Position
 from jobrunner.store.database import Database
 from jobrunner.text import iso_instant
 
 _HEAD = {"jobrunner_archive": 1}
 _BATCH = 500
 _LARGEST_LINE = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class Written:
+    """How many runs are in the file, and how many are not, because their attempts are not counted yet."""
+
+    runs: int
+    left_out: int
 
 
 @dataclass(frozen=True)
@@ -46,8 +54,8 @@ def write(
     job_types: Sequence[str],
     file: Path,
     report: Callable[[int], None],
-) -> int:
-    """Write the runs that ended before a time to a new file, and return how many. Raises UsageError if it exists.
+) -> Written:
+    """Write the runs that ended before a time to a new file. Raises UsageError if it exists.
 
     The file appears under its name as a whole, when all of it is on the disk.
     """
@@ -55,14 +63,14 @@ def write(
         pass
     instant = database.read(tallies.now) - before if isinstance(before, timedelta) else before
     temporary = file.with_name(f".{file.name}.{os.urandom(8).hex()}")
-    count = 0
+    count = left_out = 0
     try:
         with _created(temporary) as stream:
             stream.write(msgspec.json.encode(_HEAD | {"before": iso_instant(instant)}) + b"\n")
-            for archived in _read(database, instant, job_types):
-                stream.writelines(map(_line, archived))
-                count += len(archived)
-                report(len(archived))
+            for batch in _read(database, instant, job_types):
+                stream.writelines(map(_line, batch.runs))
+                count, left_out = count + len(batch.runs), left_out + batch.left_out
+                report(len(batch.runs))
             stream.flush()
             os.fsync(stream.fileno())
         failpoints.hit("archive.before_link")
@@ -77,22 +85,23 @@ def write(
             temporary.unlink()
     synchronize_folder(file.parent)
     failpoints.hit("archive.written")
-    return count
+    return Written(count, left_out)
 
 
 def _created(temporary: Path) -> BinaryIO:
     return os.fdopen(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb")
 
 
-def _read(database: Database, before: datetime, job_types: Sequence[str]) -> Iterator[list[Archived]]:
+def _read(database: Database, before: datetime, job_types: Sequence[str]) -> Iterator[Batch]:
     for status in FINISHED:
         after: Position | None = None
         while True:
-            batch = partial(archive.read, status=status, before=before, job_types=job_types, after=after, limit=_BATCH)
-            runs, after = database.read(batch)
+            work = partial(archive.read, status=status, before=before, job_types=job_types, after=after, limit=_BATCH)
+            batch = database.read(work)
+            after = batch.after
             if after is None:
                 break
-            yield runs
+            yield batch
 
 
 def _line(archived: Archived) -> bytes:

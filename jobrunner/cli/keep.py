@@ -91,11 +91,16 @@ def archive(
         return
     if before is not None:
         with render.progress(None, "runs") as report:
-            count = archives.write(database, before, job_types, file.absolute(), report)
-        render.done(f"wrote {count} runs to {file}" if count else "no run to archive; there is no file")
-        if not count:
+            written = archives.write(database, before, job_types, file.absolute(), report)
+        render.done(f"wrote {written.runs} runs to {file}" if written.runs else "no run to archive; there is no file")
+        if written.left_out:
+            render.done(
+                f"{written.left_out} runs are left out: their attempts are not counted yet, because another transaction"
+                " is writing; archive them later, into another file"
+            )
+        elif not written.runs:
             known.suggest_type(job_types, database.read(known.types_of))
-        if keep or not count:
+        if keep or not written.runs:
             return
     with render.progress(None, "runs") as report:
         deleted = archives.delete(database, file, report)

@@ -47,6 +47,14 @@ class Position(NamedTuple):
     id: int
 
 
+class Batch(NamedTuple):
+    """Some runs, how many others were left out, and where the reading goes on; None: there are no more."""
+
+    runs: Sequence[Archived]
+    left_out: int
+    after: Position | None
+
+
 class Ended(NamedTuple):
     """What must still be true of a run for its deletion."""
 
@@ -62,14 +70,14 @@ def read(
     job_types: Sequence[str],
     after: Position | None,
     limit: int,
-) -> tuple[list[Archived], Position | None]:
-    """The next runs that ended before an instant, in that order, and where to go on; None: there are no more.
+) -> Batch:
+    """The next runs that ended before an instant, in that order.
 
     A run is left out while its attempts are not in the tallies yet: put back, it would be counted twice.
     """
     found = [dict(row) for row in connection.execute(_ended(status, before, job_types, after, limit)).mappings()]
     if not found:
-        return [], None
+        return Batch([], 0, None)
     given = {"given": [{"id": run["id"]} for run in found]}
     attempts: dict[int, list[Mapping[str, Any]]] = {run["id"]: [] for run in found}
     for attempt in connection.execute(_ATTEMPTS, given).mappings():
@@ -80,7 +88,7 @@ def read(
         for run in found
         if all(attempt["id"] <= counted_to for attempt in attempts[run["id"]])
     ]
-    return runs, Position(found[-1]["finished_at"], found[-1]["id"])
+    return Batch(runs, len(found) - len(runs), Position(found[-1]["finished_at"], found[-1]["id"]))
 
 
 def _ended(

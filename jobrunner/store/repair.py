@@ -23,8 +23,9 @@ _PIECE = re.compile(
 )
 _READS_OURS = re.compile(rf"\b({'|'.join((*metadata.tables, *views.tables))})\b")
 _NO_COLUMNS: frozenset[str] = frozenset()
+_MOST_ROUNDS = 5
 
-# The definition of an index says only whether it can be used.
+# The definition of an index says only whether it can be used, that of a trigger whether it fires.
 _POSTGRESQL_OBJECTS = """
 WITH ours (schema) AS (SELECT oid FROM pg_namespace WHERE nspname = %(schema)s)
 SELECT CASE WHEN relkind IN ('r', 'p') THEN 'table' WHEN relkind = 'v' THEN 'view' WHEN relkind = 'i' THEN 'index'
@@ -34,7 +35,7 @@ SELECT CASE WHEN relkind IN ('r', 'p') THEN 'table' WHEN relkind = 'v' THEN 'vie
 FROM ours JOIN pg_class ON relnamespace = schema LEFT JOIN pg_index ON indexrelid = oid WHERE relname = ANY(%(names)s)
 UNION ALL SELECT 'function', proname::text, prosrc, '{}'
 FROM ours JOIN pg_proc ON pronamespace = schema WHERE proname = ANY(%(names)s)
-UNION ALL SELECT 'trigger', tgname::text, '', '{}'
+UNION ALL SELECT 'trigger', tgname::text, CASE WHEN tgenabled IN ('O', 'A') THEN 'valid' ELSE '' END, '{}'
 FROM ours JOIN pg_class ON relnamespace = schema JOIN pg_trigger ON tgrelid = pg_class.oid WHERE tgname = ANY(%(names)s)
 """
 _SQLITE_OBJECTS = "SELECT type AS kind, lower(name) AS name, coalesce(sql, '') AS definition FROM sqlite_master"
@@ -171,7 +172,8 @@ class Inventory:
             return body is not None and found.definition.split() == self._in_place(body[2]).split()
         if piece.kind == "view":
             return self._is_right_view(piece, found)
-        return self._connection.database == "sqlite" or piece.kind != "index" or found.definition == "valid"
+        is_judged = self._connection.database != "sqlite" and piece.kind in ("index", "trigger")
+        return not is_judged or found.definition == "valid"
 
     def _in_place(self, body: str) -> str:
         """The body of a function as it is stored: it may name the schema that the search path gave."""
@@ -183,27 +185,51 @@ class Inventory:
     def _is_right_view(self, piece: Piece, found: Found) -> bool:
         if self._connection.database == "sqlite":
             return found.definition.split() == piece.statement.split()
-        # PostgreSQL keeps no text: it writes one from what it has understood.
         try:
             with self._connection.savepoint():
-                self._connection.execute(f"CREATE TEMPORARY VIEW jobrunner_expected{piece.body}")
-                expected = self._connection.execute("SELECT pg_get_viewdef('pg_temp.jobrunner_expected'::regclass)")
-                self._connection.execute("DROP VIEW pg_temp.jobrunner_expected")
+                expected = self._as_shown(piece.body)
+                return expected == found.definition or self._settled(expected) == self._settled(found.definition)
         except DriverError as error:
             if getattr(error.orig, "sqlstate", None) not in ("42501", "25006"):
                 raise
             return True  # temporary objects are not allowed there, or nothing may be written
-        return bool(expected.scalar_one() == found.definition)
+
+    def _settled(self, definition: str) -> str:
+        """The text that no longer changes when a view is created from it.
+
+        A dump has the server's text of a view, and a restore creates the view from that. Its text is then another one.
+        """
+        for _ in range(_MOST_ROUNDS):
+            following = self._as_shown(f" AS {definition}")
+            if following == definition:
+                break
+            definition = following
+        return definition
+
+    def _as_shown(self, body: str) -> str:
+        """How the server shows a view: it keeps no text, and writes one from what it has understood."""
+        self._connection.execute(f"CREATE TEMPORARY VIEW jobrunner_expected{body}")
+        shown = self._connection.execute("SELECT pg_get_viewdef('pg_temp.jobrunner_expected'::regclass)").scalar_one()
+        self._connection.execute("DROP VIEW pg_temp.jobrunner_expected")
+        return str(shown)
 
     def _create(self, piece: Piece) -> None:
         statement = piece.statement
         if self._has(piece):
-            if piece.kind == "index" or self._connection.database == "sqlite":
+            if piece.kind == "trigger" and self._connection.database != "sqlite":
+                self._connection.execute(f"DROP TRIGGER {piece.name} ON {MARK}.{_table_of(piece)}")
+            elif piece.kind == "index" or self._connection.database == "sqlite":
                 self._connection.execute(f"DROP {piece.kind.upper()} {MARK}.{piece.name}")
             else:
                 # Other views may depend on it.
                 statement = statement.replace("CREATE", "CREATE OR REPLACE", 1)
         self._connection.execute(statement)
+
+
+def _table_of(trigger: Piece) -> str:
+    found = re.search(r'\bON (?:"[^"]+"\.)?(\w+)', trigger.body)
+    assert found is not None
+    return found[1]
 
 
 def _own_place(connection: Connection) -> str:

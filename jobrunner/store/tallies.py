@@ -88,8 +88,10 @@ def fold(connection: Connection) -> bool:
     marks = connection.execute(_MARKS).one_or_none()
     if marks is None:
         return False
-    # Whoever wrote when ``counting_to`` was read has a lower number than a transaction that begins to write later.
-    after = marks.own if marks.counting_after is None else marks.counting_after
+    # Whoever wrote when ``counting_to`` was read has a lower number than a transaction that begins to write later. A
+    # number above our own is of another server, from which this database was restored: nothing of it is under way here.
+    is_known = marks.counting_after is not None and marks.counting_after <= marks.own
+    after = marks.counting_after if is_known else marks.own
     settled: int = marks.counting_to if marks.oldest >= after else marks.counted_to
     if connection.database == "sqlite":
         settled = marks.newest
