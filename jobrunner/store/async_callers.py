@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 from jobrunner.errors import UsageError
 from jobrunner.store.callers import connection_of_caller, name_of, unscoped
 from jobrunner.store.connection import AsyncExecutor, Executor, Result
+from jobrunner.store.plain_cursors import execute_psycopg_async, plain_texts
 from jobrunner.store.statement import Compiled, Statement, Values, compiled
 from jobrunner.store.steps import Steps, follow, follow_async
 
@@ -114,10 +115,7 @@ class _Psycopg(_AsyncConnection):
         return not self.driver.autocommit or self.driver.info.transaction_status != idle
 
     async def _send(self, statement: Compiled, parameters: Values) -> Sequence[Any]:
-        from psycopg.rows import tuple_row
-
-        cursor = self.driver.cursor(row_factory=tuple_row)
-        await cursor.execute(statement.text, parameters)
+        cursor = await execute_psycopg_async(self.driver, statement.text, parameters)
         rows: list[Any] = await cursor.fetchall() if cursor.description is not None else []
         return rows
 
@@ -147,14 +145,22 @@ class _Aiosqlite(_AsyncConnection):
         return self.driver.isolation_level is not None if mode is None else not mode
 
     async def _send(self, statement: Compiled, parameters: Values) -> Sequence[Any]:
-        if self.driver.row_factory is None:
+        if self.driver.row_factory is None and self.driver.text_factory is str:
             # One call to the connection's thread, where a cursor takes three.
             rows: list[Any] = await self.driver.execute_fetchall(statement.text, parameters)
             return rows
-        async with await self.driver.cursor() as cursor:
+
+        def send() -> Sequence[Any]:
+            connection = self.driver._conn  # noqa: SLF001
+            cursor = connection.cursor()
             cursor.row_factory = None
-            await cursor.execute(statement.text, parameters)
-            return list(await cursor.fetchall())
+            with plain_texts(connection):
+                found: Sequence[Any] = cursor.execute(statement.text, parameters).fetchall()
+                return found
+
+        # In one call to that thread, too, so that no other coroutine meets the changed text factory.
+        answer: Sequence[Any] = await self.driver._execute(send)  # noqa: SLF001
+        return answer
 
 
 async def autocommit_of_file(connection: aiosqlite.Connection) -> bool | None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
+from contextlib import nullcontext
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from jobrunner.errors import UsageError
 from jobrunner.store.connection import NO_VALUES, DriverExecutor, Executor, Result
+from jobrunner.store.plain_cursors import execute_psycopg, is_pipelined, plain_texts
 from jobrunner.store.statement import Compiled, Statement, Values, core
 
 if TYPE_CHECKING:
@@ -66,15 +68,17 @@ def connection_of_caller(transaction: Transaction, schema: str | None) -> Execut
             f"cannot enqueue through {name_of(given)} without await; write: await HANDLER.enqueue_async(...), or in a"
             " function that you give to run_sync: HANDLER.enqueue(...)"
         )
+    if (orm := sys.modules.get("sqlalchemy.orm")) and isinstance(given, orm.Session | orm.scoped_session):
+        return _begun(SqlalchemyConnection(given.connection(), schema))
     if hasattr(given, "ensure_connection"):
         given.ensure_connection()
         given = given.connection
+    elif (pool := sys.modules.get("sqlalchemy.pool")) and isinstance(given, pool.PoolProxiedConnection):
+        # What Engine.raw_connection() gives.
+        given = given.driver_connection
     driver: type = type(given)
     if kind := _kind_of(driver):
         return _begun(kind(given, schema))
-    if callable(getattr(given, "connection", None)):
-        session: Session = given
-        return _begun(SqlalchemyConnection(session.connection(), schema))
     raise UsageError(
         f"cannot enqueue through {name_of(given)}; give the connection or session of SQLAlchemy, psycopg, sqlite3 or"
         " Django that your transaction is open on; for connections that are used with await there is enqueue_async"
@@ -99,6 +103,11 @@ class SqlalchemyConnection(CallersConnection):
             self.schema = schema
 
     def begins_by_itself(self) -> bool:
+        if self.database == "postgresql" and is_pipelined(self._driver):
+            raise UsageError(
+                "the connection is in psycopg's pipeline mode, where SQLAlchemy gets no answers; enqueue before or"
+                " after the block of pipeline(), or give the connection of psycopg itself"
+            )
         if self._driver_begins():
             return True
         if self.connection.in_transaction():
@@ -123,9 +132,14 @@ class SqlalchemyConnection(CallersConnection):
         assert not isinstance(statement, str)
         # Without the setting, the caller's own schema_translate_map counts.
         options: Any = {} if self.schema is None else {"schema_translate_map": {None: self.schema}}
-        result = self.connection.execute(core(statement), values, execution_options=options)
-        rows: list[Any] = list(result.all()) if result.returns_rows else []
+        with plain_texts(self._driver) if self.database == "sqlite" else nullcontext():
+            result = self.connection.execute(core(statement), values, execution_options=options)
+            rows: list[Any] = list(result.all()) if result.returns_rows else []
         return Result(rows, result.rowcount)
+
+    @property
+    def _driver(self) -> Any:
+        return self.connection.connection.driver_connection
 
 
 class ExternalConnection(DriverExecutor, CallersConnection):
@@ -156,6 +170,10 @@ class _SqliteConnection(ExternalConnection):
         cursor.row_factory = None
         return cursor.execute(known.text, parameters)
 
+    def _fetch(self, cursor: Any) -> list[tuple[Any, ...]]:
+        with plain_texts(self.driver):
+            return super()._fetch(cursor)
+
 
 class _PsycopgConnection(ExternalConnection):
     database = "postgresql"
@@ -166,9 +184,7 @@ class _PsycopgConnection(ExternalConnection):
         return not self.driver.autocommit or self.driver.info.transaction_status != idle
 
     def _send(self, known: Compiled, parameters: Values) -> Any:
-        from psycopg.rows import tuple_row
-
-        return self.driver.cursor(row_factory=tuple_row).execute(known.text, parameters)
+        return execute_psycopg(self.driver, known.text, parameters)
 
 
 def _begun(connection: CallersConnection) -> CallersConnection:

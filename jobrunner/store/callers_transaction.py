@@ -10,11 +10,10 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
 from typing import Any, TypeVar
 
 from jobrunner.settings import config
-from jobrunner.store.callers import SqlalchemyConnection, Transaction, _PsycopgConnection, connection_of_caller
+from jobrunner.store.callers import SqlalchemyConnection, Transaction, connection_of_caller
 from jobrunner.store.connection import NO_VALUES, Connection, Executor, Result
 from jobrunner.store.namespace import qualified
 from jobrunner.store.statement import Compiled, Statement, Values
@@ -65,27 +64,6 @@ class CallersTransaction(Connection):
         raise NotImplementedError("the caller ends the transaction")
 
 
-class _PlainPsycopg(_PsycopgConnection):
-    """Reads values as psycopg does by itself, whatever the owner of the connection has registered for its types."""
-
-    def _send(self, known: Compiled, parameters: Values) -> Any:
-        from psycopg.rows import tuple_row
-
-        return _plain_cursor()(self.driver, row_factory=tuple_row).execute(known.text, parameters)
-
-
-@cache
-def _plain_cursor() -> Any:
-    import psycopg
-
-    class PlainCursor(psycopg.Cursor[Any]):
-        @property
-        def adapters(self) -> Any:
-            return psycopg.adapters
-
-    return PlainCursor
-
-
 def is_open(transaction: Any) -> bool:
     """Whether a transaction of the caller is open; False only for a connection of Django in autocommit."""
     return not _is_django(transaction) or bool(transaction.in_atomic_block)
@@ -96,8 +74,6 @@ def joined(transaction: Transaction) -> Iterator[CallersTransaction]:
     """The caller's transaction; on a connection of Django in autocommit, one for this block."""
     with nullcontext() if is_open(transaction) else _atomic(transaction):
         executor = _executor(transaction)
-        if type(executor) is _PsycopgConnection:
-            executor = _PlainPsycopg(executor.driver, executor.schema)
         found = CallersTransaction(executor)
         if found.database == "sqlite" and not _driver_of(executor).in_transaction:
             # Python begins no transaction before a statement that begins with WITH.

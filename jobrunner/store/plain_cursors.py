@@ -1,0 +1,61 @@
+"""Cursors on a caller's connection that read and write values as the driver does by itself, whatever is set on it.
+
+A connection may have types of its own, a cursor factory, a row factory or a text factory, or be in psycopg's pipeline
+mode. An enqueue needs the values of each answer before it sends the next statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache, partial
+from typing import Any
+
+
+def is_pipelined(driver: Any) -> bool:
+    """Whether a connection of psycopg is in pipeline mode, where a statement has no answer until the next sync.
+
+    False for the connections of other drivers, which have no such mode.
+    """
+    return bool(getattr(getattr(driver, "info", None), "pipeline_status", False))
+
+
+def execute_psycopg(driver: Any, text: str, parameters: Any) -> Any:
+    """A cursor of psycopg that has executed this statement, also in pipeline mode."""
+    if is_pipelined(driver):
+        # The end of an inner block waits for all answers, and raises the first error.
+        with driver.pipeline():
+            return _cursors("Cursor")(driver).execute(text, parameters)
+    return _cursors("Cursor")(driver).execute(text, parameters)
+
+
+async def execute_psycopg_async(driver: Any, text: str, parameters: Any) -> Any:
+    """The same as ``execute_psycopg``, for a connection of an event loop."""
+    if is_pipelined(driver):
+        async with driver.pipeline():
+            return await _cursors("AsyncCursor")(driver).execute(text, parameters)
+    return await _cursors("AsyncCursor")(driver).execute(text, parameters)
+
+
+@contextmanager
+def plain_texts(driver: Any) -> Iterator[None]:
+    """Have a connection to SQLite return texts as ``str`` in this block, also if its owner set a ``text_factory``."""
+    factory = driver.text_factory
+    if factory is str:
+        yield
+        return
+    driver.text_factory = str
+    try:
+        yield
+    finally:
+        driver.text_factory = factory
+
+
+@cache
+def _cursors(name: str) -> Any:
+    import psycopg
+    from psycopg.rows import tuple_row
+
+    kind: Any = getattr(psycopg, name)
+    plain = type(f"Plain{name}", (kind,), {"adapters": property(lambda _: psycopg.adapters)})
+    return partial(plain, row_factory=tuple_row)

@@ -1,0 +1,196 @@
+"""Enqueue on connections that their owner has set up in an unusual way: the run and the answer are as on any other."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import aiosqlite
+import psycopg
+import psycopg_pool
+import pytest
+from psycopg.types.string import TextLoader
+from sqlalchemy import create_engine
+from sqlalchemy.orm import Session
+
+import jobrunner as library
+from harness import Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only
+from jobrunner.errors import KeyTaken, UsageError
+
+pytestmark = pytest.mark.both_databases
+
+
+def raw_cursors(connection: Any) -> None:
+    connection.cursor_factory = psycopg.RawCursor
+
+
+def client_cursors(connection: Any) -> None:
+    connection.cursor_factory = psycopg.ClientCursor
+
+
+def numbers_as_texts(connection: Any) -> None:
+    for name in ("int2", "int4", "int8", "timestamptz", "bool"):
+        connection.adapters.register_loader(name, TextLoader)
+
+
+def texts_as_bytes(connection: Any) -> None:
+    connection.text_factory = bytes
+
+
+def texts_in_capitals(connection: Any) -> None:
+    connection.text_factory = lambda found: found.decode().upper()
+
+
+SETTINGS: dict[str, list[Callable[[Any], None]]] = {
+    "postgresql": [raw_cursors, client_cursors, numbers_as_texts],
+    "sqlite": [texts_as_bytes, texts_in_capitals],
+}
+
+
+def names(database: Database) -> list[str]:
+    return [row["payload"]["name"] for row in database.query("SELECT payload FROM job_runs ORDER BY id")]
+
+
+def driver_connection(database: Database) -> Any:
+    return sqlite3.connect(database.path) if isinstance(database, SQLiteDatabase) else psycopg.connect(database.url)
+
+
+@pytest.fixture(params=range(3))
+def connection(database: Database, request: pytest.FixtureRequest) -> Iterator[Any]:
+    settings = SETTINGS[database.name][request.param : request.param + 1]
+    with closing(driver_connection(database)) as opened:
+        for each in settings:
+            each(opened)
+        yield opened
+
+
+def enqueued_each_way(connection: Any) -> list[library.Enqueued]:
+    def enqueue(name: str, **options: Any) -> library.Enqueued:
+        return library.enqueue(connection, "append", {"name": name}, **options)
+
+    first = enqueue("plain")
+    keyed = enqueue("keyed", idempotency_key="k")
+    again = enqueue("again", idempotency_key="k")
+    entries = [library.Entry({"name": "a"}, idempotency_key="k"), library.Entry({"name": "b"}, idempotency_key="b")]
+    listed = library.enqueue_many(connection, "append", entries)
+    assert [each.created for each in (first, keyed, again, *listed)] == [True, True, False, False, True]
+    assert again.id == keyed.id == listed[0].id
+    with pytest.raises(KeyTaken):
+        enqueue("taken", idempotency_key="k", taken="raise")
+    return [first, keyed, listed[1]]
+
+
+def test_settings_of_the_owner_change_no_answer_and_stay(database: Database, connection: Any) -> None:
+    settings = (getattr(connection, "text_factory", None), getattr(connection, "cursor_factory", None))
+    answers = enqueued_each_way(connection)
+    assert (getattr(connection, "text_factory", None), getattr(connection, "cursor_factory", None)) == settings
+    connection.commit()
+    assert [each.id for each in answers] == [row["id"] for row in database.query("SELECT id FROM job_runs ORDER BY id")]
+    assert names(database) == ["plain", "keyed", "b"]
+
+
+@sqlite_only
+def test_text_factory_of_an_async_connection_changes_no_answer_and_stays(database: SQLiteDatabase) -> None:
+    async def story() -> None:
+        async with aiosqlite.connect(database.path) as connection:
+            connection.text_factory = bytes
+            for _ in range(2):
+                answer = await library.enqueue_async(connection, "append", {"name": "keyed"}, idempotency_key="k")
+            assert (answer.id, answer.created) == (1, False)
+            assert connection.text_factory is bytes
+            await connection.commit()
+
+    asyncio.run(asyncio.wait_for(story(), 30))
+    assert names(database) == ["keyed"]
+
+
+@sqlite_only
+def test_text_factory_below_sqlalchemy_changes_no_answer(database: SQLiteDatabase) -> None:
+    engine = create_engine(database.url)
+    with Session(engine) as session:
+        session.connection().connection.driver_connection.text_factory = bytes  # type: ignore[union-attr]
+        assert [each.id for each in enqueued_each_way(session)] == [1, 2, 3]
+
+
+@postgresql_only
+@pytest.mark.promise("P4", on="postgresql")
+@pytest.mark.parametrize("autocommit", [False, True], ids=["plain", "transaction"])
+def test_enqueue_in_a_pipeline_writes_each_run_once(database: PostgresDatabase, autocommit: bool) -> None:
+    with psycopg.connect(database.url, autocommit=autocommit) as connection:
+        with connection.transaction(), connection.pipeline():
+            connection.execute("CREATE TABLE orders (id INTEGER)")
+            connection.execute("INSERT INTO orders VALUES (1)")
+            answers = enqueued_each_way(connection)
+            connection.execute("INSERT INTO orders VALUES (2)")
+        assert connection.execute("SELECT count(*) FROM orders").fetchone() == (2,)
+    assert [each.id for each in answers] == [row["id"] for row in database.query("SELECT id FROM job_runs ORDER BY id")]
+    assert names(database) == ["plain", "keyed", "b"]
+
+
+@postgresql_only
+def test_enqueue_with_await_in_a_pipeline_writes_each_run_once(database: PostgresDatabase) -> None:
+    async def story() -> None:
+        async with await psycopg.AsyncConnection.connect(database.url) as connection:
+            raw_cursors(connection)
+            async with connection.transaction(), connection.pipeline():
+                first = await library.enqueue_async(connection, "append", {"name": "first"}, idempotency_key="k")
+                again = await library.enqueue_async(connection, "append", {"name": "again"}, idempotency_key="k")
+                listed = await library.enqueue_many_async(connection, "append", [{"name": "a"}, {"name": "b"}])
+            assert (again.id, again.created) == (first.id, False)
+            assert [each.created for each in listed] == [True, True]
+
+    asyncio.run(story())
+    assert names(database) == ["first", "a", "b"]
+
+
+@postgresql_only
+def test_enqueue_in_a_failed_pipeline_raises_the_error_of_the_owner_and_writes_nothing(
+    database: PostgresDatabase,
+) -> None:
+    failed = pytest.raises(psycopg.errors.DivisionByZero)
+    with psycopg.connect(database.url) as connection, failed, connection.transaction(), connection.pipeline():
+        connection.execute("SELECT 1 / 0")
+        library.enqueue(connection, "append", {"name": "never"})
+    assert not names(database)
+
+
+@postgresql_only
+def test_autocommit_in_a_pipeline_is_refused_before_anything_is_sent(database: PostgresDatabase) -> None:
+    refused = pytest.raises(UsageError, match="no transaction is open")
+    with psycopg.connect(database.url, autocommit=True) as connection, connection.pipeline(), refused:
+        library.enqueue(connection, "append", {"name": "at once"})
+    assert not names(database)
+
+
+@postgresql_only
+def test_sqlalchemy_in_a_pipeline_is_refused_before_anything_is_sent(database: PostgresDatabase) -> None:
+    engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
+    with engine.begin() as connection:
+        driver: Any = connection.connection.driver_connection
+        with driver.pipeline(), pytest.raises(UsageError, match="pipeline mode"):
+            library.enqueue(connection, "append", {"name": "never"})
+        library.enqueue(connection, "append", {"name": "after the pipeline"})
+    engine.dispose()
+    assert names(database) == ["after the pipeline"]
+
+
+def test_raw_connection_of_an_engine_is_the_connection_of_its_driver(database: Database) -> None:
+    engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
+    with closing(engine.raw_connection()) as connection:
+        library.enqueue(connection, "append", {"name": "rolled back"})
+        connection.rollback()
+        library.enqueue(connection, "append", {"name": "kept"})
+        connection.commit()
+    engine.dispose()
+    assert names(database) == ["kept"]
+
+
+@postgresql_only
+def test_pool_in_place_of_a_connection_is_refused_in_one_line(database: PostgresDatabase) -> None:
+    with psycopg_pool.ConnectionPool(database.url, open=False) as pool:
+        with pytest.raises(UsageError, match=r"cannot enqueue through psycopg_pool\.\S+; give the connection"):
+            library.enqueue(pool, "append", {})  # type: ignore[arg-type]
+        with pool.connection() as connection:
+            library.enqueue(connection, "append", {"name": "lent"})
+    assert names(database) == ["lent"]
