@@ -74,6 +74,10 @@ _MODULES = {
 }
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     # Imported on demand: an idle tick needs none of them, and a handler module that never enqueues needs no SQLAlchemy.
     if name not in _MODULES:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import jobrunner
 from harness.pages import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -48,3 +49,7 @@ def test_make_shape_prints_every_figure() -> None:
     done = subprocess.run([sys.executable, ROOT / "scripts/shape.py"], capture_output=True, text=True, check=True)
     assert "methods of the pool protocol" in done.stdout
     assert "hops of a run" in done.stdout
+
+
+def test_dir_of_the_package_shows_every_public_name() -> None:
+    assert set(jobrunner.__all__) <= set(dir(jobrunner))

@@ -13,7 +13,7 @@ from harness import App, Commands, Database, sqlite_only
 from harness.commands import COMMAND
 from harness.help_texts import listed_commands
 from jobrunner.errors import ConfigurationError
-from jobrunner.settings.env_file import parse_env
+from jobrunner.settings.env_file import parse_env, written
 
 READ = {
     "A=1": {"A": "1"},
@@ -234,3 +234,17 @@ def test_env_file_of_another_user_is_refused_in_one_line(jobrunner: Commands, en
     code = f"import jobrunner.settings.env_file; {drop if is_root else ''}{asked}"
     done = subprocess.run([python, "-c", code], cwd=env_file.parent, capture_output=True, text=True, timeout=60)
     assert "ConfigurationError: env file env: Permission denied" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "value", ["", "/a/b", "a b", "it's", '"', "\\", "'$`\\\"'", " kept ", "#", ";", "a=b", "é", "\\n"]
+)
+def test_written_env_file_is_read_as_it_was_given(value: str) -> None:
+    given = {"FIRST": value, "LAST": "1"}
+    assert parse_env(written(given)) == given
+
+
+@pytest.mark.parametrize("value", ["a\nb", "a\r"])
+def test_value_of_several_lines_is_not_written_into_an_env_file(value: str) -> None:
+    with pytest.raises(ConfigurationError, match="NAME has several lines"):
+        written({"NAME": value})

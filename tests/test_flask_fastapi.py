@@ -3,17 +3,18 @@
 import json
 import signal
 import socket
+import sqlite3
 import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness import Database, pages, wait_for
+from harness import Database, pages, sqlite_only, wait_for
 from harness.commands import COMMAND, clean_environment
 
 pytestmark = pytest.mark.share(0.5)
@@ -46,6 +47,14 @@ class Application:
         )
         assert (done.returncode, done.stderr) == (0, ""), f"{words}: {done.stdout}{done.stderr}"
         return done.stdout
+
+    def refused(self, *words: str) -> str:
+        """What a command says that ends with 78."""
+        done = subprocess.run(
+            [str(BIN / words[0]), *words[1:]], cwd=self.folder, env=self.environment, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (78, "", 1), done
+        return done.stderr
 
     @contextmanager
     def served(self, *words: str) -> Iterator[str]:
@@ -109,6 +118,30 @@ def test_fastapi_application_enqueues_through_an_async_session_and_an_async_hand
     (run,) = database.query("SELECT status, last_error FROM job_runs")
     assert run == {"status": "succeeded", "last_error": None}
     assert [bool(row["welcomed"]) for row in database.query("SELECT welcomed FROM users")] == [True]
+
+
+@sqlite_only
+def test_crontab_line_of_a_flask_application_runs_a_tick_from_its_env_file(database: Database, tmp_path: Path) -> None:
+    application = Application(tmp_path, "Flask", database)
+    # As where nothing is set: the database is the application's own.
+    del application.environment["JOBRUNNER_STATE_DIR"]
+    refused = application.refused("flask", "jobrunner", "schedule", "crontab")
+    assert "write it into an env file (mode 0600) with: flask jobrunner env, and give that file" in refused
+    (block,) = pages.checked_by(
+        "tests/test_flask_fastapi.py::test_crontab_line_of_a_flask_application_runs_a_tick_from_its_env_file"
+    )
+    printed, installed = block.commands
+    subprocess.run(["sh", "-c", printed], cwd=application.folder, env=application.environment, check=True)
+    assert installed == "jobrunner --env-file jobrunner.env schedule crontab --install"
+    for words in (["jobrunner"], ["flask", "jobrunner"]):
+        line = application.run(*words, "--env-file", "jobrunner.env", "schedule", "crontab")
+        command = line.partition(" PATH=")[2].partition(" ")[2].partition(" # ")[0]
+        done = subprocess.run(
+            ["sh", "-c", command], cwd="/", env={"HOME": str(tmp_path)}, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), command
+    with closing(sqlite3.connect(application.folder / "instance" / "app.db")) as used:
+        assert used.execute("SELECT count(*) FROM job_ticks").fetchone() == (2,)
 
 
 @pytest.mark.parametrize("section", ["Flask", "FastAPI", "Django"])

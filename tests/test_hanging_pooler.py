@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
+import jobrunner as library
 from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
 from harness.debian import NoProgram, find
 from harness.invariants import insert_runs, outcomes
@@ -136,3 +137,17 @@ def test_time_limits_hold_behind_a_pooler_and_the_holder_of_a_lock_is_named(
     )
     assert jobrunner.tick(env=env).stderr == ""
     assert outcomes(database, run_id) == ["succeeded"]
+
+
+def test_callers_without_prepared_statements_enqueue_behind_a_transaction_pooler(
+    database: PostgresDatabase, bouncer: Bouncer
+) -> None:
+    """What docs/operations.md tells them to set. Two clients at once have the pooler give them other sessions."""
+    with psycopg.connect(bouncer.url, prepare_threshold=None) as first, psycopg.connect(bouncer.url) as second:
+        second.prepare_threshold = None
+        for number in range(12):
+            for connection in (first, second) if number % 2 else (second, first):
+                library.enqueue(connection, "append", {"number": number}, idempotency_key=f"{number} {id(connection)}")
+            second.rollback()
+            first.commit()
+    assert database.value("SELECT count(*) FROM job_runs") == 12

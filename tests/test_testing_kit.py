@@ -7,11 +7,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import create_engine, text
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
+from sqlalchemy.orm import Session
 
 import jobrunner
-from harness import App, Database
+from harness import App, Database, SQLiteDatabase, pages, sqlite_only
 from harness.handlers_rows import queue
 from harness.kit import KINDS, opened, write, written
 from jobrunner import Context, Discard, Retry, Snooze
@@ -205,4 +206,22 @@ def test_tick_in_a_test_is_a_real_process_that_sees_committed_runs(
         assert (found.id, found.status, found.result) == (run.id, "succeeded", {"a": "b"})
         jobs.clear()
         connection.commit()
+    assert database.query("SELECT id FROM job_runs") == []
+
+
+@sqlite_only
+def test_session_that_joins_with_savepoints_leaves_no_run_behind_on_sqlite(database: SQLiteDatabase) -> None:
+    """With the recipe of the quick start, to which docs/testing.md sends whoever has an SQLite file."""
+    (recipe,) = pages.checked_by(
+        "tests/test_quickstarts.py::test_sqlalchemys_recipe_for_sqlite_begins_writing_transactions"
+    )
+    engine = create_engine(database.url)
+    exec(recipe.text, {"engine": engine})
+    with engine.connect() as connection, connection.begin() as transaction:
+        with Session(connection, join_transaction_mode="create_savepoint") as session:
+            jobrunner.enqueue(session, "mail", {})
+            session.commit()
+            Jobs(session).assert_enqueued("mail")
+        transaction.rollback()
+    engine.dispose()
     assert database.query("SELECT id FROM job_runs") == []

@@ -13,7 +13,7 @@ from urllib.parse import urldefrag, urlencode, urljoin, urlsplit
 import httpx
 import pytest
 
-from harness import Commands, Database, pages
+from harness import Commands, Database, pages, sqlite_only
 from harness.long import some
 from harness.web import FORM, SAME, Tags, one_of_each
 from jobrunner.web.routes import ROUTES
@@ -232,3 +232,45 @@ def test_mounts_of_the_page_in_the_documentation(database: Database, monkeypatch
 
     assert asyncio.run(get(fastapi)).status_code == 403
     assert "<h1>Now</h1>" in asyncio.run(get(signed_in)).text
+
+
+LOGINS = """
+import json, sys, types
+import django
+from django.conf import settings
+
+has_admin, has_own = json.loads(sys.argv[1])
+apps = ["contenttypes", "auth", "sessions", "messages", "admin"]
+middleware = ["sessions.middleware.SessionMiddleware", "auth.middleware.AuthenticationMiddleware",
+              "messages.middleware.MessageMiddleware"]
+settings.configure(
+    INSTALLED_APPS=[f"django.contrib.{name}" for name in apps],
+    MIDDLEWARE=[f"django.contrib.{name}" for name in middleware],
+    ROOT_URLCONF="project", SECRET_KEY="x", ALLOWED_HOSTS=["*"],
+    SESSION_ENGINE="django.contrib.sessions.backends.signed_cookies",
+    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+    TEMPLATES=[{"BACKEND": "django.template.backends.django.DjangoTemplates"}],
+)
+django.setup()
+from django.contrib import admin
+from django.test import Client
+from django.urls import include, path
+from jobrunner.web.django import urls
+
+project = sys.modules["project"] = types.ModuleType("project")
+project.urlpatterns = [path("jobs/", include(urls()))]
+project.urlpatterns += [path("backstage/", admin.site.urls)] if has_admin else []
+project.urlpatterns += [path("accounts/login/", lambda request: None)] if has_own else []
+print(Client().get("/jobs/runs").headers["Location"])
+"""
+
+
+@sqlite_only
+@pytest.mark.parametrize(
+    ("has_admin", "has_own", "login"),
+    [(True, False, "/backstage/login/"), (True, True, "/accounts/login/"), (False, False, "/accounts/login/")],
+)
+def test_visitor_is_sent_to_the_login_that_the_django_project_has(
+    jobrunner: Commands, has_admin: bool, has_own: bool, login: str
+) -> None:
+    assert jobrunner.python(LOGINS, json.dumps([has_admin, has_own])) == f"{login}?next=/jobs/runs\n"

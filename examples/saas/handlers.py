@@ -73,7 +73,7 @@ def enqueue_report(
     if last_day is not None and last_day != first_day + timedelta(days=6):
         payload["until"] = last_day.isoformat()
         key = f"{key}..{last_day}"
-    request = send_weekly_report.using(idempotency_key=key, run_at=run_at, priority=priority)
+    request = send_weekly_report.using(key=key, run_at=run_at, priority=priority)
     return request.enqueue(connection, **payload)
 
 

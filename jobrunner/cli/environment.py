@@ -16,6 +16,8 @@ from jobrunner.text import storable
 _ENV_FILE = "JOBRUNNER_ENV_FILE"
 _CONFIG = "JOBRUNNER_CONFIG"
 _loaded: Config | None = None
+prints_env_file = ""
+"""The command that prints an env file with the variables of this one: that of the framework which called jobrunner."""
 _env_file: tuple[str | None, frozenset[str]] = (None, frozenset())
 
 

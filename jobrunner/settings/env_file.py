@@ -7,6 +7,7 @@ surprising way, is refused (docs/adr/0009-env-file.md).
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.settings import files
@@ -19,6 +20,8 @@ _ASSIGNMENT = re.compile(r"(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=(.*)"
 _SINGLE_QUOTED = re.compile(r"'([^']*)'", re.DOTALL)
 _DOUBLE_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _ESCAPED = re.compile(r'\\(["\\`$])')
+_PLAIN = re.compile(r"[\w@%+=:,./-]*", re.ASCII)
+_TO_ESCAPE, _BACKSLASH = re.compile(r'(["\\`$])'), r"\\\1"
 
 
 def read_env_file(path: StrPath) -> dict[str, str]:
@@ -38,6 +41,21 @@ def read_env_file(path: StrPath) -> dict[str, str]:
         raise ConfigurationError(f"env file {path}, line {line}: it is not UTF-8") from None
     except ConfigurationError as error:
         raise ConfigurationError(f"env file {path}, {error}") from None
+
+
+def written(variables: Mapping[str, str]) -> str:
+    """The text of an env file with these variables. Raises ConfigurationError for one that has several lines."""
+    lines = []
+    for name, value in variables.items():
+        if _LINE_END.search(value):
+            raise ConfigurationError(f"{name} has several lines, and no env file can hold it")
+        if _PLAIN.fullmatch(value):
+            lines.append(f"{name}={value}\n")
+        elif "'" not in value:
+            lines.append(f"{name}='{value}'\n")
+        else:
+            lines.append(f'{name}="{_TO_ESCAPE.sub(_BACKSLASH, value)}"\n')
+    return "".join(lines)
 
 
 def parse_env(text: str) -> dict[str, str]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
-from django.urls import URLPattern, re_path
+from django.shortcuts import resolve_url
+from django.urls import NoReverseMatch, URLPattern, is_valid_path, re_path, reverse
 
 from jobrunner.contrib.django import conf
 from jobrunner.web.core import Web
@@ -44,11 +48,21 @@ def urls(who: Who = staff, *, redact: Collection[str] = ()) -> list[URLPattern]:
             # Its module needs the tables of users.
             from django.contrib.auth.views import redirect_to_login
 
-            return redirect_to_login(request.get_full_path())
+            return redirect_to_login(request.get_full_path(), _login_url())
         answer = web.respond(_read(request, f"/{path}", visitor))
         return HttpResponse(answer.body, status=answer.status, headers=dict(answer.headers))
 
     return [re_path(r"^(?P<path>.*)$", view, name="jobrunner")]
+
+
+def _login_url() -> str:
+    """The project's ``LOGIN_URL``; the login of Django's admin, if the project has only that one."""
+    url: str = resolve_url(settings.LOGIN_URL)
+    if is_valid_path(urlsplit(url).path) or urlsplit(url).netloc:
+        return url
+    with suppress(NoReverseMatch):
+        url = reverse("admin:login")
+    return url
 
 
 def _read(request: HttpRequest, path: str, visitor: Visitor | None) -> Request:

@@ -156,9 +156,10 @@ def _check_reaches_cron(config: Config, env_file: str | None, from_file: dict[st
         settings.add("DATABASE_URL")
     lost = sorted(name for name in settings - set(from_file) if os.environ.get(name, "").strip())
     if lost:
+        how = f" with: {environment.prints_env_file}" if environment.prints_env_file else ""
         raise ConfigurationError(
             f"cron would not know {', '.join(lost)}, which only this environment sets; write it into an env file (mode"
-            " 0600), and give that file with --env-file"
+            f" 0600){how}, and give that file with --env-file"
         )
     for name in _PATHS:
         if (value := from_file.get(name)) and not Path(value).is_absolute():
@@ -176,7 +177,9 @@ def _check_reaches_cron(config: Config, env_file: str | None, from_file: dict[st
 def _program() -> list[str]:
     """The words that start this installation, with an absolute path."""
     called = Path(sys.argv[0]).absolute()
-    words = [sys.executable, "-m", "jobrunner"] if called.name == "__main__.py" else [str(called)]
+    # Under a framework's command there is no such file: its first argument is only a name.
+    is_script = called.name != "__main__.py" and called.is_file()
+    words = [str(called)] if is_script else [sys.executable, "-m", "jobrunner"]
     if any(storable(word) != word for word in words):
         raise ConfigurationError("the path of jobrunner is not UTF-8, and cannot stand in a crontab")
     return words

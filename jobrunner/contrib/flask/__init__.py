@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 from flask import Flask
 from flask.cli import ScriptInfo, pass_script_info
+
+from jobrunner.contrib import command_line
 
 _HANDLERS = "jobrunner.contrib.flask.handlers"
 
@@ -18,12 +19,8 @@ _HANDLERS = "jobrunner.contrib.flask.handlers"
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 @pass_script_info
 def command(info: ScriptInfo, words: tuple[str, ...]) -> None:
-    """Run jobrunner on this application, e.g. `flask jobrunner tick`."""
-    os.environ.update(environment(info.load_app(), info.app_import_path))
-    sys.argv = ["jobrunner", *words]
-    from jobrunner.cli import main
-
-    main()
+    """Run jobrunner on this application, e.g. `flask jobrunner tick`. `flask jobrunner env` prints an env file."""
+    command_line.run(words, lambda: environment(info.load_app(), info.app_import_path), "flask jobrunner")
 
 
 def environment(app: Flask, import_path: str | None) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
+from jobrunner.contrib import command_line
 from jobrunner.contrib.django import conf
 
 
@@ -22,16 +23,8 @@ class Command(BaseCommand):
 
     def run_from_argv(self, argv: list[str]) -> None:
         """Become the command ``jobrunner`` with the words after its name."""
-        words = argv[2:]
-        if words == ["env"]:
-            self.stdout.write("\n".join(f"{name}={value}" for name, value in conf.environment().items()))
-            return
-        os.environ.update(conf.environment())
         connections.close_all()
-        sys.argv = ["jobrunner", *words]
-        from jobrunner.cli import main
-
-        main()
+        command_line.run(argv[2:], conf.environment, "manage.py jobrunner")
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take all words."""
