@@ -10,6 +10,7 @@ import pytest
 
 from harness import App, Commands, Database, pages
 from harness.explain_scene import HOUR, RUNS, Scene, make_scene, stopped
+from jobrunner.store.explain.explanation import is_command
 
 pytestmark = pytest.mark.both_databases
 
@@ -24,7 +25,7 @@ def removed(scene: Scene) -> None:
 
 
 def schedule_paused(scene: Scene) -> None:
-    scene.run("schedule", "pause", "nightly")
+    scene.run("schedule", "pause", "nightly", "--reason", "mail is down")
 
 
 def set_definition(**values: Any) -> Callable[[Scene], None]:
@@ -52,7 +53,7 @@ def schedule_stopped(scene: Scene) -> None:
 
 SCHEDULES: dict[str, tuple[Callable[[Scene], None], str]] = {
     "not_due": (lambda scene: None, "waits: its next slot is"),
-    "paused": (schedule_paused, "is paused for"),
+    "paused": (schedule_paused, "@here: mail is down"),
     "removed": (removed, "was removed"),
     "clock": (set_definition(last_slot_at=48 * HOUR), "a clock was ahead"),
     "unreadable": (set_definition(timezone="Mars/Base", next_run_at=None), "cannot be expanded"),
@@ -75,10 +76,31 @@ def test_reason_of_a_schedule_is_found_and_its_remedy_works(reason: str, scene: 
     found = scene.explain("nightly")
     assert found["reason"] == reason, found
     assert words in found["sentence"], found
-    if found["remedy"] is not None:
+    if found["remedy"] is not None and is_command(found["remedy"]):
         scene.follow(found["remedy"])
         if reason in ("paused", "clock", "ready"):
             assert scene.explain("nightly")["reason"] == "not_due"
+
+
+@pytest.mark.either_database
+def test_a_schedule_that_apply_removed_is_told_as_such_and_not_as_removed_by_a_person(scene: Scene, app: App) -> None:
+    file = app.path("jobrunner.toml")
+    before = file.read_text()
+    file.write_text(f'{before}\n[jobs.nightly]\ncommand = ["true"]\nschedule = "@daily"\n')
+    scene.run("apply")
+    file.write_text(before)
+    scene.run("apply")
+    found = scene.explain("nightly")
+    assert "by jobrunner apply, which was started by " in found["sentence"], found
+    assert "jobrunner.toml no longer declared it" in found["sentence"], found
+    assert found["remedy"] == "declare nightly in jobrunner.toml again, and run: jobrunner apply"
+
+
+@pytest.mark.either_database
+def test_a_dead_run_without_a_limit_of_attempts_is_not_told_as_one_of_none(scene: Scene) -> None:
+    at = scene.database.now()
+    given = {"status": "dead", "attempts": 1, "finished_at": at, "error_type": "RuntimeError", "last_error": "x"}
+    assert "after 1 attempt: RuntimeError: x" in scene.explain(scene.queue("echo", **given))["sentence"]
 
 
 def test_a_name_that_nothing_has_is_refused_with_the_nearest_one(scene: Scene) -> None:

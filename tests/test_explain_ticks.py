@@ -16,6 +16,7 @@ from jobrunner.admin.findings import findings
 from jobrunner.model import Policy, TickKind
 from jobrunner.settings import config
 from jobrunner.store import hosts
+from jobrunner.store.database import Database as Store
 from jobrunner.store.explain.runs import explain_run
 from jobrunner.store.hosts import HostReport
 
@@ -38,13 +39,13 @@ RHYTHMS: dict[str, tuple[Sequence[float], bool]] = {
 }
 
 
-def insert_ticks(database: Database, ages: Sequence[float], host: str = "here") -> None:
+def insert_ticks(database: Database, ages: Sequence[float], host: str = "here", application: str = "") -> None:
     at = database.now()
     for number, age in enumerate(ages):
         name = host.format(number)
-        values = [name, f"{name}:1:x", at - age * MINUTE]
+        values = [name, f"{name}:1:x", at - age * MINUTE, application]
         columns = "host, worker, started_at, version, application, types"
-        database.execute(f"INSERT INTO job_ticks ({columns}) VALUES (?, ?, ?, '1', '', '')", values)
+        database.execute(f"INSERT INTO job_ticks ({columns}) VALUES (?, ?, ?, '1', ?, '')", values)
 
 
 @pytest.mark.promise("P12")
@@ -126,3 +127,94 @@ def test_who_waits_for_a_tick_is_told_the_crontab_line_and_the_other_database_th
     found = explained(run_id)
     assert found["reason"] != "ticks_elsewhere"
     assert any("have the host name web-7, and this command has here" in note for note in found["notes"]), found
+
+
+def report(store: Store, kind: TickKind, *types: str) -> None:
+    given = HostReport(kind, tuple(map(Policy, types)), {"concurrency": 4}, "here", "boot")
+    store.write(partial(hosts.write, report=given))
+
+
+LATER = timedelta(minutes=40)
+# The kinds of ticks on one host, their ages in minutes and what they know; the reason; words of its sentence or remedy.
+KINDS: dict[str, tuple[dict[str, tuple[Sequence[float], Sequence[str]]], str, str]] = {
+    "cron's environment has lost the handlers": (
+        {"shop": ((5, 4, 3, 2, 1), ("echo",)), "": ((0.1,), ())},
+        "unknown_type",
+        "the newest tick of here has no handler for 'echo'; earlier ones had",
+    ),
+    "a deploy has replaced the application by another one": (
+        {"shop 1": ((5, 4, 3, 2, 1), ()), "shop 2": ((0.1,), ("echo",))},
+        "ready",
+        "by the next tick of here",
+    ),
+    "two applications tick in turn": (
+        {"shop": ((4.1, 3.1, 2.1, 1.1, 0.1), ("echo",)), "other": ((4, 3, 2, 1, 0), ("mail",))},
+        "ready",
+        "by the next tick of here",
+    ),
+    "the application of two that knows it ticks no more": (
+        {"shop": ((14, 13, 12, 11, 10), ("echo",)), "other": ((14, 13, 2, 1, 0), ("mail",))},
+        "unknown_type",
+        "only here had a handler for 'echo', and its ticks have not come for 10m",
+    ),
+    "one of two ticks every ten minutes": (
+        {"shop": ((35, 25, 15, 5), ("echo",)), "other": ((35, 34, 3, 2, 1, 0), ("mail",))},
+        "ready",
+        "by the next tick of here",
+    ),
+}
+
+
+@pytest.mark.both_databases
+def test_a_run_would_be_claimed_only_by_the_newest_ticks_of_a_host_and_not_by_any_of_the_last_hour(
+    database: Database,
+) -> None:
+    """For an hour after cron lost JOBRUNNER_IMPORT, explain said that the next tick would claim the run."""
+    with opening(database, patience_seconds=20) as open_one:
+        store, wrong = open_one(), {}
+        run_id = queue(database, "echo")
+        for name, (kinds, reason, words) in KINDS.items():
+            for table in ("job_ticks", "job_hosts"):
+                database.execute(f"DELETE FROM {table}")
+            for application, (ages, types) in kinds.items():
+                report(store, TickKind("here", application, ""), *types)
+                insert_ticks(database, ages, application=application)
+            found = store.read(partial(explain_run, run_id=run_id))
+            assert found is not None
+            if found.reason != reason or words not in found.sentence.replace("10m1s", "10m"):
+                wrong[name] = found
+        assert wrong == {}
+
+
+@pytest.mark.both_databases
+def test_a_host_whose_ticks_fail_at_the_import_of_the_handlers_would_not_claim_a_run(
+    jobrunner: Commands, database: Database, tmp_path: Path
+) -> None:
+    """explain said "would be claimed now" two lines below the CRITICAL of status. A command is claimed all the same."""
+    module = tmp_path / "shop_jobs.py"
+    module.write_text("import os\nos.environ['KEY']\n")
+    (tmp_path / "jobrunner.toml").write_text('[jobs.backup]\ncommand = ["true"]\n')
+    env = {"JOBRUNNER_HOST": "here", "JOBRUNNER_IMPORT": "shop_jobs", "JOBRUNNER_APP_DIR": str(tmp_path)}
+
+    def explained(subject: object) -> dict[str, Any]:
+        answer: dict[str, Any] = jobrunner("explain", subject, "--json", env=env).json()
+        return answer
+
+    run_id = queue(database, "echo")
+    assert jobrunner("tick", env=env, check=False).returncode == 78
+    found = explained(run_id)
+    assert found["reason"] == "no_handlers", found
+    assert "the ticks of here cannot run their handlers: importing" in found["sentence"], found
+    assert "JOBRUNNER_IMPORT" in found["remedy"], found
+    # Also after an idle tick, which imports nothing and so does not fail.
+    database.execute("UPDATE job_runs SET run_at = ?", [database.now() + LATER])
+    jobrunner("tick", env=env)
+    database.execute("UPDATE job_runs SET run_at = ?", [database.now()])
+    assert explained(run_id)["reason"] == "no_handlers"
+    # What failed says nothing of commands, and health does not say that nobody has a handler.
+    assert explained(queue(database, "backup"))["reason"] == "ready"
+    told = {each["name"] for each in jobrunner("health", "--json", env=env, check=False).json()["findings"]}
+    assert "unknown_types" not in told
+    module.write_text("from jobrunner import job\n\n@job('echo')\ndef echo(ctx): ...\n")
+    jobrunner("tick", env=env)
+    assert explained(queue(database, "echo"))["reason"] == "ready"

@@ -38,6 +38,10 @@ def _is_unknown(due: DueType, facts: Facts, limits: Thresholds) -> bool:
     known = _known(facts, limits)
     # A tick must have had the time to report.
     is_new = facts.at - due.run_at < limits.tick_age
+    # What a host could run whose handlers cannot be imported is not known. Its newest report counts.
+    newest = {each.host: each.problem for each in facts.known if each.host in known}
+    if any(problem is not None for problem in newest.values()):
+        return False
     return bool(known) and not is_new and all(due.job_type not in types for types in known.values())
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from jobrunner.lifecycle import FINISHED
 from jobrunner.store import rhythm, tallies
 from jobrunner.store.connection import Connection
+from jobrunner.store.hosts import PROBLEM
 from jobrunner.store.rhythm import Beat
 from jobrunner.store.statement import Prepared, Question, Row
 
@@ -118,10 +119,11 @@ class OldPause(NamedTuple):
 
 
 class KnownTypes(NamedTuple):
-    """What the ticks of a host can run. A host may have several kinds of ticks."""
+    """What the ticks of a host can run. A host may have several kinds of ticks. ``problem``: only commands, and why."""
 
     host: str
     types: frozenset[str]
+    problem: str | None = None
 
 
 class Facts(NamedTuple):
@@ -168,7 +170,7 @@ def facts(connection: Connection, limits: Limits) -> Facts:
         uncertain=UncertainEffects(**found["uncertain_effects"][0]),
         broken=[BrokenDefinition(**row) for row in found["broken_definitions"]],
         pauses=[OldPause(**row) for row in found["old_pauses"]],
-        known=[KnownTypes(row["host"], _can_run(row)) for row in found["known_types"]],
+        known=[KnownTypes(row["host"], _can_run(row), row["settings"].get(PROBLEM)) for row in found["known_types"]],
         beat=rhythm.look(connection),
     )
 

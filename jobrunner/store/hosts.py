@@ -13,6 +13,8 @@ from jobrunner.store.statement import Prepared
 
 UNKNOWN_BOOT = "unknown"
 """The boot of a system that has no id of it."""
+PROBLEM = "problem"
+"""The key of ``settings`` that says why the ticks of a kind can run commands only. It is there until one can again."""
 
 
 class HostReport(NamedTuple):

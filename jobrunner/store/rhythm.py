@@ -53,11 +53,11 @@ def look(connection: Connection) -> Beat:
     # Those of the highest ids, because a clock that was ahead gives a time to come.
     newest = max(last, key=lambda row: row.started_at)
     # Of a host with a name of its own for each tick, as in Kubernetes, all hosts together have a rhythm.
-    usual = _usual([row.started_at for row in found if row.is_of_host]) or _usual([row.started_at for row in last])
-    return Beat(newest.host, newest.started_at, usual)
+    each = usual([row.started_at for row in found if row.is_of_host]) or usual([row.started_at for row in last])
+    return Beat(newest.host, newest.started_at, each)
 
 
-def _usual(newest_first: Sequence[datetime]) -> timedelta | None:
+def usual(newest_first: Sequence[datetime]) -> timedelta | None:
     """The usual time between these instants. None: there are too few."""
     between = sorted(
         later - earlier for later, earlier in itertools.pairwise(newest_first) if later - earlier >= _TOGETHER

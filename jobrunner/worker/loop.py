@@ -7,6 +7,7 @@ phase.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from jobrunner import clock
@@ -150,6 +151,7 @@ class Loop:
         if self._pools.refusal is not None:
             raise self._pools.refusal
         if self._pools.starts.has_failed():
+            self._report_failed_starts()
             raise HandlersUnavailable(self._pools.starts.failures[-1])
         trouble = self._finalizer.trouble
         lost_only_its_connection = isinstance(self._outage.error, ConnectionLost) and self._returner.is_settled()
@@ -256,6 +258,12 @@ class Loop:
                 self._pools.starts.start(1)
         elif isinstance(event, Reported):
             self._collector.receive(event)
+
+    def _report_failed_starts(self) -> None:
+        starts = self._pools.starts
+        if not starts.are_known:
+            with suppress(DatabaseUnavailable):
+                report_host(self._context, (), starts.failures[-1])
 
     def _learn(self, ready: Ready) -> None:
         if self._pools.starts.are_known:

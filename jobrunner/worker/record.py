@@ -9,15 +9,18 @@ from jobrunner.children.process_groups import boot_id
 from jobrunner.model import Policy
 from jobrunner.settings.config import Config
 from jobrunner.store import hosts
+from jobrunner.text import one_line
 from jobrunner.worker.context import TickContext
 
 
-def report_host(context: TickContext, handlers: Sequence[Policy]) -> None:
-    """Write what this host can run, if the database does not say so yet. Raises DatabaseUnavailable."""
+def report_host(context: TickContext, handlers: Sequence[Policy], problem: str | None = None) -> None:
+    """Write what this host can run, if the database does not say so yet. Raises DatabaseUnavailable.
+
+    ``problem`` is why it cannot run its handlers, as when their module cannot be imported.
+    """
     policies = (*(command.policy for command in context.config.commands.values()), *handlers)
-    report = hosts.HostReport(
-        context.kind, policies, _settings(context.config), context.database.location.label, boot_id()
-    )
+    settings = _settings(context.config) | ({} if problem is None else {hosts.PROBLEM: one_line(problem, 500)})
+    report = hosts.HostReport(context.kind, policies, settings, context.database.location.label, boot_id())
     digest = report.digest
     if digest != context.record.reported:
         context.database.write(partial(hosts.write, report=report))

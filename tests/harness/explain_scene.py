@@ -224,7 +224,7 @@ RUNS: dict[str, tuple[Callable[[Scene], int], str, str | None]] = {
     "key_rate": (lambda scene: rated(scene, "slow_keyed"), "the rate 1/h of customer ", None),
     "two_machines": (two_machines, "two machines tick under the name here", DONE),
     "host_full": (full, "as many runs are running on here as may", None),
-    "paused": (paused, "the type echo is paused for", None),
+    "paused": (paused, "the type echo has been paused for", None),
     "host_paused": (host_paused, "the hosts that can run it are paused: here", None),
     "uncertain_effect": (uncertain, "whether its effect 'pay 7' was applied", None),
     "ticks_stopped": (stopped, "the last tick began 1d11h ago on here", DONE),

@@ -2043,12 +2043,12 @@ WHERE jobrunner_schema.job_parents.run_id = %(run)s::BIGINT AND jobrunner_schema
         (('parent_id', None), ('status', None)),
     ),
     ('explain.recent_ticks', ()): (
-        """SELECT jobrunner_schema.job_ticks.host, jobrunner_schema.job_ticks.application, jobrunner_schema.job_ticks.types, jobrunner_schema.job_ticks.started_at, jobrunner_schema.job_ticks.ended_by
+        """SELECT jobrunner_schema.job_ticks.host, jobrunner_schema.job_ticks.application, jobrunner_schema.job_ticks.types, jobrunner_schema.job_ticks.started_at, jobrunner_schema.job_ticks.ended_by, jobrunner_schema.job_ticks.error
 FROM jobrunner_schema.job_ticks
 WHERE jobrunner_schema.job_ticks.started_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) ORDER BY jobrunner_schema.job_ticks.started_at""",
         {},
         {},
-        (('host', None), ('application', None), ('types', None), ('started_at', 'instant'), ('ended_by', None)),
+        (('host', None), ('application', None), ('types', None), ('started_at', 'instant'), ('ended_by', None), ('error', None)),
     ),
     ('explain.reports', ()): (
         """SELECT jobrunner_schema.job_hosts.id, jobrunner_schema.job_hosts.host, jobrunner_schema.job_hosts.application, jobrunner_schema.job_hosts.types, jobrunner_schema.job_hosts.digest, jobrunner_schema.job_hosts.can_run, jobrunner_schema.job_hosts.settings, jobrunner_schema.job_hosts.database, jobrunner_schema.job_hosts.boot, jobrunner_schema.job_hosts.last_boot, jobrunner_schema.job_hosts.is_twin_at, jobrunner_schema.job_hosts.reported_at
@@ -2311,11 +2311,11 @@ WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs
         (('host', None), ('ticks', None), ('last_at', 'instant')),
     ),
     ('findings.known_types', ()): (
-        """SELECT jobrunner_schema.job_hosts.host, jobrunner_schema.job_hosts.types, jobrunner_schema.job_hosts.can_run
-FROM jobrunner_schema.job_hosts ORDER BY jobrunner_schema.job_hosts.host""",
+        """SELECT jobrunner_schema.job_hosts.host, jobrunner_schema.job_hosts.types, jobrunner_schema.job_hosts.can_run, jobrunner_schema.job_hosts.settings
+FROM jobrunner_schema.job_hosts ORDER BY jobrunner_schema.job_hosts.host, jobrunner_schema.job_hosts.reported_at""",
         {},
         {},
-        (('host', None), ('types', None), ('can_run', 'json')),
+        (('host', None), ('types', None), ('can_run', 'json'), ('settings', 'json')),
     ),
     ('findings.old_pauses', ()): (
         """SELECT jobrunner_schema.job_pauses.kind, jobrunner_schema.job_pauses.name, jobrunner_schema.job_pauses.actor, jobrunner_schema.job_pauses.reason, jobrunner_schema.job_pauses.paused_at

@@ -2043,12 +2043,12 @@ WHERE job_parents.run_id = :run AND job_parents.parent_status IS NULL ORDER BY j
         (('parent_id', None), ('status', None)),
     ),
     ('explain.recent_ticks', ()): (
-        """SELECT job_ticks.host, job_ticks.application, job_ticks.types, job_ticks.started_at, job_ticks.ended_by
+        """SELECT job_ticks.host, job_ticks.application, job_ticks.types, job_ticks.started_at, job_ticks.ended_by, job_ticks.error
 FROM job_ticks
 WHERE job_ticks.started_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_ticks.started_at""",
         {},
         {},
-        (('host', None), ('application', None), ('types', None), ('started_at', 'instant'), ('ended_by', None)),
+        (('host', None), ('application', None), ('types', None), ('started_at', 'instant'), ('ended_by', None), ('error', None)),
     ),
     ('explain.reports', ()): (
         """SELECT job_hosts.id, job_hosts.host, job_hosts.application, job_hosts.types, job_hosts.digest, job_hosts.can_run, job_hosts.settings, job_hosts."database", job_hosts.boot, job_hosts.last_boot, job_hosts.is_twin_at, job_hosts.reported_at
@@ -2298,11 +2298,11 @@ WHERE job_runs.status = 'running' AND job_runs.host = job_ticks.host AND job_run
         (('host', None), ('ticks', None), ('last_at', 'instant')),
     ),
     ('findings.known_types', ()): (
-        """SELECT job_hosts.host, job_hosts.types, job_hosts.can_run
-FROM job_hosts ORDER BY job_hosts.host""",
+        """SELECT job_hosts.host, job_hosts.types, job_hosts.can_run, job_hosts.settings
+FROM job_hosts ORDER BY job_hosts.host, job_hosts.reported_at""",
         {},
         {},
-        (('host', None), ('types', None), ('can_run', 'json')),
+        (('host', None), ('types', None), ('can_run', 'json'), ('settings', 'json')),
     ),
     ('findings.old_pauses', ()): (
         """SELECT job_pauses.kind, job_pauses.name, job_pauses.actor, job_pauses.reason, job_pauses.paused_at

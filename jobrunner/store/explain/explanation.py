@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
@@ -70,7 +71,8 @@ class Brief(TypedDict):
 class Explanation:
     """Why something does not run. ``reason`` is a name for programs; ``sentence`` says it to a person.
 
-    ``remedy`` is a command; None: nothing need be done, or no command can do it. ``notes`` are other oddities.
+    ``remedy`` is a command, or where none can do it a sentence that names what must be changed: see ``is_command``.
+    None: nothing need be done. ``notes`` are other oddities.
     """
 
     subject: str
@@ -100,12 +102,11 @@ class Explanation:
                 said = said.replace(text, shown)
             return said
 
-        words = None if self.remedy is None else [masks.get(word, word) for word in shlex.split(self.remedy)]
         return replace(
             self,
             sentence=masked(self.sentence),
             facts={name: masks[texts[name]] if name in texts else value for name, value in self.facts.items()},
-            remedy=self.remedy if words is None or self.remedy is None else shlex.join(words),
+            remedy=None if self.remedy is None else _masked_remedy(self.remedy, masks),
             hosts=tuple(replace(host, verdict=mask(host.verdict)) for host in self.hosts),
             notes=tuple(map(masked, self.notes)),
         )
@@ -117,6 +118,19 @@ class Explanation:
     def brief(self) -> Brief:
         """The part that other commands show."""
         return {"subject": self.subject, "reason": self.reason, "sentence": self.sentence, "remedy": self.remedy}
+
+
+def is_command(remedy: str) -> bool:
+    """Whether a remedy can be given to a shell as it is. Another one is a sentence that names what must be changed."""
+    return re.match(r"(?:[A-Z_]+=\S+ )*jobrunner [a-z]", remedy) is not None
+
+
+def _masked_remedy(remedy: str, masks: Mapping[str, str]) -> str:
+    if is_command(remedy):
+        return shlex.join(masks.get(word, word) for word in shlex.split(remedy))
+    for text, shown in masks.items():
+        remedy = remedy.replace(text, shown)
+    return remedy
 
 
 def ago(seconds: float) -> str:

@@ -1,8 +1,13 @@
-"""What the hosts that ticked in the last hour can do for a job type, by what their ticks have recorded."""
+"""What the hosts that ticked in the last hour can do for a job type, by what their ticks have recorded.
+
+What counts is the newest tick of a host. Ticks of another kind count beside it as long as they come in turn with it, as
+those of a second application do: not once another kind has come in their place, nor once they have stopped.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,6 +17,7 @@ from jobrunner.model import TickKind
 from jobrunner.store import pauses, rhythm, tallies
 from jobrunner.store.connection import Connection
 from jobrunner.store.explain.explanation import HostView, ago
+from jobrunner.store.hosts import PROBLEM
 from jobrunner.store.pauses import Pause
 from jobrunner.store.rhythm import Beat
 from jobrunner.store.statement import Prepared, Question, Row
@@ -34,11 +40,13 @@ class _Running:
 class Hosts:
     """The ticks of the last hour, the newest of each kind; the reports of their hosts; and what runs where.
 
-    If ticks come so rarely that none is missing yet after an hour, "the last hour" is longer, too.
+    If ticks come so rarely that none is missing yet after an hour, "the last hour" is longer, too. ``gone`` are kinds
+    of ticks of which no more are to come: for how long none has come, or None if others have come in their place.
     """
 
     at: datetime
     ticks: Mapping[TickKind, Row]
+    gone: Mapping[TickKind, timedelta | None]
     reports: Mapping[TickKind, Row]
     running: Collection[_Running]
     beat: Beat
@@ -78,6 +86,26 @@ class Hosts:
         """The known type that was probably meant."""
         return nearest(job_type, {name for kind in self.ticks if kind in self.reports for name in self._known(kind)})
 
+    def problems(self) -> dict[str, str]:
+        """Why hosts cannot run their handlers, by host."""
+        found = {kind.host: self._problem(kind) for kind in sorted(self.ticks) if kind not in self.gone}
+        return {host: problem for host, problem in found.items() if problem is not None}
+
+    def lost(self, job_type: str) -> tuple[str, timedelta | None] | None:
+        """A host whose ticks had a handler of a type, and for how long none has come. None there: others came."""
+        had = [kind for kind in sorted(self.gone) if kind in self.reports and job_type in self._known(kind)]
+        return (had[0].host, self.gone[had[0]]) if had else None
+
+    def failures(self, hosts: Collection[str]) -> dict[str, str]:
+        """The errors with which the last ticks of these hosts ended."""
+        found = {kind.host: tick.error for kind, tick in sorted(self.ticks.items()) if kind not in self.gone}
+        return {host: error for host, error in found.items() if error is not None and host in hosts}
+
+    def _problem(self, kind: TickKind) -> str | None:
+        report = self.reports.get(kind)
+        problem = None if report is None else report.settings.get(PROBLEM)
+        return None if problem is None else str(problem)
+
     def holders(self, host: str, job_type: str | None = None) -> list[int]:
         """The ids of the runs that take the permits of a host, or only those of a type."""
         return sorted(
@@ -99,15 +127,33 @@ class Hosts:
 
     def _verdict(self, kind: TickKind, job_type: str) -> tuple[bool | None, int | None, str]:
         report = self.reports.get(kind)
+        if kind in self.gone:
+            could = report is not None and job_type in self._known(kind)
+            silent = self.gone[kind]
+            how = "others came in their place" if silent is None else f"none came for {ago(silent.total_seconds())}"
+            return False, 0, f"{'could run it, but ' * could}these ticks come no more: {how}"
         if report is None:
             return None, None, "has not yet said what it can run"
+        if (lack := self._lack(kind, job_type)) is not None:
+            return False, 0, lack
+        return self._free(kind, job_type, report)
+
+    def _lack(self, kind: TickKind, job_type: str) -> str | None:
+        """Why ticks of this kind cannot run the type."""
         known = self._known(kind)
         if job_type not in known:
+            if (problem := self._problem(kind)) is not None:
+                return f"cannot run its handlers: {problem}"
             if not known:
-                return False, 0, "has no handlers at all: its ticks have neither JOBRUNNER_IMPORT nor commands"
-            return False, 0, f"has no handler for it, only for {_listed(known)}"
+                return "has no handlers at all: its ticks have neither JOBRUNNER_IMPORT nor commands"
+            return f"has no handler for it, only for {_listed(known)}"
         if kind.types and job_type not in kind.types.split(","):
-            return False, 0, f"has a handler for it, but its ticks work on --types {kind.types} only"
+            return f"has a handler for it, but its ticks work on --types {kind.types} only"
+        return None
+
+    def _free(self, kind: TickKind, job_type: str, report: Row) -> tuple[bool, int | None, str]:
+        """How many more runs of a type that they know may begin there."""
+        known = self._known(kind)
         if (pause := self.pause("host", kind.host)) is not None:
             return True, 0, f"can run it, but is paused{why(pause)}"
         most = known[job_type].get("concurrency")
@@ -146,9 +192,11 @@ def look(connection: Connection, tick_age: timedelta = rhythm.TICK_AGE) -> Hosts
     ticks = execute(Prepared("explain.recent_ticks"), {"since": since}).all()
     reports = execute(Prepared("explain.reports")).all()
     running = execute(Prepared("explain.running"))
+    at = tallies.now(connection)
     return Hosts(
-        tallies.now(connection),
+        at,
         {_kind(row): row for row in ticks},
+        _gone(ticks, at, beat.missing_after(tick_age), tick_age),
         {_kind(row): row for row in reports},
         [_Running(row.job_type, row.host or "", row.id) for row in running],
         beat,
@@ -159,6 +207,24 @@ def look(connection: Connection, tick_age: timedelta = rhythm.TICK_AGE) -> Hosts
 
 def _looked_at(beat: Beat, tick_age: timedelta) -> timedelta:
     return max(_RECENT, beat.missing_after(tick_age))
+
+
+def _gone(
+    ticks: Sequence[Row], at: datetime, missing_after: timedelta, tick_age: timedelta
+) -> dict[TickKind, timedelta | None]:
+    """``Hosts.gone``. ``ticks`` are the oldest first."""
+    starts = defaultdict[TickKind, list[datetime]](list)
+    for row in ticks:
+        starts[_kind(row)].append(row.started_at)
+    gone: dict[TickKind, timedelta | None] = {}
+    for kind, times in starts.items():
+        beat = Beat(kind.host, times[-1], rhythm.usual(times[::-1]))
+        others = [theirs for other, theirs in starts.items() if other.host == kind.host and other != kind]
+        if any(theirs[0] > times[-1] for theirs in others):
+            gone[kind] = None
+        elif at - times[-1] >= max(missing_after, beat.missing_after(tick_age)):
+            gone[kind] = at - times[-1]
+    return gone
 
 
 def _kind(row: Row) -> TickKind:

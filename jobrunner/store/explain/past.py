@@ -58,7 +58,10 @@ def ended(asked: Asked) -> Explanation:
     if run.error_type == "discarded":
         by = "" if who is None else f" by {who.actor}"
         return asked.say("discarded", f"was given up {since} ago{by}: {run.last_error}.", retry, **facts)
-    sentence = f"has been dead for {since}, after {run.attempts} of {run.max_attempts} attempts: {error}."
+    # A run of a type that no claim has met has no limit of its own.
+    of = "" if run.max_attempts is None else f" of {run.max_attempts}"
+    tries = f"{run.attempts}{of} attempt{'s' * (run.attempts != 1 or bool(of))}"
+    sentence = f"has been dead for {since}, after {tries}: {error}."
     return asked.say("dead", sentence, retry, max_attempts=run.max_attempts, **facts)
 
 

@@ -122,7 +122,7 @@ def _paused(asked: Asked) -> Explanation:
     found = asked.hosts.pause(of, asked.run.job_type if of == "type" else "")
     by = "" if found is None else f" for {asked.since(found.paused_at)}{tick_hosts.why(found)}"
     facts = {} if found is None else {"paused_at": found.paused_at, "why": found.reason}
-    return asked.say("paused", f"waits: {what} is paused{by}.", f"jobrunner resume {words}", **facts)
+    return asked.say("paused", f"waits: {what} has been paused{by}.", f"jobrunner resume {words}", **facts)
 
 
 def _key(asked: Asked) -> Explanation:
@@ -134,10 +134,29 @@ def _key(asked: Asked) -> Explanation:
 
 def _unknown(asked: Asked) -> Explanation:
     run, near = asked.run, asked.hosts.nearest_type(asked.run.job_type)
+    if problems := asked.hosts.problems():
+        host, problem = next(iter(problems.items()))
+        sentence = f"waits: the ticks of {', '.join(problems)} cannot run their handlers: {problem}."
+        remedy = f"mend that on {host}: the module, or JOBRUNNER_IMPORT and JOBRUNNER_APP_DIR of its ticks"
+        return asked.say("no_handlers", sentence, remedy, problem=problem, failing_hosts=sorted(problems))
+    if lost := asked.hosts.lost(run.job_type):
+        return _lost(asked, *lost)
     meant = "" if near is None else f" Did you mean {near!r}?"
     nobody = f"no host that ticked in {asked.hosts.recently} has a handler"
     sentence = f"waits: {nobody} for {run.job_type!r} that it works on.{meant}"
     return asked.say("unknown_type", sentence, "jobrunner jobs", nearest_type=near)
+
+
+def _lost(asked: Asked, host: str, silent: timedelta | None) -> Explanation:
+    job_type = repr(asked.run.job_type)
+    if silent is None:
+        sentence = f"waits: the newest tick of {host} has no handler for {job_type}; earlier ones had."
+        remedy = f"set JOBRUNNER_IMPORT and JOBRUNNER_APP_DIR where the ticks of {host} are started: jobrunner doctor"
+    else:
+        sentence = f"waits: only {host} had a handler for {job_type}, and its ticks have not come for"
+        sentence = f"{sentence} {ago(silent.total_seconds())}."
+        remedy = f"look at the crontab of {host}: crontab -l"
+    return asked.say("unknown_type", sentence, remedy)
 
 
 def _two_machines(asked: Asked, found: Explanation, views: Sequence[HostView]) -> Explanation:
@@ -191,4 +210,10 @@ def _in_line(asked: Asked, free: list[HostView]) -> Explanation:
         return replace(asked.say("budget", sentence, "jobrunner tick --budget 10m", **facts), forecast=forecast)
     line = f", after {forecast.in_front} of its type in front of it" if forecast.in_front else ""
     sentence = f"is due, and nothing is in its way: it would be claimed now by the next tick of {hosts}{line}.{lone}"
+    if (failed := asked.hosts.failures({view.host for view in free})).keys() >= {view.host for view in free}:
+        host, error = next(iter(failed.items()))
+        sentence = (
+            f"is due, and the next tick of {hosts} tries to claim it; the last one of {host} failed: {error}.{lone}"
+        )
+        return replace(asked.say("ready", sentence, "jobrunner tick", problem=error, **facts), forecast=forecast)
     return replace(asked.say("ready", sentence, "jobrunner tick", **facts), forecast=forecast)

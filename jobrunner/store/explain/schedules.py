@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
+from jobrunner.model import SOURCE_NAMES
 from jobrunner.schedules.slot_plan import NEVER_AGAIN
 from jobrunner.store import obstacles
 from jobrunner.store.connection import Connection
@@ -42,13 +43,13 @@ def explain_schedule(connection: Connection, name: str, tick_age: timedelta = TI
 def _of_row(connection: Connection, row: ReadDefinition, tick_age: timedelta) -> Explanation:
     at, name = row.now, shlex.quote(row.name)
     if row.removed_at is not None:
-        by = _event(connection, row.id, "remove schedule", "apply")
-        sentence = f"was removed {ago((at - row.removed_at).total_seconds())} ago{_by(by)}."
-        return _say(row, "removed", sentence, f"jobrunner schedule show {name}", removed_at=row.removed_at)
+        return _removed(row, _event(connection, row.id, "remove schedule"))
     if row.paused_at is not None:
         by = _event(connection, row.id, "pause schedule")
-        sentence = f"is paused for {ago((at - row.paused_at).total_seconds())}{_by(by)}."
-        return _say(row, "paused", sentence, f"jobrunner schedule resume {name}", paused_at=row.paused_at)
+        why = _reason(by)
+        said = f"{_by(by)}{f': {why}' if why else ''}"
+        sentence = f"has been paused for {ago((at - row.paused_at).total_seconds())}{said}."
+        return _say(row, "paused", sentence, f"jobrunner schedule resume {name}", paused_at=row.paused_at, why=why)
     if row.schedule is None:
         return _say(row, "no_schedule", "has no times: it makes runs only when somebody enqueues them.")
     if row.last_error is not None:
@@ -63,6 +64,22 @@ def _of_row(connection: Connection, row: ReadDefinition, tick_age: timedelta) ->
         why = f": {ended.detail.get('reason')}" if ended is not None and isinstance(ended.detail, dict) else ""
         return _say(row, "ended", f"has ended{why}.", runs_made=row.runs_made, ends_at=row.ends_at)
     return _of_slots(connection, row, tick_age)
+
+
+def _removed(row: ReadDefinition, by: Row | None) -> Explanation:
+    assert row.removed_at is not None
+    since, name, why = ago((row.now - row.removed_at).total_seconds()), shlex.quote(row.name), _reason(by)
+    because = f": {why}" if why else ""
+    source = SOURCE_NAMES.get(row.source)
+    if source is None:
+        sentence = f"was removed {since} ago{_by(by)}{because}."
+        remedy = f"if it is missed, add it again: jobrunner schedule add {name}, with the options of its audit trail"
+    else:
+        # Nothing else may remove it.
+        sentence = f"was removed {since} ago by jobrunner apply{_by(by, ', which was started by ')}: {source} no longer"
+        sentence = f"{sentence} declared it{because}."
+        remedy = f"declare {row.name} in {source} again, and run: jobrunner apply"
+    return _say(row, "removed", sentence, remedy, removed_at=row.removed_at, why=why)
 
 
 def _of_slots(connection: Connection, row: ReadDefinition, tick_age: timedelta) -> Explanation:
@@ -131,5 +148,11 @@ def _event(connection: Connection, definition_id: int, *actions: str) -> Row | N
     return connection.execute(found.order_by(columns.id.desc()).limit(1)).first()
 
 
-def _by(event: Row | None) -> str:
-    return "" if event is None else f" by {event.actor}"
+def _by(event: Row | None, words: str = " by ") -> str:
+    return "" if event is None else f"{words}{event.actor}"
+
+
+def _reason(event: Row | None) -> str | None:
+    """The reason that was given with ``--reason``."""
+    detail = event.detail if event is not None and isinstance(event.detail, dict) else {}
+    return None if detail.get("reason") is None else str(detail["reason"])

@@ -144,7 +144,7 @@ def recent_ticks() -> Select[Any]:
 
 def _ticks() -> Select[Any]:
     columns = job_ticks.c
-    return select(columns.host, columns.application, columns.types, columns.started_at, columns.ended_by)
+    return select(columns.host, columns.application, columns.types, columns.started_at, columns.ended_by, columns.error)
 
 
 def reports() -> Select[Any]:

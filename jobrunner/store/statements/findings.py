@@ -208,9 +208,11 @@ def old_pauses() -> Select[Any]:
 
 
 def known_types() -> Select[Any]:
-    """What the ticks of each host can run by their last report, and the types that they are limited to."""
+    """What the ticks of each host can run by their last report, the newest last, and the types they are limited to."""
     columns = job_hosts.c
-    return select(columns.host, columns.types, columns.can_run).order_by(columns.host)
+    return select(columns.host, columns.types, columns.can_run, columns.settings).order_by(
+        columns.host, columns.reported_at
+    )
 
 
 def _count(found: Subquery) -> ScalarSelect[int]:
