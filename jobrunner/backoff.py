@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from jobrunner.durations import Duration, parse_duration
+from jobrunner.durations import Duration, format_duration, parse_duration
 from jobrunner.errors import UsageError
+from jobrunner.text import shown
 
 _LONGEST_WAIT = timedelta(days=365)
 
@@ -68,8 +69,8 @@ def fixed(wait: Duration, *, jitter: float = 0.2) -> Backoff:
 
 def exponential(base: Duration = "1m", *, cap: Duration = "30m", factor: float = 2.0, jitter: float = 0.2) -> Backoff:
     """``base``, ``base`` × factor, ``base`` × factor² and so on, never more than ``cap``."""
-    if not 1 <= factor <= 1000:
-        raise UsageError(f"a backoff factor of {factor} is out of range; it must lie between 1 and 1000")
+    if not (_is_number(factor) and 1 <= factor <= 1000):
+        raise UsageError(f"a backoff factor of {shown(factor)} is out of range; it must lie between 1 and 1000")
     return Backoff("exponential", (_seconds(base),), exponent=factor, cap_seconds=_seconds(cap), jitter=_share(jitter))
 
 
@@ -84,9 +85,43 @@ def polynomial(
     base: Duration = "10s", *, power: float = 2.0, cap: Duration = timedelta(days=1), jitter: float = 0.2
 ) -> Backoff:
     """``base`` × attempts to the power of ``power``. The default is 10 s × attempts²."""
-    if not 0 < power <= 10:
-        raise UsageError(f"a backoff power of {power} is out of range; it must lie above 0 and up to 10")
+    if not (_is_number(power) and 0 < power <= 10):
+        raise UsageError(f"a backoff power of {shown(power)} is out of range; it must lie above 0 and up to 10")
     return Backoff("polynomial", (_seconds(base),), exponent=power, cap_seconds=_seconds(cap), jitter=_share(jitter))
+
+
+def check(policy: Backoff) -> Backoff:
+    """Return the policy if a tick can wait by it. It may be built by hand, or by another process. Raises UsageError."""
+    if policy.shape not in _SHAPES or not isinstance(policy.seconds, tuple) or not policy.seconds:
+        raise UsageError(f"no backoff has this shape or no wait: {shown(policy)}")
+    longest = _LONGEST_WAIT.total_seconds()
+    most = {"wait": longest, "exponent": 1000, "cap": longest, "jitter": 1}
+    values = [*(("wait", each) for each in policy.seconds), ("exponent", policy.exponent), ("cap", policy.cap_seconds)]
+    for name, value in (*values, ("jitter", policy.jitter)):
+        if not (_is_number(value) and 0 <= value <= most[name]):
+            raise UsageError(f"a backoff {name} of {shown(value)} is out of range; it lies between 0 and {most[name]}")
+    return policy
+
+
+def instead_of(value: object) -> str:
+    """What to write in place of a value that is no policy, as the end of a message. Empty if nobody can know."""
+    if value is None:
+        return "; leave it out for the default"
+    for maker in _MAKERS:
+        if value is maker:
+            return f'; call it, as in {maker.__name__}("1m")'
+    many = isinstance(value, list | tuple)
+    try:
+        waits = [format_duration(parse_duration(each)) for each in (value if many else [value])]  # type: ignore[attr-defined]  # a list, then
+    except UsageError:
+        return ""
+    if many:
+        return f"; write waits({', '.join(map(repr, waits))})" if waits else ""
+    return f"; write fixed({waits[0]!r}) for the same wait each time, or exponential({waits[0]!r}) for one that doubles"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _seconds(wait: Duration) -> float:
@@ -94,10 +129,13 @@ def _seconds(wait: Duration) -> float:
 
 
 def _share(jitter: float) -> float:
-    if not 0 <= jitter <= 1:
-        raise UsageError(f"a jitter of {jitter} is out of range; it must lie between 0 and 1")
+    if not (_is_number(jitter) and 0 <= jitter <= 1):
+        raise UsageError(f"a jitter of {shown(jitter)} is out of range; it must lie between 0 and 1")
     return jitter
 
+
+_MAKERS: Sequence[Callable[..., Backoff]] = (fixed, exponential, waits, polynomial)
+_SHAPES = tuple(each.__name__ for each in _MAKERS)
 
 DEFAULT = exponential("1m", cap="30m")
 """1 m, 2 m, 4 m and so on, at most 30 m, ±20 %. Also used when another process than the owner ends an attempt."""

@@ -30,6 +30,18 @@ class UsageError(JobrunnerError):
     exit_code = 2
 
 
+class WrongOption(UsageError):
+    """An option of a job type has a value that it cannot have. ``reason`` says what it must be."""
+
+    def __init__(self, option: str, reason: str) -> None:
+        super().__init__(f"{option} {reason}" if reason.startswith(_VERBS) else f"{option}: {reason}")
+        self.option = option
+        self.reason = reason
+
+
+_VERBS = ("must ", "needs ", "is ")
+
+
 class BadPayload(UsageError):
     """The payload is not a JSON object that both databases can store."""
 

@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 
 from jobrunner.errors import UsageError
+from jobrunner.text import shown
 
 TICK_MARK = "JOBRUNNER_TICK"
 """In the environment of every process that a tick starts, to find the processes that a dead tick left."""
@@ -34,9 +35,9 @@ _KUBERNETES_SERVICE = r"JOBRUNNER_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(
 
 def check_job_type(name: str) -> str:
     """Return the name. Raises UsageError if it cannot be a job type."""
-    if not _can_be_a_type(name):
+    if not isinstance(name, str) or not _can_be_a_type(name):
         raise UsageError(
-            f"{name[:60]!r} cannot be a job type; use up to 200 letters, digits and _ . : / - , starting with a"
+            f"{shown(name)} cannot be a job type; use up to 200 letters, digits and _ . : / - , starting with a"
             " letter, a digit or _"
         )
     return name

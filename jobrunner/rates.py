@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from jobrunner.durations import parse_duration
-from jobrunner.errors import UsageError
+from jobrunner.errors import UsageError, WrongOption
+from jobrunner.text import shown
 
 _TEXT = re.compile(r"(\d{1,9})\s*/\s*(\d{0,9})(s|m|h|d)", re.ASCII)
 _SHORTEST = timedelta(microseconds=100)
@@ -56,16 +57,20 @@ class Rate(NamedTuple):
 
 
 def parse_rate(name: str, text: object, burst: int | None) -> Rate:
-    """A checked rate. ``burst`` None: what the rate allows in a second, at least one. Raises UsageError."""
+    """A checked rate. ``burst`` None: what the rate allows in a second, at least one. Raises WrongOption."""
     if not isinstance(text, str) or _TEXT.fullmatch(text.strip()) is None:
-        raise UsageError(f'{name} must be a text such as "10/s", "100/m" or "1/30s", not {text!r:.60}')
+        raise WrongOption(name, f'must be a text such as "10/s", "100/m" or "1/30s", not {shown(text)}')
     text = text.strip()
     count, amount, unit = _parts(text)
     if not count or not amount:
-        raise UsageError(f"{name} = {text!r}: both numbers must be at least 1")
+        raise WrongOption(name, f"must have two numbers of at least 1, not {text!r}")
     rate = Rate(text, 1)
-    if parse_duration(f"{amount}{unit}") / count < _SHORTEST:
-        raise UsageError(f"{name} = {text!r} is more than ten thousand in a second; leave it out for no limit")
+    try:
+        interval = parse_duration(f"{amount}{unit}") / count
+    except UsageError as error:
+        raise WrongOption(name, str(error)) from None
+    if interval < _SHORTEST:
+        raise WrongOption(name, f"is more than ten thousand in a second ({text!r}); leave it out for no limit")
     return rate._replace(burst=max(1, _SECOND // rate.interval) if burst is None else burst)
 
 

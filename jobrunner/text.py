@@ -45,6 +45,14 @@ def visible_block(text: str) -> str:
     return re.sub(_CONTROLS_BUT_LAYOUT, _escape, storable(text))
 
 
+def shown(value: object, limit: int = 60) -> str:
+    """A value for a message, as Python writes it, in one line. What cannot be written is told by its type."""
+    try:
+        return one_line(f"{value!r:.{limit}}", limit)
+    except Exception:  # noqa: BLE001 - a class of the user's own writes it, or the number has too many digits
+        return f"a value of the type {type(value).__name__}"
+
+
 def iso_instant(value: datetime) -> str:
     """An instant for programs: ISO 8601 in UTC, ending in Z."""
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z")

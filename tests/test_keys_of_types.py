@@ -8,7 +8,7 @@ from harness import App, Commands, Database
 from harness.keys import end, one, stored_scopes
 from jobrunner import KeyTaken, job
 from jobrunner.application import registry
-from jobrunner.errors import ConfigurationError, UsageError
+from jobrunner.errors import ConfigurationError
 from jobrunner.jobs import policy
 from jobrunner.jobs.context import Context
 from jobrunner.settings import toml_file
@@ -118,7 +118,7 @@ def test_command_line_knows_the_scopes_of_code_and_file_and_says_what_was_done(
 def test_scope_that_cannot_be_used_is_refused_at_import(
     jobrunner: Commands, app: App, options: dict[str, Any], words: str
 ) -> None:
-    with pytest.raises(UsageError, match=words):
+    with pytest.raises(ConfigurationError, match=words):
 
         @job("sync", **options)
         def sync(ctx: Context) -> None: ...

@@ -13,10 +13,10 @@ from jobrunner import clock
 from jobrunner.application import tracing
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
-from jobrunner.jobs.limits import whole_number
+from jobrunner.jobs.options import choice, parse_timeout, whole_number
 from jobrunner.jobs.parents import After, parent_ids
 from jobrunner.jobs.payload import checked_text
-from jobrunner.jobs.policy import choice, declared, encoded, parse_timeout
+from jobrunner.jobs.policy import declared, encoded
 from jobrunner.jobs.trace_context import checked
 from jobrunner.model import OnFailure, Taken
 from jobrunner.names import check_job_type

@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Protocol, overload
 
 from jobrunner import backoff
-from jobrunner.application.job import OPTIONS, Exceptions, Job, P, R
+from jobrunner.application.job import OPTIONS, Job, P, R
 from jobrunner.backoff import Backoff
 from jobrunner.durations import Duration
-from jobrunner.errors import ConfigurationError, UsageError
+from jobrunner.errors import ConfigurationError, UsageError, WrongOption
 from jobrunner.jobs import signature
 from jobrunner.jobs.context import Context
-from jobrunner.jobs.policy import declare, make_policy
+from jobrunner.jobs.options import checked
+from jobrunner.jobs.policy import combined, declare
 from jobrunner.model import (
     DEFAULT_KILL_AFTER,
     DEFAULT_MAX_ATTEMPTS,
@@ -27,12 +28,16 @@ from jobrunner.model import (
     OnStop,
     WhenFull,
 )
+from jobrunner.names import check_job_type
+from jobrunner.text import shown
 
 if TYPE_CHECKING:
     from jobrunner.schedules.declare import Schedules
 
 
 _registered: dict[str, Job[Any, Any]] = {}
+_OF_HANDLER = ("retry_on", "discard_on", "schedule", "timezone")
+"""The options that stay with the handler. A tick needs to know all others."""
 
 
 class Register(Protocol):
@@ -53,8 +58,8 @@ def job(
     max_attempts: int = DEFAULT_MAX_ATTEMPTS,
     timeout: Duration = DEFAULT_TIMEOUT,
     backoff: Backoff = backoff.DEFAULT,
-    retry_on: type[BaseException] | Exceptions | None = None,
-    discard_on: type[BaseException] | Exceptions = (),
+    retry_on: type[BaseException] | Sequence[type[BaseException]] | None = None,
+    discard_on: type[BaseException] | Sequence[type[BaseException]] = (),
     kill_after: Duration = DEFAULT_KILL_AFTER,
     concurrency: int | None = None,
     max_waiting: int | None = None,
@@ -74,31 +79,7 @@ def job(
 ) -> Register: ...
 
 
-def job(
-    name: str | Callable[..., Any] | None = None,
-    *,
-    max_attempts: int = DEFAULT_MAX_ATTEMPTS,
-    timeout: Duration = DEFAULT_TIMEOUT,
-    backoff: Backoff = backoff.DEFAULT,
-    retry_on: type[BaseException] | Exceptions | None = None,
-    discard_on: type[BaseException] | Exceptions = (),
-    kill_after: Duration = DEFAULT_KILL_AFTER,
-    concurrency: int | None = None,
-    max_waiting: int | None = None,
-    when_full: WhenFull = "refuse",
-    on_stop: OnStop = "release",
-    key_scope: KeyScope | None = None,
-    key_window: Duration | None = None,
-    max_running: int | None = None,
-    rate: str | None = None,
-    burst: int | None = None,
-    concurrency_key: str | Sequence[str] | None = None,
-    max_running_per_key: int | None = None,
-    rate_per_key: str | None = None,
-    burst_per_key: int | None = None,
-    schedule: Schedules | None = None,
-    timezone: str | None = None,
-) -> Any:
+def job(name: Any = None, **options: Any) -> Any:
     """Register a function as the handler of a job type (by default: the function's name; then write just ``@job``).
 
     The function gets a ``Context`` and the payload's keys as keyword arguments. ``timeout`` is a duration, or
@@ -113,45 +94,49 @@ def job(
     names, ``max_running_per_key`` (default: one) and ``rate_per_key`` limit those of each customer, say.
     ``schedule`` is a text such as "0 2 * * *" with its ``timezone`` (default: UTC), a ``Schedule``, or a list of them.
     ``jobrunner apply`` writes them into the database.
-    Raises ConfigurationError if the name is taken, the function cannot be a handler, or a schedule cannot be used.
+    Raises ConfigurationError, which names the handler and the line, if the name is taken, the function cannot be a
+    handler, or an option has a value that it cannot have. ``jobs/options.py`` has the check of each.
     """
 
-    job_type = None if callable(name) else name
+    def register(function: Any) -> Job[Any, Any]:
+        try:
+            return _registered_as(None if is_bare else name, function, options)
+        except (UsageError, ConfigurationError) as error:
+            raise ConfigurationError(f"the handler {_name_and_place(function)}: {error}") from None
 
-    def register(function: Callable[Concatenate[Context, P], R]) -> Job[P, R]:
-        policy = make_policy(
-            job_type or function.__name__,
-            max_attempts=max_attempts,
-            timeout=timeout,
-            backoff=backoff,
-            kill_after=kill_after,
-            concurrency=concurrency,
-            is_async=inspect.iscoroutinefunction(function),
-            max_waiting=max_waiting,
-            when_full=when_full,
-            on_stop=on_stop,
-            key_scope=key_scope,
-            key_window=key_window,
-            max_running=max_running,
-            rate=rate,
-            burst=burst,
-            concurrency_key=concurrency_key,
-            max_running_per_key=max_running_per_key,
-            rate_per_key=rate_per_key,
-            burst_per_key=burst_per_key,
-        )
-        if policy.job_type in _registered:
-            both = f"{_name_of(_registered[policy.job_type].function)} and {_name_of(function)}"
-            raise ConfigurationError(f"two handlers are named {policy.job_type!r}, {both}; a job type has one")
-        signature.check_handler(function, reserved=OPTIONS)
-        signature.check_names(function, () if policy.limits is None else policy.limits.concurrency_key)
-        schedules = _schedules(function, policy.job_type, schedule, timezone)
-        registered = Job(function, policy, _tuple(retry_on), _tuple(discard_on) or (), schedules)
-        _registered[policy.job_type] = registered
-        declare(policy, functools.partial(signature.encoded, function))
-        return registered
+    is_bare = callable(name)
+    return register(name) if is_bare else register
 
-    return register(name) if callable(name) else register
+
+def _registered_as(name: object, function: Any, options: Mapping[str, Any]) -> Job[Any, Any]:
+    if isinstance(function, Job):
+        raise UsageError(f"it is the handler of {function.name!r} already; a function has one @job")
+    signature.check_handler(function, reserved=OPTIONS)
+    job_type = _job_type(name, function)
+    values = checked(options)
+    handlers = {option: values.pop(option, None) for option in _OF_HANDLER}
+    policy = combined(job_type, values, is_async=inspect.iscoroutinefunction(function))
+    if job_type in _registered:
+        both = f"{_name_of(_registered[job_type].function)} and {_name_of(function)}"
+        raise ConfigurationError(f"two handlers are named {job_type!r}, {both}; a job type has one")
+    signature.check_names(function, () if policy.limits is None else policy.limits.concurrency_key)
+    schedules = _schedules(function, job_type, handlers["schedule"], handlers["timezone"])
+    found = Job(function, policy, handlers["retry_on"], handlers["discard_on"] or (), schedules)
+    _registered[job_type] = found
+    declare(policy, functools.partial(signature.encoded, function))
+    return found
+
+
+def _job_type(name: object, function: Any) -> str:
+    if name is None:
+        name = getattr(function, "__name__", None)
+        if name is None:
+            raise UsageError('the function has no name; give the job type one, as in @job("send")')
+    try:
+        return check_job_type(name)  # type: ignore[arg-type]  # it checks this, too
+    except UsageError as error:
+        hint = "" if name else "; leave it out to take the function's name"
+        raise UsageError(f"{error}{hint}") from None
 
 
 def registered() -> Mapping[str, Job[Any, Any]]:
@@ -165,13 +150,13 @@ def _schedules(
     if schedule is None and timezone is None:
         return ()
     if schedule is None:
-        raise ConfigurationError(f"the handler {_name_of(function)} has a timezone= but no schedule=; give it one")
+        raise WrongOption("timezone", "needs a schedule, and there is no schedule=; give it one")
     from jobrunner.schedules.declare import declare_all
 
     try:
         declared = declare_all(schedule, timezone, job_type, functools.partial(signature.encoded_early, function))
     except UsageError as error:
-        raise ConfigurationError(f"the schedule of the handler {_name_of(function)}: {error}") from None
+        raise WrongOption("schedule", str(error)) from None
     taken = {each.name: other for other in _registered.values() for each in other.schedules}
     for each in declared:
         if each.name in taken:
@@ -180,9 +165,14 @@ def _schedules(
     return declared
 
 
-def _name_of(function: Callable[..., Any]) -> str:
-    return f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', '?')}"
+def _name_of(function: Any) -> str:
+    name = getattr(function, "__qualname__", None)
+    return f"{getattr(function, '__module__', '?')}.{name}" if isinstance(name, str) else shown(function)
 
 
-def _tuple(exceptions: type[BaseException] | Exceptions | None) -> Exceptions | None:
-    return (exceptions,) if isinstance(exceptions, type) else exceptions
+def _name_and_place(function: Any) -> str:
+    """For a message: which handler, and where its ``@job`` is written."""
+    from jobrunner import own_code
+
+    place = own_code.place_of_caller()
+    return _name_of(function) if place is None else f"{_name_of(function)} ({place})"

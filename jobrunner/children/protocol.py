@@ -96,18 +96,7 @@ def policy_of(data: dict[str, Any]) -> Policy:
         raise ValueError(parts)
     parts |= {"timeout": "none" if timeout is None else timeout, "kill_after": kill_after}
     parts["key_window"] = parts.pop("key_window_seconds")
-    return make_policy(**{**parts, "backoff": _backoff(Backoff.from_data(parts["backoff"]))})
-
-
-def _backoff(reported: Backoff) -> Backoff:
-    numbers = [_number(each) for each in (*reported.seconds, reported.exponent, reported.cap_seconds, reported.jitter)]
-    if reported.shape not in ("fixed", "exponential", "waits", "polynomial") or not reported.seconds:
-        raise ValueError(reported)
-    if any(number is None or not 0 <= number <= _LONGEST_WAIT_SECONDS for number in numbers):
-        raise ValueError(reported)
-    if reported.jitter > 1 or reported.exponent > 1000:
-        raise ValueError(reported)
-    return reported
+    return make_policy(**{**parts, "backoff": Backoff.from_data(parts["backoff"])})
 
 
 def _report(run_id: int, frame: Frame, result_limit: int) -> Report:

@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from jobrunner import clock
+from jobrunner.admin.doctor.handlers import why_none
 from jobrunner.cli import environment, opening, session
 from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable
 from jobrunner.settings.config import Config
@@ -61,7 +62,7 @@ def _known(config: Config) -> str:
         policies = session.policies(config)
     except HandlersUnavailable as error:
         return str(error)
-    return ", ".join(policy.job_type for policy in policies) or "no handlers yet"
+    return ", ".join(policy.job_type for policy in policies) or "; ".join(why_none(config.imports))
 
 
 class _Dev:

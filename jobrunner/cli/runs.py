@@ -14,8 +14,8 @@ from jobrunner.application.enqueueing import new_run
 from jobrunner.cli import environment, known, render, session, streams
 from jobrunner.cli.types import PRIORITY, Checked, job_id, parse_run_at, read_payload, timeout_of_a_run
 from jobrunner.errors import NotFoundError
+from jobrunner.jobs.options import choice
 from jobrunner.jobs.payload import parse_payload
-from jobrunner.jobs.policy import choice
 from jobrunner.jobs.trace_context import trace_id
 from jobrunner.lifecycle import Status
 from jobrunner.model import OnFailure, Taken

@@ -95,10 +95,10 @@ def policy_of(config: Config, job_type: str, hint: str, payload: Payload) -> Pol
         policies, misfits = [*command_policies(config), *handshake.policies], list(handshake.misfits)
     known = {policy.job_type: policy for policy in policies}
     if job_type not in known:
+        from jobrunner.admin.doctor.handlers import why_none
+
         there_are = (
-            f"it has {', '.join(sorted(known))}{_meant(job_type, known)}"
-            if known
-            else "neither JOBRUNNER_IMPORT nor a jobrunner.toml names one"
+            f"it has {', '.join(sorted(known))}{_meant(job_type, known)}" if known else why_none(config.imports)[0]
         )
         raise UnknownJobType(f"this host has no handler for {job_type!r} ({there_are}); {hint}")
     for misfit in misfits:

@@ -103,7 +103,9 @@ def jobs(as_json: bool) -> None:
         render.echo_json([policy.as_data() for policy in found])
         return
     if not found:
-        click.echo("no handlers: set JOBRUNNER_IMPORT to the modules that hold them, or write a jobrunner.toml")
+        from jobrunner.admin.doctor.handlers import why_none
+
+        click.echo(f"no handlers: {'; '.join(why_none(config.imports))}")
         return
     columns = {name: show for name, show in _COLUMNS.items() if name in _ALWAYS or any(map(show, found))}
     render.table(list(columns), [[show(policy) for show in columns.values()] for policy in found], indent="")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from jobrunner import clock
 from jobrunner.errors import UsageError
+from jobrunner.text import shown
 
 if TYPE_CHECKING:
     from jobrunner.jobs.blocks import TransactionBlock
@@ -79,7 +80,14 @@ class Context:
         return self._was_asked_to_stop()
 
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
-        """Report how far the work is. This is cheap: the next heartbeat writes it to the run."""
+        """Report how far the work is. This is cheap: the next heartbeat writes it to the run.
+
+        ``done`` is how much is done, of ``total`` if that is known: ``progress(3, 10)``, or ``progress(150)`` of nobody
+        knows how many. Both are numbers of 0 or more. Raises UsageError for anything else.
+        """
+        for name, value in (("done", done), ("total", total)):
+            if value is not None or name == "done":
+                _check_amount(name, value)
         self._report({"done": done, "total": total, "message": str(message)[:500]})
 
     def once(
@@ -129,6 +137,15 @@ class Context:
         if self._log is None:
             self._log = _bound_log(self.run_id, self.job_type, self.attempt)
         return self._log
+
+
+def _check_amount(name: str, value: object) -> None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (is_number and 0 <= cast("float", value) < float("inf")):
+        raise UsageError(
+            f"ctx.progress: {name} must be a number of 0 or more, not {shown(value)}; write ctx.progress(3, 10) for 3"
+            ' of 10, and words as its message="…"'
+        )
 
 
 def _bound_log(run_id: int, job_type: str, attempt: int) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Protocol, TypeAlias, get_args
 
 from jobrunner.errors import UsageError
-from jobrunner.jobs.policy import choice
+from jobrunner.jobs.options import choice
 from jobrunner.model import OnFailure
 
 _MOST = 1000

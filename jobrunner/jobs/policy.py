@@ -1,122 +1,50 @@
-"""Checks the policy of a job type, by the same rules for the decorator and for the configuration file."""
+"""Makes the policy of a job type, by the same rules for the decorator and for the configuration file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
-from typing import Any, TypeAlias, TypeVar, get_args
+from typing import Any, TypeAlias
 
-from jobrunner import backoff as backoffs
-from jobrunner.backoff import Backoff
-from jobrunner.durations import Duration, parse_duration
-from jobrunner.errors import UsageError
-from jobrunner.jobs.limits import make_limits, whole_number
+from jobrunner.errors import WrongOption
+from jobrunner.jobs.limits import make_limits
+from jobrunner.jobs.options import checked
 from jobrunner.jobs.payload import check_match
-from jobrunner.model import (
-    DEFAULT_KILL_AFTER,
-    DEFAULT_MAX_ATTEMPTS,
-    DEFAULT_TIMEOUT,
-    MOST_WAITING,
-    KeyScope,
-    OnStop,
-    Policy,
-    WhenFull,
-)
+from jobrunner.model import KeyScope, Policy
 from jobrunner.names import check_job_type
-from jobrunner.text import nearest
 
 DEFAULT_ASYNC_CONCURRENCY = 10
+_OF_LIMITS = (
+    "max_running", "rate", "burst", "concurrency_key", "max_running_per_key", "rate_per_key", "burst_per_key"
+)  # fmt: skip
 
-_Choice = TypeVar("_Choice", bound=str)
 
+def make_policy(job_type: str, *, is_async: bool = False, **options: Any) -> Policy:
+    """A policy of these ``options``, which are all checked. Each has a row in ``OPTIONS``.
 
-def make_policy(
-    job_type: str,
-    *,
-    max_attempts: int = DEFAULT_MAX_ATTEMPTS,
-    timeout: Duration = DEFAULT_TIMEOUT,
-    backoff: Backoff = backoffs.DEFAULT,
-    kill_after: Duration = DEFAULT_KILL_AFTER,
-    concurrency: int | None = None,
-    is_async: bool = False,
-    max_waiting: int | None = None,
-    when_full: WhenFull = "refuse",
-    on_stop: OnStop = "release",
-    key_scope: KeyScope | None = None,
-    key_window: Duration | None = None,
-    **limits: Any,
-) -> Policy:
-    """A policy whose parts are all checked. ``concurrency`` None means the host's concurrency, or ten if async.
-
-    ``key_scope`` None means window with a ``key_window``, and forever without one. ``limits`` are the options of
-    ``make_limits``. Raises UsageError, which names the wrong part.
+    ``concurrency`` None means the host's concurrency, or ten if async. ``key_scope`` None means window with a
+    ``key_window``, and forever without one. Raises UsageError, which names the wrong part.
     """
-    if concurrency is None and is_async:
-        concurrency = DEFAULT_ASYNC_CONCURRENCY
-    return Policy(
-        check_job_type(job_type),
-        whole_number("max_attempts", max_attempts, 1, 1000),
-        parse_timeout(timeout),
-        backoff,
-        parse_duration(kill_after),
-        concurrency=None if concurrency is None else whole_number("concurrency", concurrency, 1, 10_000),
-        is_async=is_async,
-        max_waiting=None if max_waiting is None else _max_waiting(max_waiting),
-        when_full=choice("when_full", when_full, get_args(WhenFull)),
-        on_stop=choice("on_stop", on_stop, get_args(OnStop)),
-        key_scope=_key_scope(key_scope, key_window),
-        key_window=None if key_window is None else _key_window(key_window),
-        limits=make_limits(**limits),
-    )
+    return combined(job_type, checked(options), is_async=is_async)
 
 
-def _key_scope(scope: object, window: object) -> KeyScope:
-    if scope is None:
+def combined(job_type: str, values: Mapping[str, Any], *, is_async: bool = False) -> Policy:
+    """The same of options that are checked already, each by itself: are they right together?"""
+    parts = dict(values)
+    limits = make_limits(**{name: parts.pop(name, None) for name in _OF_LIMITS})
+    if is_async and parts.get("concurrency") is None:
+        parts["concurrency"] = DEFAULT_ASYNC_CONCURRENCY
+    parts["key_scope"] = _key_scope(parts.get("key_scope"), parts.get("key_window"))
+    return Policy(check_job_type(job_type), is_async=is_async, limits=limits, **parts)
+
+
+def _key_scope(chosen: KeyScope | None, window: object) -> KeyScope:
+    if chosen is None:
         return "forever" if window is None else "window"
-    chosen: KeyScope = choice("key_scope", scope, get_args(KeyScope))
     if chosen == "window" and window is None:
-        raise UsageError('key_scope "window" needs the length of the window, such as key_window "1d"')
+        raise WrongOption("key_scope", 'is "window", which needs the length of the window, such as key_window "1d"')
     if chosen != "window" and window is not None:
-        raise UsageError(f'key_scope is {chosen!r}, and key_window makes it "window"; leave one of them out')
+        raise WrongOption("key_scope", f'is {chosen!r}, and key_window makes it "window"; leave one of them out')
     return chosen
-
-
-def _key_window(window: Duration) -> timedelta:
-    length = parse_duration(window)
-    if not length:
-        raise UsageError("a key_window of 0 holds no key; give the time for which a key stays taken")
-    return length
-
-
-def _max_waiting(value: object) -> int:
-    try:
-        return whole_number("max_waiting", value, 1, MOST_WAITING)
-    except UsageError as error:
-        try:
-            hint = f"; the nearest is {min(max(round(float(str(value))), 1), MOST_WAITING)}"
-        except (ValueError, OverflowError):
-            hint = "; leave it out for no limit"
-        raise UsageError(f"{error}{hint}") from None
-
-
-def choice(name: str, value: object, choices: tuple[_Choice, ...]) -> _Choice:
-    """``value`` if it is one of these words. Raises UsageError with all words and the nearest one if not."""
-    for each in choices:
-        if value == each:
-            return each
-    listed = ", ".join(repr(each) for each in choices)
-    hint = f"the nearest is {nearest(str(value).lower(), choices, 0.0)!r}"
-    raise UsageError(f"{name} must be one of {listed}, not {value!r:.60}; {hint}")
-
-
-def parse_timeout(timeout: Duration) -> timedelta | None:
-    """The time limit of an attempt. None means no limit, which is written as "none". Raises UsageError."""
-    if timeout == "none":
-        return None
-    limit = parse_duration(timeout)
-    if not limit:
-        raise UsageError('a timeout of 0 stops a run at once; write "none" for no limit')
-    return limit
 
 
 Encode: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]

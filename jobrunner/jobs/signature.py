@@ -16,36 +16,53 @@ from typing import Any, NamedTuple
 
 from jobrunner.errors import BadPayload, ConfigurationError, PayloadMismatch
 from jobrunner.jobs.plain_types import ANYTHING, plain
+from jobrunner.text import shown
 
 Function = Callable[..., Any]
 _Convert = Callable[[str, Any], Any]
 
 
 def check_handler(function: Function, reserved: Collection[str]) -> None:
-    """Raise ConfigurationError unless the function can be a handler.
+    """Raise ConfigurationError unless the function can be a handler. The caller adds which one.
 
     It takes a context first and all other arguments by keyword, is no generator, and each annotation that can be
     resolved by now is one that JSON can be converted by.
     """
-    name = _name_of(function)
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise ConfigurationError(
-            f"the handler {name} is a generator: a call would only make it, and do nothing; replace each yield,"
-            " or loop over the generator in a handler of its own"
-        )
-    parameters = _parameters(function)
+    _check_kind(function)
+    try:
+        parameters = _parameters(function)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"its parameters cannot be read, so it cannot be a handler: {error}") from None
     if not parameters or parameters[0].kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
-        raise ConfigurationError(f"the handler {name} must take a Context as its first parameter")
+        raise ConfigurationError("it must take a Context as its first parameter")
+    if parameters[0].name in ("self", "cls") and _is_in_class(function):
+        raise ConfigurationError(
+            f"it is a method, and a tick has nothing to give it as {parameters[0].name}; write a function, which may"
+            " make the object and call its method"
+        )
     for parameter in parameters[1:]:
         if parameter.kind in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL):
-            raise ConfigurationError(
-                f"the parameter {parameter.name!r} of the handler {name} cannot be given by keyword"
-            )
+            raise ConfigurationError(f"its parameter {parameter.name!r} cannot be given by keyword")
         if parameter.name in reserved:
-            raise ConfigurationError(
-                f"the parameter {parameter.name!r} of the handler {name} is an option of enqueue; rename it"
-            )
+            raise ConfigurationError(f"its parameter {parameter.name!r} is an option of enqueue; rename it")
     _read_early(function)
+
+
+def _check_kind(function: object) -> None:
+    if inspect.isclass(function):
+        raise ConfigurationError("a handler must be a function, and this is a class: a call would only make an object")
+    if not callable(function):
+        raise ConfigurationError(f"a handler must be a function, not {shown(function)}")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ConfigurationError(
+            f"{_name_of(function)} is a generator: a call would only make it, and do nothing; replace each yield,"
+            " or loop over the generator in a handler of its own"
+        )
+
+
+def _is_in_class(function: Function) -> bool:
+    outer = getattr(function, "__qualname__", "").rpartition(".")[0]
+    return bool(outer) and not outer.endswith("<locals>")
 
 
 def check_names(function: Function, names: Collection[str]) -> None:
@@ -54,9 +71,7 @@ def check_names(function: Function, names: Collection[str]) -> None:
     takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
     for name in names:
         if not takes_any and name not in (parameter.name for parameter in parameters):
-            raise ConfigurationError(
-                f"the concurrency_key of the handler {_name_of(function)} names {name!r}, which it does not take"
-            )
+            raise ConfigurationError(f"its concurrency_key names {name!r}, which it does not take")
 
 
 def named(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,8 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from jobrunner.durations import parse_duration
 from jobrunner.errors import UsageError
-from jobrunner.jobs.limits import whole_number
-from jobrunner.jobs.policy import choice
+from jobrunner.jobs.options import choice, whole_number
 from jobrunner.model import FIRST_INSTANT, LAST_INSTANT, SlotPolicy
 
 Kind: TypeAlias = Literal["choice", "number", "duration", "instant"]

@@ -9,26 +9,14 @@ from typing import Any
 
 from jobrunner import backoff as backoffs
 from jobrunner.backoff import Backoff
-from jobrunner.errors import ConfigurationError, JobrunnerError
+from jobrunner.errors import ConfigurationError, JobrunnerError, WrongOption
 from jobrunner.jobs import commands
 from jobrunner.jobs.commands import Command
+from jobrunner.jobs.options import OPTIONS, Written
 from jobrunner.jobs.policy import make_policy
+from jobrunner.model import Policy
 from jobrunner.settings.toml_reader import TableReader, nearest_of
 
-_POLICY_KEYS: dict[str, type[Any]] = {
-    "max_attempts": int,
-    "concurrency": int,
-    "max_waiting": int,
-    "when_full": str,
-    "on_stop": str,
-    "key_scope": str,
-    "max_running": int,
-    "rate": str,
-    "burst": int,
-    "max_running_per_key": int,
-    "rate_per_key": str,
-    "burst_per_key": int,
-}
 _SHAPES: dict[str, tuple[Callable[..., Backoff], tuple[str, ...]]] = {
     "exponential": (backoffs.exponential, ("cap", "factor", "jitter")),
     "fixed": (backoffs.fixed, ("jitter",)),
@@ -92,37 +80,31 @@ def _shell_line(reader: TableReader, command: object) -> tuple[str, ...]:
     return (commands.SHELL, "-c", command)
 
 
-def _policy(name: str, reader: TableReader) -> Any:
-    options: dict[str, Any] = {}
-    for key, kind in _POLICY_KEYS.items():
-        if (value := reader.take(key, kind)) is not None:
-            options[key] = value
-    if (names := reader.take_any("concurrency_key")) is not None:
-        options["concurrency_key"] = names
-    for key in ("timeout", "kill_after", "key_window"):
-        if (value := reader.take_any(key)) is not None:
-            options[key] = _duration(reader, key, value)
-    if (spec := reader.take_any("backoff")) is not None:
-        options["backoff"] = _backoff(name, reader, spec)
+def _policy(name: str, reader: TableReader) -> Policy:
+    given = {
+        option.name: value
+        for option in OPTIONS.values()
+        if option.written is not None and (value := _READ[option.written](name, reader, option.name)) is not None
+    }
     try:
-        return make_policy(name, **options)
+        return make_policy(name, **given)
+    except WrongOption as error:
+        raise reader.wrong(error.option, error.reason) from None
     except JobrunnerError as error:
         raise ConfigurationError(f"jobs.{name}: {error}") from None
 
 
-def _duration(reader: TableReader, key: str, value: object) -> Any:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+def _duration(_: str, reader: TableReader, key: str) -> Any:
+    value = reader.take_any(key)
+    if isinstance(value, bool) or not isinstance(value, str | int | float | None):
         raise reader.wrong(key, 'must be a duration such as "90s" or "15m", or a number of seconds')
-    try:
-        # Checked here, where the key is known.
-        options: dict[str, Any] = {key: value}
-        make_policy("x", **options)
-    except JobrunnerError as error:
-        raise reader.wrong(key, error) from None
     return value
 
 
-def _backoff(name: str, reader: TableReader, spec: object) -> Backoff:
+def _backoff(name: str, reader: TableReader, key: str) -> Backoff | None:
+    spec = reader.take_any(key)
+    if spec is None:
+        return None
     if not isinstance(spec, dict):
         raise reader.wrong("backoff", 'must be a table such as { exponential = "1m", cap = "30m" } or { fixed = "5m" }')
     named = [shape for shape in _SHAPES if shape in spec]
@@ -143,6 +125,16 @@ def _backoff(name: str, reader: TableReader, spec: object) -> Backoff:
         return make(*(base if isinstance(base, list) else [base]), **options)
     except JobrunnerError as error:
         raise reader.wrong("backoff", error) from None
+
+
+# By how an option is written. None: it is not given.
+_READ: Mapping[Written, Callable[[str, TableReader, str], Any]] = {
+    "number": lambda _, reader, key: reader.take(key, int),
+    "text": lambda _, reader, key: reader.take(key, str),
+    "names": lambda _, reader, key: reader.take_any(key),
+    "duration": _duration,
+    "backoff": _backoff,
+}
 
 
 def _option(table: TableReader, key: str) -> Any:

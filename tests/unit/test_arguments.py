@@ -162,11 +162,11 @@ def taken(ctx: Context, run_at: str) -> None: ...
 @pytest.mark.parametrize(
     ("function", "problem"),
     [
-        (no_context, "no_context must take a Context as its first parameter"),
-        (context_by_keyword, "context_by_keyword must take a Context as its first parameter"),
-        (anonymous, "'names' of the handler anonymous cannot be given by keyword"),
-        (positional, "'user_id' of the handler positional cannot be given by keyword"),
-        (taken, "'run_at' of the handler taken is an option of enqueue"),
+        (no_context, "it must take a Context as its first parameter"),
+        (context_by_keyword, "it must take a Context as its first parameter"),
+        (anonymous, "its parameter 'names' cannot be given by keyword"),
+        (positional, "its parameter 'user_id' cannot be given by keyword"),
+        (taken, "its parameter 'run_at' is an option of enqueue"),
     ],
 )
 def test_a_function_that_cannot_be_a_handler_is_refused(function: Any, problem: str) -> None:

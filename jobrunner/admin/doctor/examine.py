@@ -68,7 +68,7 @@ def examine(patient: Patient, report: Report, *, with_crontab: bool) -> None:
             at_work = _in_database(patient, report)
             if at_work is not None:
                 is_ticking, needed = at_work
-    known, found = handlers.handlers(patient.discover, needed)
+    known, found = handlers.handlers(patient.discover, needed, patient.config.imports)
     report.job_types = known
     add(found)
     if with_crontab:

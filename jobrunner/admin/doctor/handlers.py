@@ -26,8 +26,20 @@ class Needed:
     has_other_hosts: bool = False
 
 
-def handlers(discover: Discover, needed: Needed) -> tuple[list[str], list[Check]]:
-    """The job types of this host, and what they lack."""
+def why_none(imports: Collection[str]) -> tuple[str, str]:
+    """Why a host has no job types, and the remedy. ``imports`` are its handler modules."""
+    if not imports:
+        return "this host can run nothing", "set JOBRUNNER_IMPORT, or write commands into a jobrunner.toml"
+    listed = ", ".join(imports)
+    which = f"{listed} has no @job" if len(imports) == 1 else f"none of {listed} has a @job"
+    return (
+        f"this host can run nothing: {which}",
+        "write @job above each handler, or name its module in JOBRUNNER_IMPORT",
+    )
+
+
+def handlers(discover: Discover, needed: Needed, imports: Collection[str] = ()) -> tuple[list[str], list[Check]]:
+    """The job types of this host, and what they lack. ``imports`` are its handler modules."""
     asked = [(each.job_type, each.payload if isinstance(each.payload, dict) else {}) for each in needed.definitions]
     try:
         known, misfits = discover(asked)
@@ -39,11 +51,7 @@ def handlers(discover: Discover, needed: Needed) -> tuple[list[str], list[Check]
     if known:
         checks.append(ok("handlers", f"{len(known)}: {', '.join(sorted(known))}"))
     else:
-        checks.append(
-            warning(
-                "handlers", "this host can run nothing", "set JOBRUNNER_IMPORT, or write commands into a jobrunner.toml"
-            )
-        )
+        checks.append(warning("handlers", *why_none(imports)))
     return sorted(known), [*checks, _definitions(known, misfits, needed), *_waiting(known, needed)]
 
 

@@ -145,7 +145,8 @@ class Hosts:
             if (problem := self._problem(kind)) is not None:
                 return f"cannot run its handlers: {problem}"
             if not known:
-                return "has no handlers at all: its ticks have neither JOBRUNNER_IMPORT nor commands"
+                nothing = "its ticks have neither JOBRUNNER_IMPORT nor commands, or its modules no @job"
+                return f"has no handlers at all: {nothing}"
             return f"has no handler for it, only for {_listed(known)}"
         if kind.types and job_type not in kind.types.split(","):
             return f"has a handler for it, but its ticks work on --types {kind.types} only"
