@@ -35,6 +35,16 @@ def test_every_file_named_in_the_architecture_page_exists() -> None:
     assert missing == []
 
 
+RECORDS = sorted([*(ROOT / "docs" / "adr").glob("*.md"), ROOT / "CONTRIBUTING.md"])
+PLACES = (ROOT, ROOT / "jobrunner", ROOT / "tests")
+
+
+@pytest.mark.parametrize("page", RECORDS, ids=lambda page: page.stem)
+def test_every_python_file_that_a_decision_or_contributing_names_exists(page: Path) -> None:
+    named = set(re.findall(r"`((?:\w+/)+\w+\.py)`", page.read_text()))
+    assert [name for name in named if not any((place / name).exists() for place in PLACES)] == []
+
+
 def test_every_package_is_in_the_architecture_page() -> None:
     rooms = {path.name for path in (ROOT / "jobrunner").iterdir() if (path / "__init__.py").exists()}
     assert rooms == set(re.findall(r"^\| `(\w+)/` \|", PAGE, re.MULTILINE))

@@ -12,7 +12,7 @@ import pytest
 from harness import App, Commands, Database, SQLiteDatabase, postgresql_only, sqlite_only, wait_for
 from harness.invariants import assert_consistent, insert_runs, outcomes, statuses, wait_for_exit
 from harness.outages import LEASE, STUBBORN
-from harness.processes import is_working
+from harness.processes import has_open, is_working
 
 
 @contextlib.contextmanager
@@ -30,10 +30,11 @@ def write_lock(database: SQLiteDatabase) -> Iterator[None]:
 def test_held_write_lock_delays_runs_and_loses_none(
     jobrunner: Commands, app: App, database: SQLiteDatabase, lease: str
 ) -> None:
-    """While a tick begins, while it beats and claims, and while it finalizes: longer than a call may hang."""
+    """While a tick begins, while it beats and claims, and while it finalizes: 1.5 s, longer than a call may hang."""
     (first,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("go"))})
     with write_lock(database):
         process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": lease})
+        wait_for(lambda: has_open(process.pid, database.path), 30, "the tick at the file")
         time.sleep(1.5)
         assert process.poll() is None, process.communicate()
     wait_for(app.trace, 30, "the handler")

@@ -17,7 +17,6 @@ from jobrunner.store.connection import Connection
 from jobrunner.store.selection import Selection
 
 ChangeAt = Callable[[datetime], Change]
-Write = Callable[[Callable[[Connection], Batch]], Batch]
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,6 @@ from jobrunner.store.listing import Page, SelectedRun
 from jobrunner.store.selection import Selection
 from jobrunner.text import whole_number
 
-_before = click.option(
-    "--before",
-    type=Checked(job_id),
-    metavar="JOB_ID",
-    help="Only runs with lower ids: the next page, as the last said.",
-)
 _HEADINGS = ("ID", "TYPE", "STATUS", "TIME", "ATTEMPTS", "ERROR")
 
 

@@ -137,11 +137,6 @@ def short_lock_waits(connection: Connection) -> Iterator[None]:
         raise
 
 
-def count_dropped(caller: Executor, job_type: str, count: int = 1) -> None:
-    """Add to the count of dropped runs: they were not inserted, and their caller got no error."""
-    follow(caller, count_dropped_steps(job_type, count))
-
-
 def count_dropped_steps(job_type: str, count: int) -> Steps[None]:
-    """Add to the count of dropped runs."""
+    """Add to the count of dropped runs: they were not inserted, and their caller got no error."""
     yield Prepared("backpressure.count_dropped"), {"of_type": job_type, "count": count}

@@ -45,11 +45,6 @@ class Plan(Protocol):
         """``now`` is the database's time. ``unfinished`` says which runs of the definition have not ended."""
 
 
-def expandable(connection: Connection, limit: int) -> list[int]:
-    """The ids of definitions that may have a slot to expand, the longest due first."""
-    return connection.execute(Prepared("schedules.expandable"), {"limit": limit}).scalars()
-
-
 def note_refused(connection: Connection, definition_id: int, problem: str) -> Expanded:
     """Like ``record_problem``, for a definition whose row or runs the database refuses."""
     (row,) = connection.execute(Prepared("schedules.definition"), {"definition_id": definition_id}).mappings()

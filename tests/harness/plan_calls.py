@@ -50,6 +50,8 @@ from jobrunner.store.enqueue_sql import NewRun
 from jobrunner.store.hosts import HostReport
 from jobrunner.store.schedules import Plan
 from jobrunner.store.schema import job_definitions, job_runs
+from jobrunner.store.statement import Prepared
+from jobrunner.store.steps import follow
 from jobrunner.store.ticks import TickEnd
 
 Call = Callable[[Connection], Any]
@@ -119,8 +121,12 @@ def _first(connection: Connection, condition: str) -> int:
     return found or 0
 
 
+def expandable(connection: Connection, limit: int) -> list[int]:
+    return connection.execute(Prepared("schedules.expandable"), {"limit": limit}).scalars()
+
+
 def expanding(connection: Connection, **told: Any) -> Any:
-    ids = schedules.expandable(connection, 1)
+    ids = expandable(connection, 1)
     return expansion.expand(connection, ids[0], planning(**told)) if ids else None
 
 
@@ -140,7 +146,7 @@ def intended(connection: Connection) -> Any:
 
 
 def definition(connection: Connection) -> int:
-    return schedules.expandable(connection, 1)[0]
+    return expandable(connection, 1)[0]
 
 
 def enqueueing_again(*, ended: bool) -> Call:
@@ -184,7 +190,7 @@ IDLE: dict[str, Call] = {
     "ticks.is_quarantined_due": ticks.is_quarantined_due,
     "expiries.expired_runs": expiries.expired_runs,
     "deadlines.is_any_overdue": deadlines.is_any_overdue,
-    "schedules.expandable": lambda connection: schedules.expandable(connection, 500),
+    "schedules.expandable": lambda connection: expandable(connection, 500),
     "claims.claim": claiming(),
     "listen.look_ahead": lambda connection: listen.look_ahead(connection, 99_999, KIND),
     "ticks.take_prune_turn": ticks.take_prune_turn,
@@ -253,7 +259,9 @@ BUSY: dict[str, Call] = {
     "backpressure.lock_and_count": lambda connection: backpressure.lock_and_count(connection, "known_too", None),
     "backpressure.changed_limits": lambda connection: backpressure.changed_limits(connection, KNOWN),
     "backpressure.declare": lambda connection: backpressure.declare(connection, [Policy("known", max_waiting=5)]),
-    "backpressure.count_dropped": lambda connection: backpressure.count_dropped(connection, "known_too"),
+    "backpressure.count_dropped": lambda connection: follow(
+        connection, backpressure.count_dropped_steps("known_too", 1)
+    ),
     "expansion.expand": expanding,
     "expansion.expand_many": expanding_many(),
     "expansion.expand_many after a misfire": expanding_many(skipped=3),

@@ -55,6 +55,13 @@ def is_working(pid: int) -> bool:
         return False
 
 
+def has_open(pid: int, path: Path) -> bool:
+    """Whether a process has this file open."""
+    with contextlib.suppress(OSError):
+        return any(os.readlink(f"/proc/{pid}/fd/{number}") == str(path) for number in os.listdir(f"/proc/{pid}/fd"))
+    return False
+
+
 def kill_group(process: "subprocess.Popen[Any]") -> None:
     """Kill a process that leads its own session, with its group, and reap it."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
