@@ -12,6 +12,7 @@ import click
 from jobrunner.application.enqueueing import check_run_at
 from jobrunner.cli import options, session
 from jobrunner.cli.changing import Many, change_each, change_many
+from jobrunner.cli.mending import mend, not_retried
 from jobrunner.cli.selecting import ids_argument, selection_options
 from jobrunner.cli.types import PRIORITY, Checked, parse_run_at
 from jobrunner.durations import parse_duration
@@ -72,21 +73,37 @@ def _of_many(command: _Command) -> _Command:
 @_of_many
 @_OVER
 @click.option("--force", is_flag=True, help="Also retry runs that have succeeded.")
-def retry(many: Many, force: bool) -> None:
+@click.option(
+    "--payload",
+    metavar="JSON|@FILE|-",
+    help="Give the one run this payload in place of its own, also if it waits for its first attempt.",
+)
+@click.option(
+    "--allow-unknown",
+    is_flag=True,
+    help="Accept a --payload also if this host has no handler for the job type, or one that cannot take it.",
+)
+def retry(many: Many, force: bool, payload: str | None, allow_unknown: bool) -> None:
     """Queue failed, dead or cancelled runs again, due now, with at least one more attempt.
 
+    With --payload a run whose payload is wrong is mended: the audit trail says what was changed, without the values of
+    secrets.
+
     Example: `jobrunner retry --status dead --type mail --since 2h --over 10m`
+
+    Example: `jobrunner retry 812 --payload '{"name": "Ada"}'`
     """
+    if payload is not None:
+        mend(many, payload, force=force, allow_unknown=allow_unknown)
+        return
+    if allow_unknown:
+        raise click.UsageError("--allow-unknown belongs to --payload")
     if not many.is_by_ids:
         change_many(many, lambda _: bulk.retry(force=force), _spread_from_now)
         return
-    hint = "; --force runs it again" if not force else ""
-    refusals = {
-        Status.QUEUED: "it is waiting already",
-        Status.RUNNING: "it is at work; cancel it first",
-        Status.SUCCEEDED: f"its work is done{hint}",
-    }
-    change_each(many.job_ids, partial(admin.retry, actor=session.actor(), force=force), "queued again", refusals)
+    change_each(
+        many.job_ids, partial(admin.retry, actor=session.actor(), force=force), "queued again", not_retried(force)
+    )
 
 
 @click.command()

@@ -42,13 +42,23 @@ class Many:
 
 
 def change_each(
-    job_ids: tuple[int, ...], change: Callable[..., Answer], done: str, refusals: Mapping[Status, str]
+    job_ids: tuple[int, ...],
+    change: Callable[..., Answer],
+    done: str,
+    refusals: Mapping[Status, str],
+    *,
+    quietly: bool = False,
 ) -> None:
-    """Change each run in its own transaction. If one id is refused, the others are changed, and the exit code is 1."""
+    """Change each run in its own transaction. If one id is refused, the others are changed, and the exit code is 1.
+
+    ``quietly``: the caller says what was done.
+    """
     database = session.open_database(environment.load())
     all_done = True
     for run_id in dict.fromkeys(job_ids):
         answer = database.write(partial(change, run_id=run_id))
+        if answer.applied and quietly:
+            continue
         if answer.applied:
             stopping = " requested; its handler is being stopped" if answer.requested else ""
             render.done(f"run {run_id}: {'cancellation' if answer.requested else done}{stopping}")

@@ -5,23 +5,27 @@ Every function expects to be the body of one write transaction (``Database.write
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Select, case, literal_column, null, select, update
+from sqlalchemy import Select, case, literal, literal_column, null, select, update
 
+from jobrunner.jobs.payload import encode_payload
 from jobrunner.lifecycle import CLAIMABLE, Event, Status, allowed, target
 from jobrunner.model import Actor
 from jobrunner.store import audit, tallies
 from jobrunner.store.connection import Connection
-from jobrunner.store.dialect.values import now
+from jobrunner.store.dialect.values import now, stored_json
 from jobrunner.store.schema import job_runs
 from jobrunner.store.statement import Prepared, Row
 from jobrunner.store.statements.dependants import IS_BEHIND_PARENTS
 from jobrunner.store.statements.holding import NO_LOCK
 from jobrunner.text import one_line
 
+_LONGEST_DETAIL = 4000
+"""Characters. Of longer payloads the audit trail has the names of what was changed."""
 NO_GATE: dict[str, Any] = {"gate": case((IS_BEHIND_PARENTS, job_runs.c.gate), else_=literal_column("''"))}
 """A run with another time or priority is put behind its gate anew by the next claim. Parents are still waited for."""
 
@@ -39,6 +43,12 @@ class Answer:
     applied: bool
     requested: bool = False
     key_holder: int | None = None
+
+
+def type_and_status(connection: Connection, run_id: int) -> Row | None:
+    """The type and the status of a run, and None if there is no such run. Expects any transaction."""
+    columns = job_runs.c
+    return connection.execute(select(columns.job_type, columns.status).where(columns.id == run_id)).one_or_none()
 
 
 def cancel(connection: Connection, run_id: int, actor: Actor) -> Answer:
@@ -61,9 +71,24 @@ def cancel(connection: Connection, run_id: int, actor: Actor) -> Answer:
     return Answer(run_id, row.status, applied=True)
 
 
-def retry(connection: Connection, run_id: int, actor: Actor, *, force: bool = False) -> Answer:
-    """Queue a run again, due now, with at least one more attempt. A succeeded run needs ``force``."""
-    row = _lock(connection, run_id)
+class NewPayload(NamedTuple):
+    """Another payload for a run: its value, its JSON text, and what hides the secrets of both in the audit trail."""
+
+    value: Mapping[str, Any]
+    text: str
+    mask: Callable[[Any], Any]
+
+
+def retry(
+    connection: Connection, run_id: int, actor: Actor, *, force: bool = False, payload: NewPayload | None = None
+) -> Answer:
+    """Queue a run again, due now, with at least one more attempt. A succeeded run needs ``force``.
+
+    With another ``payload`` also a run that waits: it gets this payload, and goes on waiting.
+    """
+    row = _lock(connection, run_id, *(() if payload is None else ("payload",)))
+    if payload is not None and row is not None and row.status == Status.QUEUED:
+        return _replace_payload(connection, row, actor, payload)
     event = Event.FORCE_RETRY if row is not None and row.status == Status.SUCCEEDED else Event.RETRY
     if row is None or not allowed(event, row.status) or (event is Event.FORCE_RETRY and not force):
         return _refused(run_id, row)
@@ -81,9 +106,32 @@ def retry(connection: Connection, run_id: int, actor: Actor, *, force: bool = Fa
         "incompatible_at": null(),
         "max_attempts": max_attempts,
         **NO_LOCK,
+        **_payload_column(payload),
     }
-    _change(connection, row, event, actor, changes)
+    _change(connection, row, event, actor, changes, **_changed_payload(row, payload))
     return Answer(run_id, row.status, applied=True)
+
+
+def _replace_payload(connection: Connection, row: Row, actor: Actor, payload: NewPayload) -> Answer:
+    # Another payload may be for another gate, and a run that waits for code that can take the old one waits no longer.
+    due = {} if row.incompatible_at is None else {"run_at": row.now, "incompatible_at": null()}
+    columns = {**_payload_column(payload), **due, **NO_GATE}
+    _change(connection, row, Event.RETRY, actor, columns, **_changed_payload(row, payload))
+    return Answer(row.id, Status(row.status), applied=True)
+
+
+def _payload_column(payload: NewPayload | None) -> dict[str, Any]:
+    return {} if payload is None else {"payload": stored_json(literal(payload.text))}
+
+
+def _changed_payload(row: Row, payload: NewPayload | None) -> dict[str, Any]:
+    """What the audit trail says of another payload: the arguments that differ, each with its old and its new value."""
+    if payload is None:
+        return {}
+    old = row.payload if isinstance(row.payload, dict) else {}
+    differ = [name for name in {**old, **payload.value} if old.get(name) != payload.value.get(name)]
+    values = payload.mask({name: [old.get(name), payload.value.get(name)] for name in differ})
+    return {"payload": values if len(encode_payload(values)) <= _LONGEST_DETAIL else dict.fromkeys(differ, "changed")}
 
 
 def discard(connection: Connection, run_id: int, actor: Actor) -> Answer:
@@ -135,13 +183,16 @@ def _take_key(connection: Connection, row: Row) -> int | None:
     return None
 
 
-_READ = ("id", "job_type", "idempotency_key", "status", "attempts", "max_attempts", "cancel_requested_at")
+_READ = (
+    *("id", "job_type", "idempotency_key", "status", "attempts", "max_attempts", "cancel_requested_at"),
+    "incompatible_at",
+)
 
 
-def _lock(connection: Connection, run_id: int) -> Row | None:
+def _lock(connection: Connection, run_id: int, *also: str) -> Row | None:
     columns = job_runs.c
     statement: Select[Any] = (
-        select(*(columns[name] for name in _READ), now().label("now"))
+        select(*(columns[name] for name in (*_READ, *also)), now().label("now"))
         .where(columns.id == run_id)
         .with_for_update(key_share=True)
     )

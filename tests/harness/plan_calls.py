@@ -43,6 +43,7 @@ from jobrunner.store import (
     tallies,
     ticks,
 )
+from jobrunner.store.admin import NewPayload
 from jobrunner.store.claims import ClaimRequest
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
@@ -283,6 +284,9 @@ BUSY: dict[str, Call] = {
     "notices.take": lambda connection: notices.take(connection, ["somebody"], OWNER.name, 20),
     "notices.settle": lambda connection: notices.settle(connection, OWNER.name, SETTLED, SETTLED),
     "admin.cancel": lambda connection: admin.cancel(connection, AT_WORK[0].run_id, Actor("someone")),
+    "admin.retry payload": lambda connection: admin.retry(
+        connection, dead_run(connection), Actor("someone"), payload=NewPayload({"a": 1}, '{"a":1}', lambda value: value)
+    ),
     "admin.retry": lambda connection: admin.retry(connection, dead_run(connection), Actor("someone")),
     "admin.discard": lambda connection: admin.discard(connection, waiting_run(connection), Actor("someone", "why")),
 }

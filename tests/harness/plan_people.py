@@ -106,7 +106,9 @@ PEOPLE = {
         ("pauses.listed", "pauses.pause", "pauses.resume", "pauses.concerned"),
         "a person's command: a table of a few rows, and counts of at most 100 000 runs",
     ),
-    **dict.fromkeys(("admin.reschedule", "admin.set_priority"), "as admin.cancel: one run by its id"),
+    **dict.fromkeys(
+        ("admin.reschedule", "admin.set_priority", "admin.type_and_status"), "as admin.cancel: one run by its id"
+    ),
     "bulk.database_now": "the clock, no table",
     "bulk.matching": "a person's command: reads every run of some statuses, and says how many",
     "search.check_schedule": "a person's command: one definition by its name",

@@ -34,13 +34,19 @@ def running(asked: Asked) -> Explanation:
     return asked.say("running", sentence, None, **facts)
 
 
+def again(run: Row) -> str:
+    """What queues a run again. With the payload that its handler cannot take it would end in the same way."""
+    command = f"jobrunner retry {run.id}"
+    return f"mend its payload: {command} --payload '{{…}}'" if run.error_type == "bad_payload" else command
+
+
 def ended(asked: Asked) -> Explanation:
     run = asked.run
     since = asked.since(run.finished_at)
     effect = _open_effect(asked) if run.status != Status.SUCCEEDED else None
     error = f"{run.error_type}: {run.last_error}"
     facts = {"finished_at": run.finished_at, "error_type": run.error_type, "last_error": run.last_error}
-    retry = f"jobrunner retry {run.id}"
+    retry = again(run)
     if effect is not None:
         sentence = f"is {run.status}, and it is not known whether its effect '{effect}' was applied."
         remedy = f"jobrunner effects settle {shlex.quote(effect)} --not-applied"

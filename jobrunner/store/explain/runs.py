@@ -97,8 +97,9 @@ def _not_due(asked: Asked) -> Explanation:
     at_once = f"jobrunner reschedule {run.id} --run-at +0s"
     if run.status == Status.FAILED:
         sentence = f"waits for its next try in {wait}; the last failed with {run.error_type}: {run.last_error}."
-        remedy = f"jobrunner retry {run.id}"
-        return asked.say("retry", sentence, remedy, error_type=run.error_type, last_error=run.last_error, **facts)
+        return asked.say(
+            "retry", sentence, past.again(run), error_type=run.error_type, last_error=run.last_error, **facts
+        )
     if run.scheduled_for is not None and run.scheduled_for <= asked.at and not run.attempts and not run.releases:
         sentence = f"starts in {wait}: the jitter of its schedule delays it."
         return asked.say("jitter", sentence, at_once, **facts)
