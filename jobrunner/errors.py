@@ -106,6 +106,10 @@ class ConnectionLost(DatabaseUnavailable):
     """An open connection was lost. It is unknown whether the last COMMIT was applied."""
 
 
+class CommitUnconfirmed(ConnectionLost):
+    """The last COMMIT was applied, but perhaps no synchronous standby has it, so a promotion may undo it."""
+
+
 class DatabaseHeld(DatabaseUnavailable):
     """Another session holds a needed lock for too long. Nothing was written."""
 

@@ -29,6 +29,7 @@ pytest_plugins = [
     "harness.bench",
     "harness.notices",
     "harness.log_file",
+    "harness.standby",
 ]
 
 # Whoever starts the tests in the background of a script has them ignore it, and with them all that they start.

@@ -13,7 +13,8 @@ from jobrunner.durations import Duration
 from jobrunner.jobs.parents import After
 from jobrunner.model import OnFailure, Taken
 from jobrunner.store.async_callers import AsyncTransaction, follow_on
-from jobrunner.store.connection import Executor
+from jobrunner.store.connection import Connection
+from jobrunner.store.enqueue import make_durable
 from jobrunner.store.steps import follow
 
 __all__ = ["AsyncTransaction", "enqueue_async", "enqueue_many_async"]
@@ -76,9 +77,12 @@ async def enqueue_many_async(
 
 async def _do(transaction: AsyncTransaction | None, work: Work[T]) -> T:
     if transaction is None:
-        return await asyncio.wrap_future(own_connections().write(lambda own: _follow(own, work)))
+        return await asyncio.wrap_future(own_connections().write(lambda own: _enqueue(own, work)))
     return await follow_on(transaction, schema_of_ours(), work)
 
 
-def _follow(caller: Executor, work: Work[T]) -> T:
-    return follow(caller, work(caller.database))
+def _enqueue(own: Connection, work: Work[T]) -> T:
+    answer: Any = follow(own, work(own.database))
+    make_durable(own, answer if isinstance(answer, list) else [answer])
+    enqueued: T = answer
+    return enqueued

@@ -22,6 +22,7 @@ from jobrunner.model import OnFailure, Taken
 from jobrunner.store import dependants, queries
 from jobrunner.store.connection import Connection
 from jobrunner.store.enqueue import enqueue as insert_run
+from jobrunner.store.enqueue import make_durable
 from jobrunner.store.enqueue_sql import Enqueued
 from jobrunner.store.explain.explanation import Explanation
 from jobrunner.store.explain.runs import explain_run
@@ -114,6 +115,7 @@ def enqueue(
         enqueued = insert_run(connection, new, policy, taken)
         if after and enqueued.created and enqueued.id is not None:
             dependants.attach(connection, enqueued.id, after, on_failure)
+        make_durable(connection, [enqueued])
         return enqueued
 
     enqueued = database.write(work)

@@ -56,11 +56,14 @@ class AwaitedTransaction:
             raise await asyncio.to_thread(end.why_not)
         failpoints.hit("transaction.before_commit", cut=own.sever)
         try:
-            await own.commit()
+            is_acknowledged = await own.commit()
         except Exception:
             # Perhaps only the answer was lost. The attempt has a row if the COMMIT was applied.
             if not await asyncio.to_thread(end.is_applied):
                 raise
+        else:
+            if not is_acknowledged and not await asyncio.to_thread(end.is_applied):
+                raise end.unconfirmed()
         end.is_committed = True
 
     @asynccontextmanager

@@ -35,6 +35,11 @@ class ChildDatabase:
         with self._in_turn():
             return self._database.write(work)
 
+    def confirm(self, work: Callable[[Connection], T]) -> T:
+        """As ``Database.confirm``."""
+        with self._in_turn():
+            return self._database.confirm(work)
+
     def read(self, work: Callable[[Connection], T]) -> T:
         """As ``Database.read``."""
         with self._in_turn():

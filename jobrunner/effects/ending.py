@@ -8,7 +8,7 @@ from datetime import timedelta
 from jobrunner.durations import format_duration
 from jobrunner.effects.database import ChildDatabase
 from jobrunner.effects.once import EffectRun
-from jobrunner.errors import JobrunnerError, TransactionTooLong, UsageError
+from jobrunner.errors import CommitUnconfirmed, JobrunnerError, TransactionTooLong, UsageError
 from jobrunner.jobs.outcomes import HandlerStopped
 from jobrunner.jobs.payload import check_payload
 from jobrunner.store import finalize, holding
@@ -64,8 +64,15 @@ class RunEnd:
         return HandlerStopped(f"run {lease.run_id} has lost its lease, so its transaction was rolled back")
 
     def is_applied(self) -> bool:
-        """Whether the attempt has its row, which only its COMMIT has made visible."""
+        """Whether the attempt has its row, which only its COMMIT has made visible, and a synchronous standby has it."""
         lease = self._run.lease
         with suppress(JobrunnerError):
-            return lease in self.database.read(lambda each: holding.ended_attempts(each, [lease]))
+            return lease in self.database.confirm(lambda each: holding.ended_attempts(each, [lease]))
         return False
+
+    def unconfirmed(self) -> CommitUnconfirmed:
+        """The error of a COMMIT that was applied, and that no standby has confirmed."""
+        return CommitUnconfirmed(
+            f"the transaction of run {self._run.lease.run_id} was applied, but no synchronous standby has confirmed it;"
+            " after a promotion it and the end of the run may be undone together"
+        )

@@ -30,6 +30,8 @@ from jobrunner.store.effects import StoredEffect
 
 _MOST_TRIES = 5
 _PAUSE_SECONDS = 0.2
+_INTENT_SHARE = 0.5
+"""Of the lease: a COMMIT of an intent that got no answer is repeated for so long."""
 _CHANGED: Any = object()
 """Another transaction has changed the row just now, so look again."""
 
@@ -110,17 +112,34 @@ class Once:
 
     def _begin(self, call: Call) -> Effect | None:
         """Record the intent. Returns what became of an earlier call if this one must not be made."""
-        for tries_left in reversed(range(_MOST_TRIES)):
-            try:
-                decided = self._database.write(partial(self._decide, call=call))
-            except ConnectionLost:
-                # If the COMMIT was applied, the row has our token, and the next try finds it.
-                if not tries_left:
-                    raise
-                continue
+        for _ in range(_MOST_TRIES):
+            decided = self._write_intent(call)
             if decided is not _CHANGED:
                 return cast("Effect | None", decided)
         raise EffectInProgress(call.key)
+
+    def _write_intent(self, call: Call) -> object:
+        ends_at = clock.elapsed() + _INTENT_SHARE * self._database.lease_seconds
+        is_unanswered = False
+        while True:
+            try:
+                return self._database.write(partial(self._decide, call=call))
+            except DatabaseUnavailable as error:
+                # If the COMMIT was applied, the row has our token. The next try finds it, and waits for its own COMMIT.
+                is_unanswered |= isinstance(error, ConnectionLost)
+                if not is_unanswered:
+                    raise
+                if clock.elapsed() > ends_at:
+                    self._withdraw(call)
+                    raise
+                time.sleep(_PAUSE_SECONDS)
+
+    def _withdraw(self, call: Call) -> None:
+        """Take the intent back, if there is one: its call was not made. An older call stays as uncertain as it was."""
+        if call.asked is None:
+            self._clear(call)
+        else:
+            self._mark_uncertain(call)
 
     def _decide(self, connection: Connection, call: Call) -> object:
         run, choice = self._run, call.on_uncertain

@@ -57,11 +57,14 @@ class PlainTransaction:
 
     def _commit(self, own: OwnTransaction) -> None:
         try:
-            own.commit()
+            is_acknowledged = own.commit()
         except Exception:
             # Perhaps only the answer was lost. The attempt has a row if the COMMIT was applied.
             if not self._end.is_applied():
                 raise
+        else:
+            if not is_acknowledged and not self._end.is_applied():
+                raise self._end.unconfirmed()
         self._end.is_committed = True
 
     @contextmanager

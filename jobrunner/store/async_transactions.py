@@ -12,6 +12,7 @@ from jobrunner.errors import UsageError
 from jobrunner.store import raw_driver
 from jobrunner.store.async_callers import autocommit_of_file, follow_on
 from jobrunner.store.callers import name_of, unscoped
+from jobrunner.store.drivers.commits import CommitWarnings
 from jobrunner.store.steps import Steps
 
 T = TypeVar("T")
@@ -55,8 +56,19 @@ class AsyncOwnTransaction(ABC):
     async def begin(self) -> None:
         """Begin it. Raises UsageError for what cannot have a transaction."""
 
-    async def commit(self) -> None:
-        """Commit. Raises the errors of the connection's library."""
+    async def commit(self) -> bool:
+        """Commit. Returns whether that is an answer: see ``drivers.commits``. Raises the errors of the library."""
+        if self.holds_only_lock():
+            await self._commit()
+            return True
+        warnings = CommitWarnings(self.driver)
+        try:
+            await self._commit()
+        finally:
+            warnings.close()
+        return warnings.is_acknowledged()
+
+    async def _commit(self) -> None:
         await self.handle.commit()
 
     async def rollback(self) -> None:
@@ -112,9 +124,9 @@ class _OnEngine(_OnConnection):
             await self.rollback()
             raise
 
-    async def commit(self) -> None:
+    async def _commit(self) -> None:
         try:
-            await super().commit()
+            await super()._commit()
         finally:
             await self.rollback()
 
@@ -159,7 +171,7 @@ class _OnAsyncpg(AsyncOwnTransaction):
         self._transaction = self.handle.transaction()
         await self._transaction.start()
 
-    async def commit(self) -> None:
+    async def _commit(self) -> None:
         await self._transaction.commit()
 
     async def rollback(self) -> None:
@@ -178,7 +190,7 @@ class _OnAiosqlite(AsyncOwnTransaction):
             # Not deferred: such a transaction may fail at its first write, whatever the busy timeout is.
             await self.handle.execute("BEGIN IMMEDIATE")
 
-    async def commit(self) -> None:
+    async def _commit(self) -> None:
         await self._end("COMMIT", self.handle.commit)
 
     async def rollback(self) -> None:

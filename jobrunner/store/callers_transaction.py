@@ -57,7 +57,7 @@ class CallersTransaction(Connection):
     def _is_gone(self, error: Exception) -> bool:
         return False
 
-    def _commit(self) -> None:
+    def _commit(self) -> bool:
         raise NotImplementedError("the caller ends the transaction")
 
     def _rollback(self) -> None:

@@ -156,12 +156,15 @@ class Connection(DriverExecutor):
     def begin(self, *, writes: bool = True) -> None:
         """Begin a transaction."""
 
-    def commit(self) -> None:
-        """Commit the transaction. Raises DriverError."""
+    def commit(self) -> bool:
+        """Commit. False: it is applied, but perhaps no synchronous standby has it. Raises DriverError."""
         try:
-            self._commit()
+            return self._commit()
         except self.error_type as error:
             raise self.raised(error) from error
+
+    def write_marker(self) -> None:
+        """Have this transaction write something, so that its COMMIT waits for a synchronous standby."""
 
     def rollback(self) -> None:
         """Roll the transaction back, as far as the connection can still be used."""
@@ -214,7 +217,7 @@ class Connection(DriverExecutor):
     def _is_gone(self, error: Exception) -> bool: ...
 
     @abstractmethod
-    def _commit(self) -> None: ...
+    def _commit(self) -> bool: ...
 
     @abstractmethod
     def _rollback(self) -> None: ...

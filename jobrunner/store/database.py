@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import TypeVar
 
 from jobrunner import clock, failpoints
-from jobrunner.errors import ConnectionLost, DatabaseHeld, DatabaseUnavailable, SchemaMismatch
+from jobrunner.errors import CommitUnconfirmed, ConnectionLost, DatabaseHeld, DatabaseUnavailable, SchemaMismatch
 from jobrunner.store import failures
 from jobrunner.store.connection import Connection, DriverError, Wire
 from jobrunner.store.drivers.opening import open_connection, waits_unfairly
@@ -25,11 +25,22 @@ T = TypeVar("T")
 _PAUSES_SECONDS = (0.02, 0.1, 0.3, 1.0)
 
 
-class Database:
-    """Opens its connection at the first use, and again after it was lost."""
+class _Doubt:
+    """Whether a COMMIT got no answer. What a later transaction finds of it is visible, and perhaps not durable."""
 
-    def __init__(self, location: Location, *, patience: timedelta | Waits) -> None:
+    is_open = False
+
+
+class Database:
+    """Opens its connection at the first use, and again after it was lost.
+
+    From the first COMMIT on that got no answer, each write transaction writes a marker, so that its own COMMIT waits
+    for a synchronous standby. So whatever ``work`` has found again is durable when ``write`` returns.
+    """
+
+    def __init__(self, location: Location, *, patience: timedelta | Waits, doubt: _Doubt | None = None) -> None:
         self.location = location
+        self._doubt = doubt or _Doubt()
         self.waits = patience if isinstance(patience, Waits) else Waits.of(patience)
         self._connection: Connection | None = None
         # These describe the current call. Other threads read them.
@@ -41,15 +52,20 @@ class Database:
 
     def second_connection(self) -> Database:
         """A second connection to the same database, for another thread."""
-        return Database(self.location, patience=self.waits)
+        return Database(self.location, patience=self.waits, doubt=self._doubt)
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Run ``work`` in one transaction and commit it. A transient failure is retried a few times.
 
         ``work`` may run several times, so it must change nothing but the database. Raises ConnectionLost if it is
-        unknown whether the commit was applied, and DatabaseUnavailable if it was not applied.
+        unknown whether the commit was applied and is durable, and DatabaseUnavailable if it was not applied.
         """
         return self._persist(lambda: self._once(work, writes=True))
+
+    def confirm(self, work: Callable[[Connection], T]) -> T:
+        """As ``write``, for what a COMMIT on another connection may have left: what ``work`` finds is durable then."""
+        self._doubt.is_open = True
+        return self.write(work)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Run ``work`` in a transaction that only reads."""
@@ -132,13 +148,39 @@ class Database:
             connection.begin(writes=writes)
             try:
                 value = work(connection)
-                connection.commit()
+                if writes and self._doubt.is_open:
+                    connection.write_marker()
+                is_acknowledged = self._commit(connection)
             except BaseException:
                 connection.rollback()
                 raise
+            if not is_acknowledged:
+                self._commit_again(connection)
             return value
 
         return self._call(call)
+
+    def _commit(self, connection: Connection) -> bool:
+        try:
+            return connection.commit()
+        except BaseException:
+            self._doubt.is_open = True
+            raise
+
+    def _commit_again(self, connection: Connection) -> None:
+        """Wait for the standby again, after a COMMIT that was applied without it."""
+        self._doubt.is_open = True
+        # What the driver raises here says nothing about the first COMMIT, which must not be repeated.
+        with suppress(DriverError):
+            if not self._is_cut:
+                connection.begin()
+                connection.write_marker()
+                if connection.commit():
+                    return
+        self.close()
+        raise CommitUnconfirmed(
+            f"the database {self.location.label} has applied the COMMIT, but no synchronous standby has confirmed it"
+        )
 
     def _call(self, call: Callable[[], T]) -> T:
         self._is_cut = False

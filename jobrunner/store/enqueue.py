@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from jobrunner.model import Policy, Taken
 from jobrunner.store import backpressure, enqueue_many
-from jobrunner.store.connection import Executor
+from jobrunner.store.connection import Connection, Executor
 from jobrunner.store.enqueue_sql import Enqueued, NewRun, free_key, replacement, taken_by
 from jobrunner.store.statement import Prepared, Row
 from jobrunner.store.steps import Steps, follow
@@ -13,6 +15,12 @@ from jobrunner.store.steps import Steps, follow
 def enqueue(caller: Executor, new: NewRun, policy: Policy | None = None, taken: Taken = "existing") -> Enqueued:
     """Insert a run in the caller's transaction, or answer for the run that has its idempotency key."""
     return follow(caller, steps(caller.database, new, policy, taken))
+
+
+def make_durable(connection: Connection, answers: Iterable[Enqueued]) -> None:
+    """In a transaction of our own: the run of a key that was only found is durable, too, once this is committed."""
+    if any(not each.created for each in answers):
+        connection.write_marker()
 
 
 def steps(database: str, new: NewRun, policy: Policy | None, taken: Taken) -> Steps[Enqueued]:

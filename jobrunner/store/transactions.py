@@ -16,6 +16,7 @@ from jobrunner.errors import UsageError
 from jobrunner.store import raw_driver
 from jobrunner.store.callers import connection_of_caller
 from jobrunner.store.connection import Executor
+from jobrunner.store.drivers.commits import CommitWarnings
 
 
 class OwnTransaction(ABC):
@@ -45,9 +46,20 @@ class OwnTransaction(ABC):
         else:
             driver.close()
 
+    def commit(self) -> bool:
+        """Commit. Returns whether that is an answer: see ``drivers.commits``. Raises the errors of the library."""
+        if self.holds_only_lock():
+            self._commit()
+            return True
+        warnings = CommitWarnings(self.driver())
+        try:
+            self._commit()
+        finally:
+            warnings.close()
+        return warnings.is_acknowledged()
+
     @abstractmethod
-    def commit(self) -> None:
-        """Commit. Raises the errors of the connection's library."""
+    def _commit(self) -> None: ...
 
     @abstractmethod
     def rollback(self) -> None:
@@ -88,7 +100,7 @@ class _OnConnection(OwnTransaction):
             connection.begin()
         self.executor()
 
-    def commit(self) -> None:
+    def _commit(self) -> None:
         self.handle.commit()
 
     def rollback(self) -> None:
@@ -107,9 +119,9 @@ class _OnEngine(_OnConnection):
             connection.close()
             raise
 
-    def commit(self) -> None:
+    def _commit(self) -> None:
         try:
-            super().commit()
+            super()._commit()
         finally:
             self.rollback()
 
@@ -133,7 +145,7 @@ class _OnSession(OwnTransaction):
     def driver(self) -> Any:
         return self.handle.connection().connection.dbapi_connection
 
-    def commit(self) -> None:
+    def _commit(self) -> None:
         self.handle.commit()
 
     def rollback(self) -> None:
@@ -150,7 +162,7 @@ class _OnServer(OwnTransaction):
             connection.execute("BEGIN")
         self.executor()
 
-    def commit(self) -> None:
+    def _commit(self) -> None:
         self.handle.commit()
 
     def rollback(self) -> None:
@@ -170,7 +182,7 @@ class _OnSqlite(OwnTransaction):
             # Not deferred: such a transaction may fail at its first write, whatever the busy timeout is.
             connection.execute("BEGIN IMMEDIATE")
 
-    def commit(self) -> None:
+    def _commit(self) -> None:
         self._end("COMMIT", self.handle.commit)
 
     def rollback(self) -> None:
@@ -202,7 +214,7 @@ class _OnDjango(OwnTransaction):
     def driver(self) -> Any:
         return self.handle.connection
 
-    def commit(self) -> None:
+    def _commit(self) -> None:
         self._is_open = False
         self._atomic.__exit__(None, None, None)
 

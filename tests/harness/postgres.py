@@ -81,6 +81,13 @@ class Server:
         create_role(access, password)
         return access
 
+    def start_copy(self, original: Access) -> Access:
+        """Start the server on data that were copied from another one, with that one's roles and passwords."""
+        self._state = self._ask({"action": "start", "binaries": str(find_binaries())})
+        urls = (original.admin_url, original.role_url)
+        admin_url, role_url = (with_port(each, self._state["port"]) for each in urls)
+        return Access(admin_url=admin_url, role=original.role, role_url=role_url)
+
     def stop(self) -> None:
         """Stop the server as a crash would: every connection is cut and nothing is written on the way out."""
         self._state = self._ask({"action": "stop"})
@@ -168,6 +175,11 @@ def data_place(otherwise: Path) -> Path:
 
 def with_database(url: str, database: str) -> str:
     return urlunsplit(urlsplit(url)._replace(path=f"/{quote(database)}"))
+
+
+def with_port(url: str, port: int) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=f"{parts.username}:{parts.password}@{parts.hostname}:{port}"))
 
 
 def create_role(access: Access, password: str) -> None:

@@ -17,7 +17,7 @@ def databases_of(item: pytest.Item) -> set[str]:
     found = set()
     if (database := parameters(item).get("database")) in DATABASES:
         found.add(database)
-    if "private_postgres" in getattr(item, "fixturenames", ()):
+    if {"private_postgres", "pair"}.intersection(getattr(item, "fixturenames", ())):
         found.add("postgresql")
     return found
 

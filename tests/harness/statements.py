@@ -28,10 +28,10 @@ def before_statements(store: Store, listener: Listener) -> Iterator[None]:
 def before_commits(store: Store, act: Callable[[], None]) -> Iterator[None]:
     """Call ``act`` before each COMMIT of this store."""
 
-    def commit(original: Callable[..., Any], connection: Connection) -> None:
+    def commit(original: Callable[..., bool], connection: Connection) -> bool:
         if connection is store._connection:
             act()
-        original(connection)
+        return original(connection)
 
     with _around("commit", commit):
         yield

@@ -13,6 +13,7 @@ from psycopg.types.json import set_json_loads
 
 from jobrunner.store import raw_driver
 from jobrunner.store.connection import Connection, DriverError, Wire
+from jobrunner.store.drivers.commits import MARKER, CommitWarnings
 from jobrunner.store.encoding import read_json
 from jobrunner.store.statement import Compiled
 from jobrunner.store.waits import Waits
@@ -81,13 +82,16 @@ class ServerConnection(Connection):
         driver.prepare_threshold = 1
         self._is_direct = False
         self._cursor = driver.cursor()
+        self._warnings = CommitWarnings(driver)
         # One message, so that the limits cost no round trip. The level is set, because a role or database may have a
         # stricter default, in which SKIP LOCKED fails. Behind a pooler only the server knows the number of its session.
         begin_and_limit = f"BEGIN ISOLATION LEVEL READ COMMITTED; {raw_driver.limits(waits)}"
         # The driver can read only dates in ISO style. A kept plan must not read whole tables: they may have been
         # small when it was made.
         settings = "SET LOCAL datestyle = 'ISO'; SET LOCAL enable_seqscan = off; SET LOCAL jit = off"
-        self._begin = f"{begin_and_limit}; {settings}; SELECT pg_catalog.pg_backend_pid()".encode()
+        # The server must say that a COMMIT did not wait for the standby, whatever the role has set.
+        warned = "SET LOCAL client_min_messages = warning"
+        self._begin = f"{begin_and_limit}; {settings}; {warned}; SELECT pg_catalog.pg_backend_pid()".encode()
 
     def begin(self, *, writes: bool = True) -> None:
         # It calls libpq, because the driver took twice as long.
@@ -101,6 +105,9 @@ class ServerConnection(Connection):
         # A pooler tells its clients a number of its own. Behind it the next transaction may be in another session.
         self._is_direct = self.wire.session == self.driver.pgconn.backend_pid
 
+    def write_marker(self) -> None:
+        self.execute(MARKER)
+
     def sever(self) -> None:
         raw_driver.shut_down(self.driver)
 
@@ -110,11 +117,13 @@ class ServerConnection(Connection):
     def _is_gone(self, error: Exception) -> bool:
         return bool(self.driver.closed)
 
-    def _commit(self) -> None:
+    def _commit(self) -> bool:
         # The driver commits an aborted transaction without an error, and nothing is saved.
         if self.driver.pgconn.transaction_status == pq.TransactionStatus.INERROR:
             raise RuntimeError("the transaction was aborted by an error that was ignored")
+        self._warnings.clear()
         self.driver.commit()
+        return self._warnings.is_acknowledged()
 
     def _rollback(self) -> None:
         self.driver.rollback()

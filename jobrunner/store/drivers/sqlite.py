@@ -80,8 +80,9 @@ class FileConnection(Connection):
     def _is_gone(self, error: Exception) -> bool:
         return isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error)
 
-    def _commit(self) -> None:
+    def _commit(self) -> bool:
         self.driver.execute("COMMIT")
+        return True
 
     def _rollback(self) -> None:
         if self.driver.in_transaction:
