@@ -102,6 +102,10 @@ class DatabaseUnavailable(JobrunnerError):
     exit_code = 69
 
 
+class DatabaseDamaged(DatabaseUnavailable):
+    """The SQLite file holds something that no SQLite has written there."""
+
+
 class ConnectionLost(DatabaseUnavailable):
     """An open connection was lost. It is unknown whether the last COMMIT was applied."""
 

@@ -39,6 +39,9 @@ written all changes of a schedule, before COMMIT."""
 ARCHIVE_POINTS = ("archive.before_link", "archive.written", "archive.before_commit", "archive.deleted")
 """When the file is on the disk under a temporary name; under its own; and around the deletion of each batch."""
 
+RESTORE_POINTS = ("restore.step",)
+"""When a part of a backup is written over an SQLite database, and not committed if it is not the last part."""
+
 CHILD_POINTS = ("child.received", "child.handler_returned", "loop.received", "loop.handler_returned")
 """They cannot cut: a child has no connection to the database."""
 

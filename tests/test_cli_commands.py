@@ -72,6 +72,7 @@ OPTIONS = {
     "doctor": ["--json", "--no-crontab"],
     "prune": ["--dry-run", "--json"],
     "archive": ["FILE", "--before", "--type", "--keep", "--finish", "--restore"],
+    "restore": ["BACKUP", "--reason"],
     "show": ["JOB_ID", "--json"],
     "migrate": ["--sql", "--to", "--delete-data"],
     "completion": ["bash", "zsh", "fish"],

@@ -12,6 +12,7 @@ from jobrunner import clock
 from jobrunner.admin import run_rules, tick_rules
 from jobrunner.admin.finding import Finding, Severity, finding
 from jobrunner.durations import format_duration
+from jobrunner.errors import DatabaseDamaged
 from jobrunner.settings.config import Config
 from jobrunner.settings.health import Thresholds
 from jobrunner.store import findings as store
@@ -29,6 +30,12 @@ def findings(connection: Connection, config: Config, state_problem: str | None) 
     # An SQLite file has the clock of this host.
     skew = timedelta(0) if connection.database == "sqlite" else clock.utc_now() - facts.at
     return judge(facts, config.health, state_problem, skew)
+
+
+def damaged(error: DatabaseDamaged) -> Finding:
+    """The finding that the SQLite file is damaged: nothing else in it can be relied on."""
+    sentence, _, remedy = str(error).rpartition("; ")
+    return finding(DAMAGED, Severity.CRITICAL, sentence, remedy)
 
 
 def asked(config: Config) -> store.Limits:
@@ -68,7 +75,9 @@ _RULES: Sequence[Callable[[Facts, Thresholds], Iterator[Finding]]] = (
     run_rules.paused,
 )
 """In this order if they are equally bad."""
+DAMAGED = "damaged_file"
 NAMES = (
+    DAMAGED,
     "ticks_stopped",
     "failing_ticks",
     "expired_leases",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import click
 
-from jobrunner.admin.findings import NAMES, Finding, findings
+from jobrunner.admin.findings import DAMAGED, NAMES, Finding, damaged, findings
 from jobrunner.cli import environment, opening, render, session
+from jobrunner.errors import DatabaseDamaged
+from jobrunner.store import damage
 
 
 @click.command()
@@ -25,7 +27,13 @@ def health(context: click.Context, only: str | None, as_json: bool) -> None:
     config = environment.load()
     database = session.open_database(config)
     problem = opening.problem_of_state(config)
-    found = database.read(lambda connection: findings(connection, config, problem))
+    try:
+        if wanted is None or DAMAGED in wanted:
+            damage.check(database, damage.MOST_BYTES_OF_COMMAND)
+        found = database.read(lambda connection: findings(connection, config, problem))
+    except DatabaseDamaged as error:
+        # Whatever else was asked for, nothing in the file can be relied on.
+        found, wanted = [damaged(error)], None
     found = [each for each in found if wanted is None or each.name in wanted]
     if as_json:
         data = {"database": database.location.label, "healthy": not found}

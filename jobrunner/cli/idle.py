@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _PATHS = ("--env-file", "--config", "--log-file")
 # Less than five minutes, because no tick comes at the very second.
 _METRICS_STAY_SECONDS = 280.0
+_MOST_BYTES_CHECKED = 8 * 2**20
+"""As ``damage.MOST_BYTES_OF_TICK``."""
 _SETTINGS = ("--budget", "--grace", "--concurrency", "--batch")
 
 _is_due: Config | None = None
@@ -67,6 +69,17 @@ def _is_tick_abandoned(folder: str) -> bool:
     from jobrunner.children import begun_page
 
     return begun_page.is_any_abandoned(folder)
+
+
+def _is_file_changed(folders: Sequence[str], url: str, config: Config) -> bool:
+    """Whether something else than ticks has written an SQLite file, which may be damaged since."""
+    from jobrunner.settings import state_folder
+    from jobrunner.store import raw_driver
+
+    file = raw_driver.file_of(url)
+    if file is None or not state_folder.is_changed(folders, url, config.schema, config.host, file):
+        return False
+    return os.stat(file).st_size <= _MOST_BYTES_CHECKED
 
 
 def _is_old(metrics: str) -> bool:
@@ -127,7 +140,10 @@ def _tick(given: dict[str, str]) -> bool:
     began_at = clock.elapsed()
     url, worker = environment.database_url(config), names.worker(config.host, os.urandom(4).hex())
     application, version = application_of(config), jobrunner.__version__
-    answer = idle.was_idle(url, config.schema, config.host, worker, version, application, config.notify)
+    is_checked = _is_file_changed(folders, url, config)
+    answer = idle.was_idle(
+        url, config.schema, config.host, worker, version, application, config.notify, is_checked=is_checked
+    )
     if not answer:
         _is_due = config if answer is False else None
         return False

@@ -1,4 +1,4 @@
-"""prune and archive: delete what is old, and keep it in a file before."""
+"""prune, archive and restore: delete what is old, keep it in a file before, and put a backup back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import click
 
 from jobrunner.admin import archive as archives
 from jobrunner.admin import prune as pruning
-from jobrunner.cli import environment, known, render, session
+from jobrunner.admin import restoring
+from jobrunner.cli import environment, known, options, render, session, streams
 from jobrunner.cli.selecting import instant_or_ago
 from jobrunner.cli.types import Checked
 from jobrunner.names import check_job_type
@@ -109,4 +110,26 @@ def archive(
         render.line(f"the database refuses to delete some: {deleted.refused}")
 
 
-COMMANDS = (prune, archive)
+@click.command()
+@click.argument("backup", type=click.Path(path_type=Path))
+@options.REASON
+def restore(backup: Path) -> None:
+    """Put BACKUP in the place of the SQLite database: all that is in the database now is replaced.
+
+    BACKUP is a file as `sqlite3 FILE ".backup BACKUP"` makes it; it is checked first. It is written through SQLite, as
+    a whole or not at all. So nothing of the old file, such as its log FILE-wal, can come back, whatever was killed
+    before. A file that is damaged, or no database at all, is replaced, too.
+
+    Example: jobrunner restore /backups/jobs.db
+    """
+    database = session.unopened(environment.load())
+    with render.progress(None, "pages") as progress:
+        is_current = restoring.restore(database, backup, session.actor(), progress)
+    render.done(f"restored {database.location.label} from {backup}")
+    following = (
+        "jobrunner schedule resume --all --from now; it resumes paused ones, too: first see jobrunner schedule list"
+    )
+    streams.to_stderr(f"next: {following if is_current else 'jobrunner migrate'}")
+
+
+COMMANDS = (prune, archive, restore)

@@ -25,7 +25,7 @@ _MODULES = {
     "metrics": "metrics",
     "apply": "apply",
     "dev": "dev",
-    **dict.fromkeys(("prune", "archive"), "keep"),
+    **dict.fromkeys(("prune", "archive", "restore"), "keep"),
     "web": "web",
     "doctor": "doctor",
     "effects": "effects",
@@ -39,7 +39,7 @@ _SECTIONS = {
     "See what happens": ("status", "health", "explain", "runs", "show", "logs", "watch", "errors", "history", "stats"),
     "Change runs": ("retry", "cancel", "discard", "reschedule", "priority", "pause", "resume", "effects"),
     "Schedules and job types": ("apply", "schedule", "jobs"),
-    "Set up and keep house": ("migrate", "doctor", "prune", "archive", "metrics", "web", "completion"),
+    "Set up and keep house": ("migrate", "doctor", "prune", "archive", "restore", "metrics", "web", "completion"),
 }
 
 

@@ -8,8 +8,9 @@ from contextlib import closing
 from jobrunner.cli import environment, idle, opening, streams
 from jobrunner.errors import JobrunnerError
 from jobrunner.log import open_log
+from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config
-from jobrunner.store import waits
+from jobrunner.store import damage, waits
 from jobrunner.store.database import Database
 from jobrunner.store.location import locate
 from jobrunner.worker.tick import tick
@@ -25,9 +26,15 @@ def run(config: Config, *, types: Collection[str] | None = None, on_stderr: bool
     with closing(database), watching(database, is_required=True) as watchdog:
         try:
             opening.make_ready(config, database, creates=True)
+            damage.check(database, damage.MOST_BYTES_OF_TICK)
         except JobrunnerError as error:
             log.error("tick", result="failed", error=str(error))
             raise
         if problem := opening.problem_of_state(config):
             streams.report_error(problem, 0)
         tick(config, database, watchdog, log, types, idle.take_processes())
+    # Its own changes are in the file now, and are no reason for the next tick to check it.
+    folders = state_folder.for_state(config.state_dir)
+    state_folder.note_tick(
+        folders, environment.database_url(config), config.schema, config.host, lambda: location.label
+    )

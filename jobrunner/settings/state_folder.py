@@ -90,18 +90,31 @@ def note_tick(folders: Sequence[str], url: str, schema: str | None, host: str, l
     There is a file for each database and host name. Its time of change is that of the last tick, because that is
     cheaper than to write it. Without a folder nothing is noted.
     """
-    # Not the password, not even in a number. No hash function is imported.
-    address = url.partition("?")[0].rpartition("@")[2]
-    number = int.from_bytes(f"{address}\n{schema}\n{host}".encode("utf-8", "replace")) % _PRIME
     with suppress(OSError):
         folder = next(filter(is_private, folders), None) or _made(folders)
         if folder is None:
             return
-        path = os.path.join(folder, f"last-{number:016x}.json")
+        path = _note_of(folder, url, schema, host)
         try:
             os.utime(path)
         except FileNotFoundError:
             _write_note(path, LastTick(label(), host, 0.0))
+
+
+def is_changed(folders: Sequence[str], url: str, schema: str | None, host: str, file: str) -> bool:
+    """Whether this database file was written or replaced since such a tick was noted, or none was."""
+    try:
+        folder = next(filter(is_private, folders))
+        return os.stat(file).st_ctime_ns > os.stat(_note_of(folder, url, schema, host)).st_mtime_ns
+    except (OSError, StopIteration):
+        return True
+
+
+def _note_of(folder: str, url: str, schema: str | None, host: str) -> str:
+    # Not the password, not even in a number. No hash function is imported.
+    address = url.partition("?")[0].rpartition("@")[2]
+    number = int.from_bytes(f"{address}\n{schema}\n{host}".encode("utf-8", "replace")) % _PRIME
+    return os.path.join(folder, f"last-{number:016x}.json")
 
 
 def _made(folders: Sequence[str]) -> str | None:

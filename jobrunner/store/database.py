@@ -12,7 +12,14 @@ from datetime import timedelta
 from typing import TypeVar
 
 from jobrunner import clock, failpoints
-from jobrunner.errors import CommitUnconfirmed, ConnectionLost, DatabaseHeld, DatabaseUnavailable, SchemaMismatch
+from jobrunner.errors import (
+    CommitUnconfirmed,
+    ConnectionLost,
+    DatabaseDamaged,
+    DatabaseHeld,
+    DatabaseUnavailable,
+    SchemaMismatch,
+)
 from jobrunner.store import failures
 from jobrunner.store.connection import Connection, DriverError, Wire
 from jobrunner.store.drivers.opening import open_connection, waits_unfairly
@@ -216,7 +223,8 @@ class Database:
         return DatabaseHeld(f"cannot use the database {self.location.label}: {holder}")
 
     def _unreachable(self, error: BaseException) -> DatabaseUnavailable:
-        return DatabaseUnavailable(f"cannot use the database {self.location.label}: {self._reason(error)}")
+        kind = DatabaseDamaged if failures.is_damaged(error) else DatabaseUnavailable
+        return kind(f"cannot use the database {self.location.label}: {self._reason(error)}")
 
     def _reason(self, error: BaseException) -> str:
         if self._holder is not None:

@@ -52,6 +52,11 @@ def is_refused(error: DriverError) -> bool:
     return re.search(r"readonly|is full|malformed|not a database|unable to open", str(error.orig)) is not None
 
 
+def is_damaged(error: BaseException) -> bool:
+    """Whether SQLite has met something in the file that it cannot have written."""
+    return "malformed" in str(error)
+
+
 def is_missing_schema(error: DriverError) -> bool:
     """Whether the statement failed because one of our tables does not exist."""
     state = getattr(error.orig, "sqlstate", None)
@@ -85,7 +90,8 @@ _REASONS = (
     (r"due to (idle|transaction)", "the server ended it, since its transaction stood still for too long"),
     (r"no such file", "there is no such file or socket"),
     (r"unable to open", "it cannot be opened, or nothing can be written beside it (permissions, read-only, full)"),
-    (r"not a database|malformed|file is encrypted", "the file is not an SQLite database"),
+    (r"malformed", "the file is damaged; restore a backup: jobrunner restore BACKUP"),
+    (r"not a database|file is encrypted", "the file is not an SQLite database"),
     (r"readonly|read-only", "it is read-only"),
     (r"locked|busy|interrupted", "another process holds its lock"),
     (r"ssl|certificate", "the TLS connection could not be made"),

@@ -87,13 +87,16 @@ def was_idle(
     version: str,
     application: str,
     notify: Notify | None = None,
+    *,
+    is_checked: bool = False,
 ) -> bool | None:
     """Whether a tick had nothing to do, and its row was inserted. False means that the full tick must run.
 
-    None means that it must, too, but that the database did not say so.
+    None means that it must, too, but that the database did not say so. ``is_checked``: an SQLite file is checked for
+    damage before.
     """
     try:
         values = (host, worker, version, application, host)
-        return raw_driver.change(url, schema, partial(statement, notify=notify), values) == 1
+        return raw_driver.change(url, schema, partial(statement, notify=notify), values, is_checked=is_checked) == 1
     except Exception:  # noqa: BLE001 - the full tick meets the same error and reports it
         return None

@@ -49,8 +49,21 @@ def postgresql_words(schema: str | None) -> dict[str, str]:
     }
 
 
-def change(url: str, schema: str | None, statement: Callable[[dict[str, str]], str], values: tuple[str, ...]) -> int:
+class FileDamaged(Exception):
+    """The SQLite file is damaged. The full tick reports it."""
+
+
+def change(
+    url: str,
+    schema: str | None,
+    statement: Callable[[dict[str, str]], str],
+    values: tuple[str, ...],
+    *,
+    is_checked: bool = False,
+) -> int:
     """Run one statement in its own transaction, and return the number of rows that it wrote.
+
+    ``is_checked``: a file is checked for damage before.
 
     ``statement`` builds it from the words of the database. Raises UnusualUrl for an unusual URL, or a file with a
     schema, and all errors of the driver. Its waits are short (``waits.PROBE``).
@@ -58,7 +71,7 @@ def change(url: str, schema: str | None, statement: Callable[[dict[str, str]], s
     if file := file_of(url):
         if schema is not None:
             raise UnusualUrl
-        return _change_file(file, statement(SQLITE_WORDS), values)
+        return _change_file(file, statement(SQLITE_WORDS), values, is_checked=is_checked)
     # Not for a file: ctypes takes time, too.
     from jobrunner.store import libpq
 
@@ -76,11 +89,13 @@ def _of_libpq(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name not in ("prepare_threshold", "autocommit")}
 
 
-def _change_file(file: str, statement: str, values: tuple[str, ...]) -> int:
+def _change_file(file: str, statement: str, values: tuple[str, ...], *, is_checked: bool) -> int:
     import sqlite3
 
     with closing(sqlite3.connect(file_uri(file), uri=True, timeout=PROBE.file)) as connection:
         prepare_file_connection(connection)
+        if is_checked and connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+            raise FileDamaged
         return connection.execute(statement, values).rowcount
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 from jobrunner import clock
 from jobrunner.admin.doctor.checks import Check, ok, warning, wrong
 from jobrunner.durations import format_duration
-from jobrunner.errors import DatabaseUnavailable, JobrunnerError
-from jobrunner.store import inspection
+from jobrunner.errors import DatabaseDamaged, DatabaseUnavailable, JobrunnerError
+from jobrunner.store import damage, inspection
 from jobrunner.store.check import check_schema
 from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database
@@ -22,6 +23,7 @@ _IDLE_SECONDS, _LONG_IDLE_SECONDS = 2.0, 60.0
 _LONG_SECONDS = 600.0
 _MANY_DEAD, _DEAD_SHARE = 100_000, 0.5
 _LARGE_BYTES = 100 * 2**20
+_CHECK_SECONDS = 5.0
 
 
 def reachable(database: Database) -> tuple[bool, list[Check]]:
@@ -37,10 +39,26 @@ def reachable(database: Database) -> tuple[bool, list[Check]]:
         ]
     try:
         if location.file is not None:
-            return True, list(_file(location, database.read(inspection.file)))
+            is_whole, integrity = _integrity(database, location.file)
+            if not is_whole:
+                return False, [integrity]
+            return True, [*_file(location, database.read(inspection.file)), integrity]
         return True, list(_server(location, database.read(inspection.server)))
     except DatabaseUnavailable as error:
         return False, [wrong("database", str(error), "see that the server runs, and that the URL names it")]
+
+
+def _integrity(database: Database, file: Path) -> tuple[bool, Check]:
+    """Whether the file is not known to be damaged."""
+    try:
+        is_whole = damage.is_whole(database, _CHECK_SECONDS)
+    except DatabaseDamaged as error:
+        found, _, remedy = str(error).rpartition("; ")
+        return False, wrong("integrity", found, remedy)
+    if is_whole is None:
+        found = f"not known: a check of the whole file takes longer than {_CHECK_SECONDS:g} s"
+        return True, ok("integrity", f"{found}; sqlite3 {file} 'PRAGMA quick_check'")
+    return True, ok("integrity", "no damage found in the file (quick_check)")
 
 
 def _file(location: Location, found: StoredFile) -> Iterator[Check]:
