@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from harness import App, Commands, Database
+from harness import App, Commands, Database, postgresql_only
 from harness.declarations import (
     CODE,
     FILE,
@@ -234,3 +234,30 @@ def test_an_idle_tick_reads_no_schedule(jobrunner: Commands, app: App, database:
         {"jobrunner.schedules.declare", "jobrunner.schedules.recurrence", "jobrunner.schedules.cron_fields"}
     )
     assert "jobrunner.settings.toml_schedules" in idle.imported
+
+
+@postgresql_only
+def test_crontab_of_two_hosts_in_one_database_is_reported_where_the_second_one_applies(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    """Under cron it ran on both hosts. Here each slot runs on one of them."""
+
+    def declared(text: str, host: str) -> str:
+        declare(app, file=f'[jobs.certbot]\ncommand = {text}\nschedule = "0 4 * * *"\n')
+        return jobrunner("apply", env={"JOBRUNNER_HOST": host}).stderr
+
+    def ticked(host: str) -> None:
+        jobrunner.enqueue("echo")
+        jobrunner.tick(env={"JOBRUNNER_HOST": host})
+
+    assert declared('["certbot", "renew"]', "web1") == ""
+    ticked("web1")
+    assert declared('["certbot", "renew"]', "web2") == ""
+    assert declared('["certbot", "renew", "--quiet"]', "web1") == ""
+    assert declared('["certbot", "renew", "--quiet"]', "web2") == (
+        "jobrunner: schedules.certbot: the host web1 has another command for 'certbot'; each slot runs on one of the"
+        " hosts only, with its command; give the job another name on each host\n"
+    )
+    # web1 has the new file, too, from its next tick on.
+    ticked("web1")
+    assert declared('["certbot", "renew", "--quiet"]', "web2") == ""

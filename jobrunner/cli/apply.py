@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from jobrunner.errors import ConfigurationError
 from jobrunner.model import SOURCE_NAMES, Declaration, Policy, Source
 from jobrunner.schedules.options import DURATIONS
 from jobrunner.settings.config import Config
+from jobrunner.store import hosts
 from jobrunner.store.database import Database
 from jobrunner.text import iso_instant, visible
 
@@ -58,6 +60,8 @@ def apply(dry_run: bool, check: bool, gone: Source | None, as_json: bool) -> Non
     else:
         render.done("\n".join(_lines(difference, is_dry)))
     for each in _unknown(wanted, policies):
+        streams.to_stderr(f"jobrunner: {each}")
+    for each in _other_commands(database, wanted, config):
         streams.to_stderr(f"jobrunner: {each}")
     blocked = _blocked(database, wanted, policies)
     for each in blocked:
@@ -107,6 +111,18 @@ def _unknown(wanted: Declared, policies: list[Policy]) -> Iterator[str]:
             yield (
                 f"schedules.{each.name}: this host has no handler for {each.job_type!r};"
                 " its runs wait for a host that has one"
+            )
+
+
+def _other_commands(database: Database, wanted: Declared, config: Config) -> Iterator[str]:
+    """The schedules whose command is another one on another host, as where two hosts had the same crontab."""
+    digests = {name: command.digest for name, command in config.commands.items()}
+    elsewhere = database.read(partial(hosts.with_other_commands, host=config.host, commands=digests))
+    for each in wanted.declarations:
+        if (host := elsewhere.get(each.job_type)) is not None:
+            yield (
+                f"schedules.{each.name}: the host {visible(host)} has another command for {each.job_type!r}; each slot"
+                " runs on one of the hosts only, with its command; give the job another name on each host"
             )
 
 

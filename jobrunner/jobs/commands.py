@@ -41,6 +41,13 @@ class Command(NamedTuple):
     discard_codes: frozenset[int]
     stdin: str | None = None
 
+    @property
+    def digest(self) -> str:
+        """Tells this command from another one of the same name. Folders and variables may differ between hosts."""
+        import hashlib
+
+        return hashlib.sha256(json.dumps([self.argv, self.stdin]).encode()).hexdigest()[:16]
+
     def arguments_for(self, run: ClaimedRun) -> list[str]:
         """The argument list of one run. Raises PayloadMismatch if there is no value for a placeholder."""
         arguments: list[str] = []

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jobrunner.model import Policy, TickKind
@@ -13,6 +14,7 @@ from jobrunner.store.statement import Prepared
 
 UNKNOWN_BOOT = "unknown"
 """The boot of a system that has no id of it."""
+_COMMAND = "command"
 PROBLEM = "problem"
 """The key of ``settings`` that says why the ticks of a kind can run commands only. It is there until one can again."""
 
@@ -20,8 +22,8 @@ PROBLEM = "problem"
 class HostReport(NamedTuple):
     """What the ticks of a kind can run, and how many runs of it.
 
-    ``settings`` are limits of the host and of the tick. ``database`` is its name for people. ``boot`` identifies the
-    machine since its last start.
+    ``commands`` has a digest of each type that is a command. ``settings`` are limits of the host and of the tick.
+    ``database`` is its name for people. ``boot`` identifies the machine since its last start.
     """
 
     kind: TickKind
@@ -29,11 +31,16 @@ class HostReport(NamedTuple):
     settings: dict[str, Any]
     database: str
     boot: str
+    commands: Mapping[str, str] = MappingProxyType({})
 
     @property
     def can_run(self) -> dict[str, dict[str, Any]]:
-        """The limits of each type that has any, by the name of the type."""
-        return {policy.job_type: _limits(policy) for policy in sorted(self.policies, key=lambda each: each.job_type)}
+        """The limits of each type that has any, and which command it is, by the name of the type."""
+        return {policy.job_type: self._of(policy) for policy in sorted(self.policies, key=lambda each: each.job_type)}
+
+    def _of(self, policy: Policy) -> dict[str, Any]:
+        digest = self.commands.get(policy.job_type)
+        return _limits(policy) | ({} if digest is None else {_COMMAND: digest})
 
     @property
     def digest(self) -> str:
@@ -59,6 +66,20 @@ def write(connection: Connection, report: HostReport) -> None:
     }
     connection.execute(Prepared("hosts.write", (connection.database,)), values)
     connection.execute(Prepared("hosts.forget"))
+
+
+def with_other_commands(connection: Connection, host: str, commands: Mapping[str, str]) -> dict[str, str]:
+    """The types that are another command on another host, by its last report, and that host. Reads only.
+
+    ``commands`` has the digests of this host.
+    """
+    found: dict[str, str] = {}
+    for row in connection.execute(Prepared("findings.known_types")):
+        for job_type, digest in commands.items():
+            other = row.can_run.get(job_type, {}).get(_COMMAND, digest)
+            if row.host != host and other != digest:
+                found[job_type] = row.host
+    return found
 
 
 def _limits(policy: Policy) -> dict[str, Any]:

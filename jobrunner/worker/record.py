@@ -20,7 +20,9 @@ def report_host(context: TickContext, handlers: Sequence[Policy], problem: str |
     """
     policies = (*(command.policy for command in context.config.commands.values()), *handlers)
     settings = _settings(context.config) | ({} if problem is None else {hosts.PROBLEM: one_line(problem, 500)})
-    report = hosts.HostReport(context.kind, policies, settings, context.database.location.label, boot_id())
+    label, commands = context.database.location.label, context.config.commands
+    digests = {name: command.digest for name, command in commands.items()}
+    report = hosts.HostReport(context.kind, policies, settings, label, boot_id(), digests)
     digest = report.digest
     if digest != context.record.reported:
         context.database.write(partial(hosts.write, report=report))

@@ -71,6 +71,11 @@ def import_(
             " if as many hang, no other job starts; give such jobs a timeout, or a lower concurrency"
         )
         streams.to_stderr(_next(environment.load(), output, options.env_file(ctx)))
+        if (environment.load().database_url or "").startswith("postgres"):
+            streams.to_stderr(
+                "each slot of a schedule runs on one host: if another host has the same line and both must run it, give"
+                " the job another name on each host"
+            )
         streams.to_stderr("then remove the imported lines from the crontab, or they run twice")
     ctx.exit(1 if found.refused else 0)
 
