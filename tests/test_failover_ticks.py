@@ -1,13 +1,15 @@
 """Ticks beside a standby that stalls and is promoted: the ledger outside of the database shows one payment."""
 
 from datetime import timedelta
+from typing import Any
 
+import psycopg
 import pytest
 
-from harness import App, Commands, wait_for
+from harness import App, Commands, Database, PostgresDatabase, postgresql_only, sqlite_only, wait_for
 from harness.effect_jobs import traces
 from harness.handlers_rows import run_of
-from harness.invariants import insert_runs
+from harness.invariants import insert_runs, read_log
 from harness.standby import Pair
 
 HANDLERS = """
@@ -59,3 +61,57 @@ def test_payment_is_made_once_though_the_standby_without_its_intent_is_promoted(
         jobrunner_on_pair.tick()
     assert traces(app) == ["begun", "begun", "paid charge:7"]
     assert run_of(promoted, run_id)["status"] == "succeeded"
+
+
+def moves(database: Database) -> list[dict[str, Any]]:
+    return [row["detail"] for row in database.query("SELECT detail FROM job_events WHERE action = 'server changed'")]
+
+
+def prune(jobrunner: Commands, app: App) -> list[str]:
+    """A tick ten minutes later; what its log says of the server."""
+    jobrunner.database.move_clock(timedelta(minutes=11))
+    jobrunner.tick(env={"JOBRUNNER_LOG": str(app.path("log"))})
+    return [line["result"] for line in read_log(app.path("log")) if line["event"] == "server changed"]
+
+
+def test_promotion_is_noticed_once_in_the_trail_and_in_the_log(
+    pair: Pair, jobrunner_on_pair: Commands, app: App
+) -> None:
+    assert prune(jobrunner_on_pair, app) == prune(jobrunner_on_pair, app) == []
+    system, timeline = pair.database.value("SELECT server FROM job_state").split("/")
+    jobrunner_on_pair.database = promoted = pair.fail_over()
+    told = ["a standby was promoted, or a backup restored"]
+    assert prune(jobrunner_on_pair, app) == prune(jobrunner_on_pair, app) == told
+    before, after = ({"system": system, "timeline": str(int(timeline) + more)} for more in (0, 1))
+    assert moves(promoted) == [{"before": before, "after": after}]
+
+
+@postgresql_only
+def test_database_that_was_restored_into_another_cluster_is_noticed(
+    jobrunner: Commands, database: Database, app: App
+) -> None:
+    prune(jobrunner, app)
+    database.execute("UPDATE job_state SET server = '1/7'")
+    assert prune(jobrunner, app) == ["another server"]
+    (detail,) = moves(database)
+    assert detail["before"] == {"system": "1", "timeline": "7"}
+
+
+@postgresql_only
+def test_server_that_does_not_say_what_it_is_stops_no_tick_and_hides_no_promotion(
+    jobrunner: Commands, database: Database, app: App
+) -> None:
+    assert isinstance(database, PostgresDatabase)
+    with database.access.admin(database.database) as admin:
+        admin.execute("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        database.query("SELECT pg_control_system()")
+    database.execute("UPDATE job_state SET server = '1/7'")
+    assert prune(jobrunner, app) == ["a standby was promoted, or a backup restored"]
+    assert [each["after"] for each in moves(database)] == [{"system": "1", "timeline": "1"}]
+
+
+@sqlite_only
+def test_file_has_no_server_that_could_change(jobrunner: Commands, database: Database, app: App) -> None:
+    assert prune(jobrunner, app) == []
+    assert database.query("SELECT server FROM job_state") == [{"server": None}]

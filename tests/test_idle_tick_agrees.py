@@ -129,7 +129,7 @@ def is_idle_in_full(store: Store) -> bool:
     except SchemaMismatch:
         return False
     is_due: bool = store.read(partial(ticks.is_anything_due, host="here"))
-    takes_turn: bool = store.write(ticks.take_prune_turn)
+    takes_turn = store.write(ticks.take_prune_turn) is not None
     return not is_due and not takes_turn
 
 

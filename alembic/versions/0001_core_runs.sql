@@ -7,7 +7,8 @@ CREATE TABLE {schema}job_state (
   counting_to {key} NOT NULL DEFAULT 0,
   counting_after {key},
   metrics_host VARCHAR(255),
-  metrics_at {time}
+  metrics_at {time},
+  server VARCHAR(60)
 ){storage};
 INSERT INTO {schema}job_state (id, oldest_code) VALUES (1, 1);
 CREATE TABLE {schema}job_definitions (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from jobrunner.model import Owner, Policy, TickKind
@@ -20,6 +21,13 @@ class OpenedTick(NamedTuple):
 
     id: int
     reported: str | None
+
+
+class PruneTurn(NamedTuple):
+    """When this tick took it, and the server that the tick before it has seen: see ``servers``."""
+
+    at: datetime
+    server: str | None
 
 
 class TickEnd(NamedTuple):
@@ -94,9 +102,8 @@ def is_quarantined_due(connection: Connection) -> bool:
     return bool(connection.execute(Prepared("ticks.is_quarantined_due")).scalar_one())
 
 
-def take_prune_turn(connection: Connection) -> bool:
-    """Whether this tick must prune, which happens at most every ten minutes per database."""
+def take_prune_turn(connection: Connection) -> PruneTurn | None:
+    """The turn of this tick to prune, which comes at most every ten minutes per database. None: not now."""
     if connection.execute(Prepared("ticks.free_prune_turn")).one_or_none() is None:
-        return False
-    connection.execute(Prepared("ticks.take_prune_turn"))
-    return True
+        return None
+    return PruneTurn(*connection.execute(Prepared("ticks.take_prune_turn")).one())

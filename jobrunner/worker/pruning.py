@@ -6,7 +6,9 @@ from functools import partial
 
 from jobrunner import clock
 from jobrunner.errors import JobrunnerError
-from jobrunner.store import retention, tallies, ticks
+from jobrunner.store import retention, servers, tallies, ticks
+from jobrunner.store.connection import Connection
+from jobrunner.store.servers import Move
 from jobrunner.text import first_line_of
 from jobrunner.worker.batch_size import BatchSize
 from jobrunner.worker.context import TickContext
@@ -17,7 +19,7 @@ _FIRST_PRUNED, _MOST_PRUNED = 50, 500
 
 def prune(context: TickContext) -> None:
     """Delete finished runs and ticks that are old enough, for a second at most."""
-    if not context.database.write(ticks.take_prune_turn):
+    if not _take_turn(context):
         return
     ends_at = clock.elapsed() + _PRUNE_SECONDS
     while context.database.write(tallies.compact) >= tallies.MOST_COMPACTED and clock.elapsed() < ends_at:
@@ -53,3 +55,17 @@ def prune(context: TickContext) -> None:
         context.counts["kept"] = len(kept)
         if not pruned.deleted and not pruned.kept:
             return
+
+
+def _take_turn(context: TickContext) -> bool:
+    """Whether it is this tick's turn, which also notices that the database has moved to another server."""
+
+    def work(connection: Connection) -> tuple[bool, Move | None]:
+        turn = ticks.take_prune_turn(connection)
+        return turn is not None, turn and servers.note_move(connection, turn.server, turn.at)
+
+    is_ours, move = context.database.write(work)
+    if move is not None:
+        what = "a standby was promoted, or a backup restored" if move.is_promotion else "another server"
+        context.log.warning("server changed", result=what, before=str(move.before), after=str(move.after))
+    return is_ours

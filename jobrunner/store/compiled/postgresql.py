@@ -3946,6 +3946,12 @@ WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_sch
         {},
         (('job_type', None), ('runs', None)),
     ),
+    ('ticks.note_server', ()): (
+        """UPDATE jobrunner_schema.job_state SET server=%(seen)s::VARCHAR""",
+        {},
+        {},
+        (),
+    ),
     ('ticks.open', ()): (
         """INSERT INTO jobrunner_schema.job_ticks (host, worker, version, started_at, application, types) VALUES (%(its_host)s::VARCHAR, %(its_worker)s::VARCHAR, %(its_version)s::VARCHAR, jobrunner_schema.jobrunner_now(), %(its_application)s::VARCHAR, %(its_types)s::VARCHAR) RETURNING jobrunner_schema.job_ticks.id, (SELECT jobrunner_schema.job_hosts.digest
 FROM jobrunner_schema.job_hosts
@@ -3963,9 +3969,9 @@ FROM jobrunner_schema.job_schema_version""",
         (('version_num', None), ('oldest_code', None)),
     ),
     ('ticks.take_prune_turn', ()): (
-        """UPDATE jobrunner_schema.job_state SET pruned_at=jobrunner_schema.jobrunner_now()""",
+        """UPDATE jobrunner_schema.job_state SET pruned_at=jobrunner_schema.jobrunner_now() RETURNING jobrunner_schema.job_state.pruned_at, jobrunner_schema.job_state.server""",
         {},
         {},
-        (),
+        (('pruned_at', 'instant'), ('server', None)),
     ),
 }

@@ -3919,6 +3919,12 @@ WHERE job_runs.status IN ('queued', 'failed') AND job_runs.run_at <= (CAST(round
         {},
         (('job_type', None), ('runs', None)),
     ),
+    ('ticks.note_server', ()): (
+        """UPDATE job_state SET server=:seen""",
+        {},
+        {},
+        (),
+    ),
     ('ticks.open', ()): (
         """INSERT INTO job_ticks (host, worker, version, started_at, application, types) VALUES (:its_host, :its_worker, :its_version, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), :its_application, :its_types) RETURNING id, (SELECT job_hosts.digest
 FROM job_hosts
@@ -3936,9 +3942,9 @@ FROM job_schema_version""",
         (('version_num', None), ('oldest_code', None)),
     ),
     ('ticks.take_prune_turn', ()): (
-        """UPDATE job_state SET pruned_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))""",
+        """UPDATE job_state SET pruned_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) RETURNING pruned_at, server""",
         {},
         {},
-        (),
+        (('pruned_at', 'instant'), ('server', None)),
     ),
 }

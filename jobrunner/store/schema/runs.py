@@ -43,6 +43,8 @@ job_state = Table(
     # Which host writes the metrics of the whole database, and when it last did: see metrics.py.
     Column("metrics_host", short_text(255)),
     Column("metrics_at", UtcTime),
+    # The server that the last pruning tick has seen: see servers.py. NULL: none yet, or a file.
+    Column("server", short_text(60)),
 )
 
 job_definitions = Table(

@@ -28,6 +28,7 @@ from sqlalchemy import (
     union_all,
     update,
 )
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from jobrunner.lifecycle import CLAIMABLE, QUARANTINE_AFTER_EXPIRIES
 from jobrunner.store.dialect.values import later, now
@@ -162,6 +163,11 @@ def free_prune_turn() -> Select[Any]:
     )
 
 
-def take_prune_turn() -> Update:
-    """Take the turn to prune."""
-    return update(job_state).values(pruned_at=now())
+def take_prune_turn() -> ReturningUpdate[Any]:
+    """Take the turn to prune. Returns the time, and the server that the last one who had it has seen."""
+    return update(job_state).values(pruned_at=now()).returning(job_state.c.pruned_at, job_state.c.server)
+
+
+def note_server() -> Update:
+    """Write the server that this one has seen."""
+    return update(job_state).values(server=bindparam("seen", type_=job_state.c.server.type))
