@@ -14,6 +14,11 @@ def our_names() -> frozenset[str]:
     return frozenset([*metadata.tables, VERSION_TABLE])
 
 
+def our_identities() -> list[str]:
+    """The names of our tables whose ids a sequence of PostgreSQL gives."""
+    return sorted(name for name, table in metadata.tables.items() if any(each.identity for each in table.columns))
+
+
 def is_in_schema(schema: str, named: str | None) -> bool:
     """Whether a table that Alembic compares is in this schema. None is the default schema of its connection."""
     from alembic import context

@@ -134,12 +134,14 @@ class Pair:
         with self.access.admin() as connection:
             connection.execute(f"ALTER SYSTEM SET synchronous_standby_names = '{names}'")
             connection.execute("SELECT pg_reload_conf()")
-        wait_for(lambda: self.setting("synchronous_standby_names") == names, 10, "the setting")
+        self.wait_for_setting("synchronous_standby_names", names)
 
-    def setting(self, name: str) -> str:
-        with self.access.admin() as connection:
-            (value,) = connection.execute(f"SHOW {name}").fetchone() or ("",)
-        return str(value)
+    def wait_for_setting(self, name: str, value: str) -> None:
+        def read() -> str:
+            with self.access.admin() as connection:
+                return str((connection.execute(f"SHOW {name}").fetchone() or ("",))[0])
+
+        wait_for(lambda: read() == value, 10, "the setting")
 
     def stall(self) -> None:
         """From now on nothing reaches the standby, and each COMMIT waits for it."""

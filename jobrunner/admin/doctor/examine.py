@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jobrunner.admin.doctor import cron, database, files, handlers, ticks
+from jobrunner.admin.doctor import cron, database, files, handlers, standby, ticks
 from jobrunner.admin.doctor.checks import Check, Verdict, ok, wrong
 from jobrunner.admin.doctor.cron import Here, Probe
 from jobrunner.admin.doctor.handlers import Discover, Needed
@@ -94,6 +94,7 @@ def _read(connection: Connection, config: Config) -> tuple[list[Check], bool, Ne
         database.clocks(connection, limits.clock_skew),
         *database.storage(connection),
         *database.sessions(connection),
+        *standby.checks(connection),
     ]
     at, seen = inspection.clock(connection), inspection.last_ticks(connection)
     tick = ticks.last_tick(host, at, seen, rhythm.look(connection).missing_after(limits.tick_age))
