@@ -137,4 +137,8 @@ class SchemaMismatch(ConfigurationError):
 
 
 class HandlersUnavailable(ConfigurationError):
-    """The handler modules could not be imported by a child process."""
+    """The handler modules could not be imported by a child process. ``detail``: the traceback, in several lines."""
+
+    def __init__(self, message: str, detail: str | None = None) -> None:
+        super().__init__(message)
+        self.detail = detail

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TextIO
 
 from jobrunner import clock
 from jobrunner.errors import ConfigurationError, InternalError
-from jobrunner.text import first_line_of, one_line, storable, visible
+from jobrunner.text import first_line_of, one_line, storable, visible, visible_block
 
 _NO_FILE = "that is a pipe or a socket; name a file"
 
@@ -164,5 +164,8 @@ def _render_json(_: Any, __: str, event: MutableMapping[str, Any]) -> str:
 
 def _render_line(_: Any, __: str, event: MutableMapping[str, Any]) -> str:
     at, level, what = event.pop("at"), event.pop("level"), event.pop("event")
-    fields = " ".join(f"{name}={visible(str(value))}" for name, value in event.items())
-    return f"{at[11:19]} {level:7} {visible(what):10} {fields}".rstrip()
+    texts = {name: str(value) for name, value in event.items()}
+    fields = " ".join(f"{name}={visible(text)}" for name, text in texts.items() if "\n" not in text)
+    # Such as a traceback, which nobody can read in one line.
+    blocks = [f"\n{visible_block(text.rstrip())}".replace("\n", "\n    ") for text in texts.values() if "\n" in text]
+    return f"{at[11:19]} {level:7} {visible(what):10} {fields}".rstrip() + "".join(blocks)

@@ -5,12 +5,15 @@ It is imported only when something has failed: a child that starts well does not
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sys
 from collections.abc import Sequence
-from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, NamedTuple
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jobrunner.text import one_line
 
 if TYPE_CHECKING:
     from traceback import TracebackException
@@ -18,46 +21,75 @@ if TYPE_CHECKING:
 _OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _INSTALLED = ("site-packages", "dist-packages")
+_LINE_CHARACTERS = 300
+_PLACE_CHARACTERS = 150
 _OWN, _LIBRARY, _PYTHON, _JOBRUNNER = range(4)
 _IN_STACKS = re.compile(r'  File "(.*)", line (\d+)')
 
 
 class Place(NamedTuple):
-    """A line of a file."""
+    """A line of a file. None: only the file is known."""
 
     path: str
-    line: int
+    line: int | None
 
     def __str__(self) -> str:
-        return f"{_short(self.path)}, line {self.line}"
+        return self.path if self.line is None else f"{self.path}, line {self.line}"
 
 
 def place_of_error(error: BaseException) -> Place | None:
     """Where the user's own code has raised the error, or has called what raised it. None: no such line is known."""
-    if isinstance(error, SyntaxError) and error.filename and error.lineno and _whose(error.filename) == _OWN:
+    if isinstance(error, SyntaxError) and error.filename and _whose(error.filename) == _OWN:
         # The file cannot be compiled, and the traceback ends where it is imported.
-        return Place(error.filename, error.lineno)
-    places = []
-    trace: TracebackType | None = error.__traceback__
+        return Place(_short(error.filename), error.lineno or None)
+    lines = []
+    trace = error.__traceback__
     while trace is not None:
-        places.append(Place(trace.tb_frame.f_code.co_filename, trace.tb_lineno))
+        lines.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
         trace = trace.tb_next
-    return _last_own(places)
+    return _last_own(lines)
+
+
+def place_of_function(function: Any) -> Place | None:
+    """Where a function is defined, beginning with its decorators."""
+    import inspect
+
+    while isinstance(function, functools.partial):
+        function = function.func
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return None if code is None else Place(_short(code.co_filename), code.co_firstlineno)
 
 
 def place_of_caller() -> Place | None:
     """The line of the user's own code that has called what is at work now."""
-    places = []
+    lines = []
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - the stack of a thread is known in no other way
     while frame is not None:
-        places.append(Place(frame.f_code.co_filename, frame.f_lineno))
+        lines.append((frame.f_code.co_filename, frame.f_lineno))
         frame = frame.f_back
-    return _last_own(places[::-1])
+    return _last_own(lines[::-1])
 
 
-def place_in_stacks(stacks: str) -> Place | None:
-    """The newest line of the user's own code in what ``faulthandler`` has written of a thread."""
-    return _last_own([Place(path, int(line)) for path, line in _IN_STACKS.findall(stacks)[::-1]])
+def place_in_stacks(stacks: str, folder: str | None) -> Place | None:
+    """The newest line of the user's own code in what ``faulthandler`` has written, of the thread at work if it can.
+
+    ``folder`` is the first one of the import path of the process that has written it.
+    """
+    threads = stacks.split("\n\n")
+    for thread in sorted(threads, key=lambda each: not each.lstrip().startswith("Current thread")):
+        lines = [(path, int(line)) for path, line in _IN_STACKS.findall(thread)]
+        if found := _last_own(lines[::-1], folder):
+            return found
+    return None
+
+
+def placed(line: str, place: Place | None) -> str:
+    """One line that ends with the place, however long the rest is."""
+    line = one_line(line, _LINE_CHARACTERS)
+    if place is None or str(place) in line:
+        return line
+    where, most = str(place), _PLACE_CHARACTERS
+    return f"{line} ({one_line(where if len(where) <= most else '…' + where[-most:])})"
 
 
 def cut_above(trace: TracebackException) -> None:
@@ -81,6 +113,9 @@ def cut_below(stacks: str) -> str:
     kept: list[str] = []
     thread: list[str] = []
     for line in [*stacks.split("\n"), ""]:
+        if line.startswith('  File "<frozen importlib'):
+            # They stand between two lines of the user, and a traceback does not have them either.
+            continue
         if _IN_STACKS.match(line):
             thread.append(line)
             continue
@@ -100,12 +135,13 @@ def _above(paths: Sequence[str]) -> int:
     return next((number for number in range(after, first) if whose[number] == _LIBRARY), first)
 
 
-def _last_own(places: Sequence[Place]) -> Place | None:
+def _last_own(lines: Sequence[tuple[str, int]], folder: str | None = None) -> Place | None:
     # Handlers may be installed like a library, too.
     for wanted in (_OWN, _LIBRARY):
-        found = [each for each in places if _whose(each.path) == wanted]
+        found = [(path, line) for path, line in lines if _whose(path) == wanted]
         if found:
-            return found[-1]
+            path, line = found[-1]
+            return Place(_short(path, folder), line)
     return None
 
 
@@ -120,9 +156,9 @@ def _whose(path: str) -> int:
     return _PYTHON if path.startswith(_STANDARD) else _OWN
 
 
-def _short(path: str) -> str:
+def _short(path: str, folder: str | None = None) -> str:
     """The path from the folder of the import path that it is in: a module of the application has its dotted name."""
     path = os.path.abspath(path)
-    folders = [os.path.join(os.path.abspath(each), "") for each in sys.path]
+    folders = [os.path.join(os.path.abspath(each), "") for each in ([*sys.path] if folder is None else [folder])]
     longest = max((each for each in folders if path.startswith(each)), key=len, default="")
     return path[len(longest) :]

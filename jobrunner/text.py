@@ -30,6 +30,12 @@ def one_line(text: str, limit: int = LAST_ERROR_CHARACTERS) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def with_end(text: str, limit: int) -> str:
+    """One line of at most ``limit`` characters that keeps its end: there an error says where it is."""
+    line = one_line(text, 10_000)
+    return line if len(line) <= limit else f"{line[: limit - limit // 3 - 1]}…{line[-(limit // 3) :]}"
+
+
 def first_line_of(error: Exception) -> str:
     """The type of an unexpected error and the first line of its text. In later lines a server may quote a row."""
     return f"{type(error).__name__}: {error}".splitlines()[0][:300]

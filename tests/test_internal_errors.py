@@ -74,7 +74,8 @@ def test_the_stack_of_an_unexpected_error_before_a_tick_has_begun_is_shown_where
 ) -> None:
     done = jobrunner.tick("-v", env={"JOBRUNNER_FAULT": "command.settings_loaded=raise"}, check=False)
     assert done.returncode == 70
-    told, last = done.stderr.splitlines()
+    told, *stack, last = done.stderr.splitlines()
     assert re.fullmatch(said("command.settings_loaded"), f"{last}\n")
-    assert "environment.py" in told
+    assert "result=internal error" in told
+    assert any("environment.py" in line for line in stack)
     assert database.value("SELECT count(*) FROM job_ticks") == 0

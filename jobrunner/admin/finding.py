@@ -25,21 +25,25 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong. ``name`` never changes, the sentence may. ``remedy`` is a command that mends it or shows more."""
+    """What is wrong. ``name`` never changes, the sentence may. ``remedy`` is a command that mends it or shows more.
+
+    ``detail`` is a traceback, if there is one.
+    """
 
     name: str
     severity: Severity
     sentence: str
     remedy: str
+    detail: str | None = None
 
-    def as_data(self) -> dict[str, str]:
+    def as_data(self) -> dict[str, str | None]:
         """For a JSON output."""
         return {**vars(self), "severity": self.severity.name.lower()}
 
 
-def finding(name: str, severity: Severity, sentence: str, remedy: str) -> Finding:
+def finding(name: str, severity: Severity, sentence: str, remedy: str, detail: str | None = None) -> Finding:
     """A finding whose sentence is one line."""
-    return Finding(name, severity, one_line(sentence, _LONGEST_SENTENCE), remedy)
+    return Finding(name, severity, one_line(sentence, _LONGEST_SENTENCE), remedy, detail)
 
 
 def ticking(facts: Facts, limits: Thresholds) -> list[HostTick]:

@@ -8,9 +8,10 @@ from jobrunner.admin.finding import Finding, Severity, age, at, finding, listed_
 from jobrunner.durations import format_duration
 from jobrunner.settings.health import Thresholds
 from jobrunner.store.findings import Facts
-from jobrunner.text import one_line
+from jobrunner.text import with_end
 
 _AGAIN = 2
+_ERRORS_CHARACTERS = 240
 
 
 def ticks_stopped(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
@@ -58,9 +59,17 @@ def ticks_stopped(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
 def failing_ticks(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
     failing = [each for each in ticking(facts, limits) if each.error is not None]
     if failing:
-        errors = listed_few([f"{each.host}: {one_line(str(each.error), 120)}" for each in failing])
+        most = _ERRORS_CHARACTERS // min(len(failing), 2)
+        errors = listed_few([f"{each.host}: {with_end(str(each.error), most)}" for each in failing])
+        # The handlers of most hosts are the same: one traceback shows the mistake.
+        hosts = {each.host for each in failing}
+        details = [each.traceback for each in facts.known if each.host in hosts and each.traceback is not None]
         yield finding(
-            "failing_ticks", Severity.CRITICAL, f"the last tick ended with an error on {errors}", "jobrunner tick -v"
+            "failing_ticks",
+            Severity.CRITICAL,
+            f"the last tick ended with an error on {errors}",
+            "jobrunner tick -v",
+            details[0] if details else None,
         )
 
 

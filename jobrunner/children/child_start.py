@@ -6,17 +6,40 @@ from jobrunner.children.process import describe_exit
 from jobrunner.children.python_child import ChildProcess
 from jobrunner.text import one_line
 
+_LAST_LINES = 30
+_LAST_CHARACTERS = 4_000
+_LAST_WORDS = 200
+
 
 class ChildStart:
-    """``module`` is what the child imports now, ``error`` is why it will never be ready."""
+    """``module`` is what the child imports now, ``error`` is why it will never be ready, with its ``traceback``.
 
-    def __init__(self) -> None:
+    ``asked_at`` is when it was asked where it hangs.
+    """
+
+    def __init__(self, app_dir: str | None) -> None:
+        self._app_dir = app_dir
         self.module: str | None = None
         self.error: str | None = None
+        self.traceback: str | None = None
+        self.asked_at: float | None = None
 
-    def why_failed(self, child: ChildProcess) -> str:
-        """Why the child, which has ended, was not ready before, as one line."""
-        what = f"importing the handler module {self.module!r}" if self.module else "starting"
+    def failure(self, child: ChildProcess) -> tuple[str, str | None]:
+        """Why the child, which has ended, was not ready before, as one line; and the traceback or its last output.
+
+        A module may write any characters. The line goes into a table, a log and a terminal.
+        """
+        what = one_line(f"importing the handler module {self.module!r}" if self.module else "starting", 200)
+        if self.error is not None and self.asked_at is None:
+            return one_line(f"{what} failed: {self.error}", 1000), self.traceback
+        from jobrunner import own_code
+
+        stacks, output = child.stacks() or "", child.tail.text() or ""
         why = self.error or f"the child {describe_exit(child.exit_status)}"
-        # The error of a module may hold any characters. This text goes into a table, a log and a terminal.
-        return one_line(f"{what} failed: {why}")
+        place = own_code.place_in_stacks(stacks, self._app_dir)
+        words = one_line(child.tail.last_line(), _LAST_WORDS)
+        if words and place is None:
+            why = f"{why}; its last words: {words}"
+        last = "\n".join(output.rstrip().split("\n")[-_LAST_LINES:])[-_LAST_CHARACTERS:]
+        told = [stacks.strip(), f"its last output:\n{last}" if last.strip() else ""]
+        return own_code.placed(f"{what} failed: {why}", place), "\n\n".join(filter(None, told)) or None

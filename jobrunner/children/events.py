@@ -24,9 +24,13 @@ class Ready(NamedTuple):
 
 
 class StartFailed(NamedTuple):
-    """A child did not become ready. ``reason`` names the module that it imported."""
+    """A child did not become ready. ``reason`` names the module that it imported, and the line if that is known.
+
+    ``detail`` is the traceback, or what the child wrote last. It has several lines.
+    """
 
     reason: str
+    detail: str | None = None
 
 
 class Reported(NamedTuple):

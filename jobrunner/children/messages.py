@@ -90,6 +90,7 @@ class ImportFailed(NamedTuple):
     """From a child: the import failed, so it will never be ready."""
 
     error: str
+    traceback: str | None = None
 
 
 class Ready(NamedTuple):

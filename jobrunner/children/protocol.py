@@ -46,7 +46,8 @@ def of_child(frame: Frame) -> OfChild | None:
         module = _text(frame.get("module"), _MODULE_CHARACTERS)
         return None if module is None else Importing(module)
     if kind == "import_failed":
-        return ImportFailed(_text(frame.get("error"), _MESSAGE_CHARACTERS) or "it gave no reason")
+        error = _text(frame.get("error"), _MESSAGE_CHARACTERS) or "it gave no reason"
+        return ImportFailed(error, _text(frame.get("traceback"), _TRACEBACK_CHARACTERS))
     if kind == "ready":
         return _handshake(frame)
     return None

@@ -225,7 +225,12 @@ class ChildProcess(Process):
             os.ftruncate(self._stacks.fileno(), 0)
 
     def stacks(self) -> str | None:
-        return os.pread(self._stacks.fileno(), _STACKS_BYTES, 0).decode("utf-8", "replace") or None
+        written = os.pread(self._stacks.fileno(), _STACKS_BYTES, 0).decode("utf-8", "replace")
+        if not written:
+            return None
+        from jobrunner.own_code import cut_below
+
+        return cut_below(written)
 
     def ask_for_stacks(self) -> None:
         """Ask the child to write its stacks. This works even while a handler holds the interpreter lock."""

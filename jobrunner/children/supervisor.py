@@ -23,6 +23,9 @@ from jobrunner.children.python_child import ChildPlan, ChildProcess
 _EXIT_SECONDS = 1.0
 _REAP_SECONDS = 5.0
 _DYING_SECONDS = 0.5
+_STACKS_SECONDS = 0.1
+_LONGEST_STACKS_SECONDS = 1.0
+"""How long a child whose module hangs has to write where it is."""
 _LOOK_SECONDS = 0.02
 """If no child rings, the channels of those at work are read this often, and it is seen this often whether one has ended
 (at a signal, at once)."""
@@ -87,7 +90,7 @@ class Supervisor:
             self._groups.add(*(child.pid for child in children))
             for child in children:
                 self._watch(child)
-                self._starting[child] = ChildStart()
+                self._starting[child] = ChildStart(self._plan.app_dir)
 
     def start_command(self, line: CommandLine) -> CommandProcess:
         """Start a command; a later ``poll`` reports its end. Raises OSError when the host cannot start it."""
@@ -226,7 +229,7 @@ class Supervisor:
             self.idle.append(child)
             yield Ready(child, message.policies, message.schedules, message.misfits)
         elif message is not None:
-            start.error = message.error
+            start.error, start.traceback = message.error, message.traceback
             child.kill()
 
     def _register_channels(self) -> None:
@@ -266,11 +269,17 @@ class Supervisor:
                 yield from self._forget(process)
 
     def _kill_if_late(self, child: ChildProcess) -> None:
-        start = self._starting.get(child)
-        late = start is not None and clock.elapsed() - child.spawned_at > self._start_limit
-        if late and start is not None and start.error is None:
+        start, now = self._starting.get(child), clock.elapsed()
+        if start is None or now - child.spawned_at <= self._start_limit:
+            return
+        if start.error is None:
             start.error = f"it did not finish within {self._start_limit:g}s"
-            child.kill()
+            start.asked_at = now
+            child.ask_for_stacks()
+        elif start.asked_at is not None and not child.is_being_killed:
+            waited = now - start.asked_at
+            if waited > _STACKS_SECONDS and (waited > _LONGEST_STACKS_SECONDS or child.stacks()):
+                child.kill()
 
     def _kill_if_channel_lost(self, child: ChildProcess) -> None:
         # When a child ends, its channel closes a moment before it is dead. If it is still alive after that, a handler
@@ -289,7 +298,7 @@ class Supervisor:
             self._unwatch_channel(process)
             self._at_work.pop(process, None)
         if isinstance(process, ChildProcess) and process in self._starting:
-            yield StartFailed(self._starting.pop(process).why_failed(process))
+            yield StartFailed(*self._starting.pop(process).failure(process))
         elif isinstance(process, ChildProcess) and process in self.idle:
             self.idle.remove(process)
         else:

@@ -18,6 +18,7 @@ from jobrunner.settings.config import Config
 from jobrunner.store import waits
 
 _INDENT = 27
+_DETAIL_INDENT = 4
 
 
 @click.command()
@@ -77,6 +78,8 @@ def _show(report: Report) -> None:
         render.line(f"{check.verdict:9}{check.name:18}{check.found}", is_wrong=is_wrong, hanging=_INDENT)
         if check.remedy is not None:
             render.block(check.remedy, " " * _INDENT)
+        if check.detail is not None:
+            render.block(check.detail, " " * _DETAIL_INDENT)
     if report.settings:
         click.echo()
         rows = [(each.name, each.value, each.origin) for each in report.settings]

@@ -198,7 +198,7 @@ def _asking(
             except OSError as error:
                 event = _no_child(error)
             if isinstance(event, StartFailed):
-                raise HandlersUnavailable(event.reason)
+                raise HandlersUnavailable(event.reason, event.detail)
             return event
 
         yield handshake

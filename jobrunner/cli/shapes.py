@@ -23,12 +23,16 @@ VERSION = 1
 
 
 class Finding(TypedDict):
-    """What is wrong. ``name`` never changes, the sentence may. ``remedy`` is a command that mends it or shows more."""
+    """What is wrong. ``name`` never changes, the sentence may. ``remedy`` is a command that mends it or shows more.
+
+    ``detail`` is a traceback, if there is one.
+    """
 
     name: str
     severity: Literal["critical", "warning"]
     sentence: str
     remedy: str
+    detail: str | None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from jobrunner.lifecycle import FINISHED
 from jobrunner.store import rhythm, tallies
 from jobrunner.store.connection import Connection
-from jobrunner.store.hosts import PROBLEM
+from jobrunner.store.hosts import PROBLEM, TRACEBACK
 from jobrunner.store.rhythm import Beat
 from jobrunner.store.statement import Prepared, Question, Row
 
@@ -119,11 +119,15 @@ class OldPause(NamedTuple):
 
 
 class KnownTypes(NamedTuple):
-    """What the ticks of a host can run. A host may have several kinds of ticks. ``problem``: only commands, and why."""
+    """What the ticks of a host can run. A host may have several kinds of ticks. ``problem``: only commands, and why.
+
+    ``traceback`` is that of the problem.
+    """
 
     host: str
     types: frozenset[str]
     problem: str | None = None
+    traceback: str | None = None
 
 
 class Facts(NamedTuple):
@@ -170,7 +174,10 @@ def facts(connection: Connection, limits: Limits) -> Facts:
         uncertain=UncertainEffects(**found["uncertain_effects"][0]),
         broken=[BrokenDefinition(**row) for row in found["broken_definitions"]],
         pauses=[OldPause(**row) for row in found["old_pauses"]],
-        known=[KnownTypes(row["host"], _can_run(row), row["settings"].get(PROBLEM)) for row in found["known_types"]],
+        known=[
+            KnownTypes(row["host"], _can_run(row), row["settings"].get(PROBLEM), row["settings"].get(TRACEBACK))
+            for row in found["known_types"]
+        ],
         beat=rhythm.look(connection),
     )
 

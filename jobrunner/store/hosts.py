@@ -18,6 +18,9 @@ _COMMAND = "command"
 PROBLEM = "problem"
 """The key of ``settings`` that says why the ticks of a kind can run commands only. It is there until one can again."""
 
+TRACEBACK = "traceback"
+"""The key of ``settings`` that has the traceback of the problem, or None."""
+
 
 class HostReport(NamedTuple):
     """What the ticks of a kind can run, and how many runs of it.

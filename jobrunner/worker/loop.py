@@ -152,7 +152,7 @@ class Loop:
             raise self._pools.refusal
         if self._pools.starts.has_failed():
             self._report_failed_starts()
-            raise HandlersUnavailable(self._pools.starts.failures[-1])
+            raise HandlersUnavailable(*self._pools.starts.failures[-1])
         trouble = self._finalizer.trouble
         lost_only_its_connection = isinstance(self._outage.error, ConnectionLost) and self._returner.is_settled()
         if not (self._period.is_open_ended and lost_only_its_connection):

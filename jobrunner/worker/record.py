@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from jobrunner.children.events import StartFailed
 from jobrunner.children.process_groups import boot_id
 from jobrunner.model import Policy
 from jobrunner.settings.config import Config
 from jobrunner.store import hosts
-from jobrunner.text import one_line
+from jobrunner.text import one_line, storable
 from jobrunner.worker.context import TickContext
 
+_DETAIL_CHARACTERS = 8_000
 
-def report_host(context: TickContext, handlers: Sequence[Policy], problem: str | None = None) -> None:
+
+def report_host(context: TickContext, handlers: Sequence[Policy], problem: StartFailed | None = None) -> None:
     """Write what this host can run, if the database does not say so yet. Raises DatabaseUnavailable.
 
     ``problem`` is why it cannot run its handlers, as when their module cannot be imported.
     """
     policies = (*(command.policy for command in context.config.commands.values()), *handlers)
-    settings = _settings(context.config) | ({} if problem is None else {hosts.PROBLEM: one_line(problem, 500)})
+    settings = _settings(context.config)
+    if problem is not None:
+        settings |= {hosts.PROBLEM: one_line(problem.reason, 500), hosts.TRACEBACK: _end_of(problem.detail)}
     label, commands = context.database.location.label, context.config.commands
     digests = {name: command.digest for name, command in commands.items()}
     report = hosts.HostReport(context.kind, policies, settings, label, boot_id(), digests)
@@ -27,6 +32,12 @@ def report_host(context: TickContext, handlers: Sequence[Policy], problem: str |
     if digest != context.record.reported:
         context.database.write(partial(hosts.write, report=report))
         context.record.reported = digest
+
+
+def _end_of(detail: str | None) -> str | None:
+    if detail is None or len(detail) <= _DETAIL_CHARACTERS:
+        return detail and storable(detail)
+    return storable("…" + detail[-_DETAIL_CHARACTERS:])
 
 
 def _settings(config: Config) -> dict[str, object]:

@@ -16,12 +16,13 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """The result of one check, and what to do about it."""
+    """The result of one check, and what to do about it. ``detail`` is a traceback, if there is one."""
 
     name: str
     verdict: Verdict
     found: str
     remedy: str | None = None
+    detail: str | None = None
 
 
 def ok(name: str, found: str) -> Check:
@@ -34,6 +35,6 @@ def warning(name: str, found: str, remedy: str) -> Check:
     return Check(name, Verdict.WARNING, found, remedy)
 
 
-def wrong(name: str, found: str, remedy: str) -> Check:
+def wrong(name: str, found: str, remedy: str, detail: str | None = None) -> Check:
     """Something that keeps jobrunner from its work."""
-    return Check(name, Verdict.WRONG, found, remedy)
+    return Check(name, Verdict.WRONG, found, remedy, detail)

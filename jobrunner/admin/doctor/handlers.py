@@ -44,9 +44,8 @@ def handlers(discover: Discover, needed: Needed, imports: Collection[str] = ()) 
     try:
         known, misfits = discover(asked)
     except HandlersUnavailable as error:
-        return [], [
-            wrong("handlers", one_line(str(error)), "mend the import, or JOBRUNNER_IMPORT and JOBRUNNER_APP_DIR")
-        ]
+        remedy = "mend the import, or JOBRUNNER_IMPORT and JOBRUNNER_APP_DIR"
+        return [], [wrong("handlers", one_line(str(error), 1000), remedy, error.detail)]
     checks = []
     if known:
         checks.append(ok("handlers", f"{len(known)}: {', '.join(sorted(known))}"))

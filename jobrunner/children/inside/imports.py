@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import traceback
 from typing import Any
 
+from jobrunner.application.job import Job
 from jobrunner.application.registry import registered
-from jobrunner.children.inside.reports import Send, text_of
+from jobrunner.children.inside.reports import Send
 from jobrunner.children.messages import Hello, ImportFailed, Importing, Ready
-from jobrunner.errors import BadPayload, ConfigurationError, JobrunnerError
+from jobrunner.errors import BadPayload, ConfigurationError
 from jobrunner.jobs.payload import check_match
 
 
@@ -28,21 +28,25 @@ def import_handlers(hello: Hello, send: Send) -> Ready | ImportFailed:
             _check_module_name(module)
             importlib.import_module(module)
         except BaseException as error:  # noqa: BLE001 - a module may also exit while imported
-            traceback.print_exc()
-            return ImportFailed(_line(error))
+            from jobrunner.children.inside import failures
+
+            return failures.of_import(error)
         finally:
             if os.getpid() != pid:
                 # This is a copy that the module has forked. It must not take runs from the channel of the child.
                 os._exit(0)
-    if taken := sorted(set(hello.reserved) & set(registered())):
-        return ImportFailed(f"{taken[0]!r} is a handler and also a command of jobrunner.toml; rename one")
-    try:
-        # Annotations may name what another module defines.
-        for job in registered().values():
+    schedules: list[dict[str, Any]] = []
+    for name, job in registered().items():
+        try:
+            if name in hello.reserved:
+                raise ConfigurationError(f"{name!r} is a handler and also a command of jobrunner.toml; rename one")
+            # Annotations may name what another module defines.
             job.resolve()
-        schedules = _schedules() if hello.schedules else []
-    except (BadPayload, ConfigurationError) as error:
-        return ImportFailed(str(error))
+            schedules += _schedules(job) if hello.schedules else ()
+        except (BadPayload, ConfigurationError) as error:
+            from jobrunner.children.inside import failures
+
+            return failures.of_handler(error, job.function)
     policies = [job.policy.as_data() for job in registered().values()]
     return Ready(policies, schedules, [_misfit(job_type, payload) for job_type, payload in hello.payloads])
 
@@ -58,21 +62,20 @@ def _misfit(job_type: str, payload: dict[str, Any]) -> str | None:
     return None
 
 
-def _schedules() -> list[dict[str, Any]]:
-    """The schedules of all handlers, as data.
+def _schedules(job: Job[Any, Any]) -> list[dict[str, Any]]:
+    """The schedules of a handler, as data.
 
     Raises BadPayload. The payloads are checked here, because all annotations can be read only after the imports.
     """
     from jobrunner.schedules import declare
 
     found = []
-    for job in registered().values():
-        for each in job.schedules:
-            try:
-                check_match(job.name, job.check, each.payload)
-            except BadPayload as error:
-                raise BadPayload(f"the schedule {each.name!r}: {error}") from None
-            found.append(declare.as_data(each))
+    for each in job.schedules:
+        try:
+            check_match(job.name, job.check, each.payload)
+        except BadPayload as error:
+            raise BadPayload(f"the schedule {each.name!r}: {error}") from None
+        found.append(declare.as_data(each))
     return found
 
 
@@ -80,8 +83,3 @@ def _check_module_name(name: str) -> None:
     # The import system would answer `../jobs` or `a..b` with an error about packages, which does not help.
     if not all(part.isidentifier() for part in name.split(".")):
         raise ConfigurationError("that is not the name of a module; write it as in an import, e.g. myapp.jobs")
-
-
-def _line(error: BaseException) -> str:
-    # The message of our own errors is enough without the type.
-    return text_of(error) if isinstance(error, JobrunnerError) else f"{type(error).__name__}: {text_of(error)}"

@@ -143,14 +143,14 @@ def requested(outcome: Retry | Discard | Snooze, job: Job[Any, Any], start: Star
 
 
 def failed(error: BaseException, job: Job[Any, Any], start: StartRun) -> Report:
-    """The report of a handler that has raised. Call it while the exception is being handled."""
+    """The report of a handler that has raised."""
     return Report(
         start.run_id,
         "discarded" if job.is_permanent(error) else "failed",
         wait_seconds=job.policy.backoff.wait(start.attempt).total_seconds(),
         error_type=type(error).__name__,
         error=text_of(error) or type(error).__name__,
-        traceback=stack(),
+        traceback=stack(error),
     )
 
 
@@ -161,7 +161,7 @@ def shows_closed_connection(report: Report) -> bool:
 
 def stopped(error: BaseException, start: StartRun) -> Report:
     """The report of a handler that was interrupted. If the parent has stopped it, the parent knows the reason."""
-    return Report(start.run_id, "stopped", error_type="stopped", error=text_of(error), traceback=stack())
+    return Report(start.run_id, "stopped", error_type="stopped", error=text_of(error), traceback=stack(error))
 
 
 def _kept(value: object, limit_bytes: int) -> object:
@@ -185,10 +185,16 @@ def text_of(error: BaseException) -> str:
         return "(its message cannot be read)"
 
 
-def stack() -> str:
-    """The traceback of the exception that is being handled, or only its end if it is long."""
+def stack(error: BaseException) -> str:
+    """The traceback from the user's own code on, or only its end if it is long."""
     try:
-        text = traceback.format_exc()
+        trace = traceback.TracebackException.from_exception(error, compact=True)
+        with suppress(Exception):
+            # Imported here, because most runs succeed. It cannot be if the handler has left no file descriptor.
+            from jobrunner.own_code import cut_above
+
+            cut_above(trace)
+        text = "".join(trace.format())
     except BaseException:  # noqa: BLE001 - as above: formatting runs the handler's code
         return "(the traceback cannot be formatted)"
     return text if len(text) <= _TRACEBACK_CHARACTERS else "…" + text[-_TRACEBACK_CHARACTERS:]

@@ -13,13 +13,13 @@ _MOST_FAILED_STARTS = 2
 class ChildStarts:
     """Starts the children of a tick. They run plain and ``async def`` handlers, so both pools share this object.
 
-    ``are_known`` is true after the first handshake, which lists the handlers. ``failures`` are the reasons of failed
+    ``are_known`` is true after the first handshake, which lists the handlers. ``failures`` are the failed
     starts.
     """
 
     def __init__(self, supervisor: Supervisor, config: Config, log: Log) -> None:
         self.are_known = False
-        self.failures: list[str] = []
+        self.failures: list[StartFailed] = []
         self.most_children = config.concurrency if config.imports else 0
         self._supervisor = supervisor
         self._has_handlers = bool(config.imports)
@@ -61,5 +61,8 @@ class ChildStarts:
 
     def note_failure(self, failure: StartFailed) -> None:
         """Log and remember that a child did not become ready."""
-        self.failures.append(failure.reason)
-        self._log.error("child", result="not started", error=failure.reason)
+        # The next try most often fails in the same way, and who reads along has seen the traceback.
+        is_new = failure.detail is not None and (not self.failures or failure.detail != self.failures[-1].detail)
+        self.failures.append(failure)
+        detail = {"traceback": failure.detail} if is_new else {}
+        self._log.error("child", result="not started", error=failure.reason, **detail)
