@@ -16,6 +16,9 @@ _UNSTORABLE = "[\x00\ud800-\udfff]"
 # C0 and C1 controls, and the characters that reorder or hide text on a terminal.
 _CONTROLS = "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
 _CONTROLS_BUT_LAYOUT = rf"(?![\n\t]){_CONTROLS}"
+# UUIDs, other numbers in hexadecimal of eight digits or more, and decimal numbers.
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_VARIABLE = rf"(?i)\b{_UUID}\b|\b0x[0-9a-f]+\b|\b(?=[a-f]*\d)[0-9a-f]{{8,}}\b|\d+(?:\.\d+)?"
 
 
 def storable(text: str) -> str:
@@ -57,6 +60,11 @@ def shown(value: object, limit: int = 60) -> str:
         return one_line(f"{value!r:.{limit}}", limit)
     except Exception:  # noqa: BLE001 - a class of the user's own writes it, or the number has too many digits
         return f"a value of the type {type(value).__name__}"
+
+
+def without_numbers(text: str) -> str:
+    """The text with # for each number and id."""
+    return re.sub(_VARIABLE, "#", text)
 
 
 def iso_instant(value: datetime) -> str:

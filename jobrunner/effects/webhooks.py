@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import socket
 import ssl
@@ -9,7 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
@@ -43,9 +44,11 @@ def post_webhook(
     if urlsplit(url).scheme not in ("http", "https"):
         raise UsageError("a webhook needs a URL that begins with http:// or https://")
     data = body if isinstance(body, bytes) else json.dumps(body, allow_nan=False).encode()
+    url, login = without_login(url)
     # A header holds ASCII only.
     sent = {
         "Content-Type": "application/json",
+        **login,
         **(headers or {}),
         "Idempotency-Key": quote(key, safe=" :/?#[]@!$&'()*+,;="),
     }
@@ -63,6 +66,17 @@ def post_webhook(
         if was_not_connected(error):
             raise NotApplied(f"no connection was made: {error.reason}") from error
         raise
+
+
+def without_login(url: str) -> tuple[str, dict[str, str]]:
+    """The URL without ``user:password@``, which urllib would take for the host, and the header that says the same."""
+    parts = urlsplit(url)
+    login, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, {}
+    user, _, password = login.partition(":")
+    told = base64.b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
+    return urlunsplit(parts._replace(netloc=host)), {"Authorization": f"Basic {told}"}
 
 
 def was_not_connected(error: urllib.error.URLError) -> bool:

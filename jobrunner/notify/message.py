@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jobrunner.masking.secrets import Secrets
+from jobrunner.masking.shapes import without_secrets
+from jobrunner.masking.values import Names
 from jobrunner.text import visible, visible_block
 
 FORMAT = 1
@@ -54,12 +57,14 @@ class Message:
         return f"{of}: {runs} {self.event}"
 
     def text(self) -> str:
-        """All of it, for people."""
-        return "\n".join([self.subject, *self._lines(), "", f"host {self.host}, database {self.database}", ""])
+        """All of it, for people, without what looks like a secret."""
+        return without_secrets(
+            "\n".join([self.subject, *self._lines(), "", f"host {self.host}, database {self.database}", ""])
+        )
 
     def data(self) -> dict[str, Any]:
-        """All of it, for programs. Chats that take a webhook show ``text``."""
-        return {
+        """All of it, for programs, without what looks like a secret. Chats that take a webhook show ``text``."""
+        found = {
             "format": FORMAT,
             "event": self.event,
             "subject": self.subject,
@@ -72,6 +77,8 @@ class Message:
                 for each in self.groups[:_MOST_GROUPS]
             ],
         }
+        shown: dict[str, Any] = Names().hide(found, Secrets())
+        return shown
 
     def _lines(self) -> Iterator[str]:
         for group in self.groups[:_MOST_GROUPS]:

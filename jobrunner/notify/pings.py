@@ -33,9 +33,11 @@ class Ping(NamedTuple):
     output: str | None = None
 
     def body(self) -> bytes:
-        """The error, and as much of the end of the output as fits."""
-        error = b"" if self.error is None else self.error.encode("utf-8", "replace")[: MOST_BYTES // 2]
-        output = (self.output or "").encode("utf-8", "replace")
+        """The error, and as much of the end of the output as fits, without what looks like a secret."""
+        from jobrunner.masking.shapes import without_secrets
+
+        error = without_secrets(self.error or "").encode("utf-8", "replace")[: MOST_BYTES // 2]
+        output = without_secrets((self.output or "")[-MOST_BYTES:]).encode("utf-8", "replace")
         room = MOST_BYTES - len(error) - 1
         # A character that was cut is left out.
         tail = output[-room:].decode("utf-8", "ignore").encode()

@@ -54,12 +54,13 @@ def post(url: str, body: bytes, headers: dict[str, str], timeout: float) -> None
     import urllib.error
     import urllib.request
 
-    from jobrunner.effects.webhooks import opener, was_not_connected
+    from jobrunner.effects.webhooks import opener, was_not_connected, without_login
 
-    headers = {"User-Agent": "jobrunner", **headers}
     try:
         if not url.startswith(("https://", "http://")):
             raise ConfigurationError("its URL does not begin with https:// or http://")
+        url, login = without_login(url)
+        headers = {"User-Agent": "jobrunner", **login, **headers}
         request = urllib.request.Request(url, data=body, headers=headers, method="POST")  # noqa: S310 - http only
         with opener().open(request, timeout=timeout) as answer:
             answer.read(1024)

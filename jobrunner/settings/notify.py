@@ -88,7 +88,10 @@ class Rules(NamedTuple):
 
 
 class Notify(NamedTuple):
-    """The table. ``jobs`` and ``schedules`` map names to rules that go before those for all."""
+    """The table. ``jobs`` and ``schedules`` map names to rules that go before those for all.
+
+    ``redact`` are further names in payloads whose values are secrets, which no receiver is told.
+    """
 
     receivers: Mapping[str, Receiver]
     rules: Rules
@@ -96,6 +99,7 @@ class Notify(NamedTuple):
     schedules: Mapping[str, Rules]
     give_up_after: timedelta
     tick_ping: Secret | None = None
+    redact: tuple[str, ...] = ()
 
     def pings(self) -> dict[str, Secret]:
         """The URLs that are pinged for runs of schedules, by their names."""
@@ -154,8 +158,9 @@ def read(table: Mapping[str, Any], folder: Path) -> Notify:
     if give_up_after > _LONGEST_SENDING:
         raise top.wrong("give_up_after", "must be at most 60s: a tick waits for so long at its end")
     tick_ping = _secret(top, "tick_ping", folder)
+    redact = tuple(top.take_list("redact", str) or ())
     top.close()
-    return Notify(receivers, rules, of_each["jobs"], of_each["schedules"], give_up_after, tick_ping)
+    return Notify(receivers, rules, of_each["jobs"], of_each["schedules"], give_up_after, tick_ping, redact)
 
 
 def _table(path: str, table: object) -> TableReader:

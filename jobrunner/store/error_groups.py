@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from jobrunner.store.planner import read_by_indexes
 from jobrunner.store.schema import job_runs, written
 from jobrunner.store.selection import Selection, condition, instant
 from jobrunner.store.statement import Row
+from jobrunner.text import without_numbers
 
 STATUSES = (Status.DEAD, Status.FAILED)
 _FIRST_LOOK = 2000
@@ -26,9 +26,6 @@ _GROWTH = 4
 """A look reads so many runs, and the next one so many times more."""
 _LOOKS = 5
 _MOST_ALIKE = 3
-# UUIDs, other numbers in hexadecimal of eight digits or more, and decimal numbers.
-_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_VARIABLE = re.compile(rf"(?i)\b{_UUID}\b|\b0x[0-9a-f]+\b|\b(?=[a-f]*\d)[0-9a-f]{{8,}}\b|\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True)
@@ -174,11 +171,6 @@ def _merged(groups: Iterable[ErrorGroup]) -> Iterator[ErrorGroup]:
             yield _sum(similar, error)
         else:
             yield from (_sum(each, text) for text, each in same.items())
-
-
-def without_numbers(text: str) -> str:
-    """The text with # for each number and id."""
-    return _VARIABLE.sub("#", text)
 
 
 def _sum(groups: list[ErrorGroup], error: str) -> ErrorGroup:

@@ -14,7 +14,7 @@ from jobrunner.model import Actor
 from jobrunner.store.connection import Connection
 from jobrunner.text import one_line
 from jobrunner.web.access import Access
-from jobrunner.web.masking import Masks
+from jobrunner.web.masking import Known, Masks
 from jobrunner.web.messages import Request
 from jobrunner.web.visitors import READ_ONLY, Verb, Visitor
 from jobrunner.web.zones import zone_of
@@ -120,8 +120,14 @@ class Call:
         return self.visitor.verbs if self.access.is_writable else self.visitor.verbs & READ_ONLY
 
     def read(self, work: Callable[[Connection], T]) -> tuple[datetime, T]:
-        """The database's now, and what ``work`` reads in one transaction of at most two seconds."""
-        return self.access.read_now(work)
+        """The database's now, and what ``work`` reads in one transaction of at most two seconds, without secrets."""
+
+        def both(connection: Connection) -> tuple[T, Known]:
+            found = work(connection)
+            return found, self.masks.known(connection, found)
+
+        at, (found, known) = self.access.read_now(both)
+        return at, self.masks.leaving(found, known)
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """What ``work`` does in one transaction."""

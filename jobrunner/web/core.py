@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from jobrunner import clock
 from jobrunner.errors import ConfigurationError, DatabaseUnavailable, JobrunnerError, NotFoundError, UsageError
+from jobrunner.masking.shapes import without_secrets
 from jobrunner.store.location import Location
 from jobrunner.text import first_line_of, one_line
 from jobrunner.web import rendering
@@ -56,7 +57,7 @@ class Web:
         except Exception as error:  # noqa: BLE001 - the server and the application go on
             # Without the text of the error beyond its first line: a driver may quote a row in it.
             stack = "".join(traceback.format_tb(error.__traceback__))
-            _log.error("the page failed: %s\n%s", first_line_of(error), stack)
+            _log.error("the page failed: %s\n%s", without_secrets(first_line_of(error)), stack)
             answer = trouble(request, 500, "An error of jobrunner's page. The log of the server has its place.")
         return answer if request.method != "HEAD" else Response(answer.status, answer.headers)
 
@@ -117,7 +118,8 @@ def for_nobody(request: Request, page: Page) -> Response:
 def _sent(request: Request, answer: Answer, visitor: Visitor | None, verbs: Collection[Verb]) -> Response:
     if isinstance(answer, Download):
         name = ("Content-Disposition", f'attachment; filename="{answer.name}"')
-        return _made(200, "text/plain; charset=utf-8", answer.text.encode("utf-8", "replace"), name, _NOT_STORED)
+        shown = without_secrets(answer.text).encode("utf-8", "replace")
+        return _made(200, "text/plain; charset=utf-8", shown, name, _NOT_STORED)
     is_json = ("format", "json") in _fields(request)
     if isinstance(answer, Redirect) and not is_json:
         kept = () if answer.cookie is None else (("Set-Cookie", answer.cookie),)

@@ -1,101 +1,174 @@
-"""Hides secrets of runs: the server masks them, so that neither a page nor its JSON has them."""
+"""The door through which all that was read for a page leaves: it hides secrets, in whatever record they stand."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
 
-from jobrunner.store.error_groups import without_numbers
-from jobrunner.store.queries import Run
-from jobrunner.store.run_values import Values
+from jobrunner.admin.bulk import Counted
+from jobrunner.admin.stats import Hours, Stats
+from jobrunner.masking import MASK
+from jobrunner.masking.secrets import Secrets
+from jobrunner.masking.values import Names
+from jobrunner.store import definitions, overview, queries, run_values
+from jobrunner.store.connection import Connection
+from jobrunner.store.error_groups import ErrorGroup
+from jobrunner.store.explain.explanation import Explanation
+from jobrunner.store.listing import SelectedRun
 from jobrunner.store.trails import PastEvent
-from jobrunner.web.texts import MASK, without_passwords
+from jobrunner.store.uncertain import OpenEffect
 
-_WORDS = r"pass|password|passwd|passphrase|pwd|secret|secrets|token|auth|authorization|credential|credentials|cookie"
-_SECRET = re.compile(rf"(^|_)({_WORDS}|(api|private|access|secret|signing)_?keys?)(_|$)")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_SHORTEST = 4
-"""Characters. A shorter value would be masked in words that only happen to have it."""
+T = TypeVar("T")
+_RUN_OF: Mapping[type, str] = {
+    **dict.fromkeys((queries.Run, SelectedRun, definitions.ListedRun), "id"),
+    **dict.fromkeys((overview.RunningRun, overview.FailingRun, overview.DeadRun), "id"),
+    **dict.fromkeys((definitions.DefinitionEvent, PastEvent, OpenEffect), "run_id"),
+    ErrorGroup: "sample_id",
+}
+"""The field of a record that has the id of the run that it is about."""
+_TEXTS_OF_A_RUN = ("last_error", "error", "progress")
+"""What a list does not show of a run whose values are too long to be read for it."""
+_PLAIN = frozenset(
+    {
+        *("id", "job_type", "name", "schedule", "timezone", "status", "outcome", "state"),
+        *("action", "actor", "kind", "host", "worker", "locked_by", "application", "types", "version", "error_type"),
+        *("origin", "source", "receiver", "event", "misfire", "overlap", "when_full", "gate", "waits_for", "rate"),
+        *("rate_per_key", "traceparent", "lease_token", "paused_by", "severity", "subject", "answer"),
+        *("runs_at_least", "metrics_host", "ended_by", "why"),
+    }
+)
+"""The fields that have our own words or names, which lead to other pages. A new field is not among them."""
+_AS_IT_IS = (Counted, Hours, Stats)
+"""Numbers, and which runs a person wants to change: they have no text but those of the person who asks."""
+_ONLY_NUMBERS = re.compile(r"(datetime|date|timedelta|int|float|bool|None|dict\[str, int\]|[| ])+")
+
+
+class Known(NamedTuple):
+    """The secrets that are hidden in an answer. ``long`` are the runs of it whose secrets are not known."""
+
+    secrets: Secrets
+    long: Collection[int]
 
 
 class Masks:
-    """The names whose values are secrets: those that look like one, and ``names``."""
+    """Hides the values of names that look like secrets, and of ``names``, and the same values in all texts."""
 
     def __init__(self, names: Collection[str] = ()) -> None:
-        self._names = {name.lower() for name in names}
+        self._names = Names(names)
 
-    def run(self, run: Run) -> Run:
-        """The run without the values of its secrets, wherever they stand, also in its output and its errors."""
-        found: set[str] = set()
-        values = {name: self._value(getattr(run, name), found) for name in Values._fields}
-        events = [replace(each, detail=self._value(each.detail, found)) for each in run.event_log]
-        hide = _Hiding(found)
-        attempts = [replace(each, **hide.texts(each, "error", "traceback", "output")) for each in run.attempt_log]
-        texts = hide.texts(run, "last_error", "output")
-        return replace(run, **hide.all(values), **texts, attempt_log=attempts, event_log=events)
+    def known(self, connection: Connection, found: object) -> Known:
+        """The secrets of what was read for a page. Expects the transaction in which it was read.
 
-    def hiding(self, run: Run | Values) -> Callable[[Any], Any]:
-        """What hides the secrets of the run in a value, or in a text about it, also one with # for each number."""
-        found: set[str] = set()
-        for name in Values._fields:
-            self._value(getattr(run, name), found)
-        hide = _Hiding(found | {text for each in found if len(text := without_numbers(each)) >= _SHORTEST})
-        return lambda value: hide.all(self._value(value, set()))
+        They are those of all values in it, and of the runs that it is about: for those it sends one statement.
+        """
+        secrets, runs = Secrets(), set[int]()
+        told = self._learn(found, secrets, runs)
+        values = run_values.of_runs(connection, runs - told)
+        for each in values.values():
+            self._names.learn(tuple(each), secrets)
+        return Known(secrets, runs - told - values.keys())
 
-    def value(self, value: Any) -> Any:
-        """A value without its secrets, such as a payload."""
-        found: set[str] = set()
-        shown = self._value(value, found)
-        return _Hiding(found).all(shown)
+    def leaving(self, found: T, known: Known) -> T:
+        """What was read for a page, without secrets."""
+        cleaned: T = _Leaving(self._names, known).of(found)
+        return cleaned
 
-    def event(self, event: PastEvent) -> PastEvent:
-        """An event without the secrets in its detail."""
-        return replace(event, detail=self.value(event.detail))
+    def hiding(self, *values: object) -> Callable[[Any], Any]:
+        """What hides the secrets of these values in a value, or in a text about them."""
+        secrets = Secrets()
+        for each in values:
+            self._names.learn(each, secrets)
+        return lambda value: self._names.hide(value, secrets)
 
-    def _value(self, value: Any, found: set[str]) -> Any:
-        if isinstance(value, dict):
-            return {name: self._of_name(str(name), each, found) for name, each in value.items()}
-        if isinstance(value, list):
-            return [self._value(each, found) for each in value]
-        return value
-
-    def _of_name(self, name: str, value: Any, found: set[str]) -> Any:
-        if not self.is_secret(name):
-            return self._value(value, found)
-        if value is None or isinstance(value, bool):
-            return value
-        _collect(value, found)
-        return MASK
-
-    def is_secret(self, name: str) -> bool:
-        """Whether the value of this name is a secret."""
-        plain = re.sub(r"\W+", "_", _CAMEL.sub("_", name)).lower()
-        return name.lower() in self._names or _SECRET.search(plain) is not None
+    def _learn(self, found: Any, secrets: Secrets, runs: set[int]) -> set[int]:
+        """Know the secrets in it. Adds the runs that it is about, and returns those whose values are in it."""
+        known: set[int] = set()
+        if isinstance(found, _AS_IT_IS):
+            return known
+        if is_dataclass(found) and not isinstance(found, type):
+            if isinstance(found, queries.Run):
+                known.add(found.id)
+            texts = [value for name in _texts_of(type(found)) if (value := getattr(found, name)) not in (None, "", [])]
+            if texts and (run_id := _run_of(found)) is not None:
+                runs.add(run_id)
+            for each in texts:
+                known |= self._learn(each, secrets, runs)
+        elif _has_records(found):
+            for each in found.values() if isinstance(found, dict) else found:
+                known |= self._learn(each, secrets, runs)
+        else:
+            self._names.learn(found, secrets)
+        return known
 
 
-def _collect(value: Any, found: set[str]) -> None:
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list):
-        for each in value:
-            _collect(each, found)
-    elif isinstance(value, str) and len(value) >= _SHORTEST:
-        found.add(value)
+class _Leaving:
+    """Makes copies of records, without the secrets."""
+
+    def __init__(self, names: Names, known: Known) -> None:
+        self._names = names
+        self._secrets, self._long = known
+
+    def of(self, found: Any) -> Any:
+        """A record, or any value, without secrets."""
+        if isinstance(found, _AS_IT_IS):
+            return found
+        if isinstance(found, Explanation):
+            run_id = _run_of(found)
+            return found.masked(self._hide if run_id not in self._long else lambda _: _see(run_id))
+        if is_dataclass(found) and not isinstance(found, type):
+            return self._of_record(found)
+        if not _has_records(found):
+            return self._hide(found)
+        if isinstance(found, dict):
+            return {name: self.of(each) for name, each in found.items()}
+        shown = [self.of(each) for each in found]
+        return type(found)(*shown) if hasattr(found, "_fields") else type(found)(shown)
+
+    def _of_record(self, record: Any) -> Any:
+        kind: type = type(record)
+        run_id = _run_of(record)
+        changed = {}
+        for name in _texts_of(kind):
+            value = getattr(record, name)
+            if run_id in self._long and name in _TEXTS_OF_A_RUN and value is not None:
+                changed[name] = _see(run_id)
+            elif (shown := self.of(value)) is not value:
+                changed[name] = shown
+        return replace(record, **changed) if changed else record
+
+    def _hide(self, value: Any) -> Any:
+        return self._names.hide(value, self._secrets)
 
 
-class _Hiding:
-    def __init__(self, secrets: set[str]) -> None:
-        longest_first = sorted(secrets, key=len, reverse=True)
-        self._secrets = re.compile("|".join(map(re.escape, longest_first))) if secrets else None
+@cache
+def _texts_of(kind: type) -> tuple[str, ...]:
+    """The fields of a record that may have a text of a job or of a person."""
+    return tuple(
+        each.name
+        for each in fields(kind)
+        if each.init and each.name not in _PLAIN and not _ONLY_NUMBERS.fullmatch(str(each.type))
+    )
 
-    def texts(self, record: object, *names: str) -> dict[str, Any]:
-        return {name: self.all(getattr(record, name)) for name in names}
 
-    def all(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return without_passwords(self._secrets.sub(MASK, value) if self._secrets else value)
-        if isinstance(value, dict):
-            return {name: self.all(each) for name, each in value.items()}
-        return [self.all(each) for each in value] if isinstance(value, list) else value
+def _has_records(found: Any) -> bool:
+    """Whether it is a collection of records. What comes from a column of JSON has neither a record nor a tuple."""
+    if isinstance(found, tuple):
+        return True
+    inside = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
+    return any(is_dataclass(each) or isinstance(each, tuple) for each in inside)
+
+
+def _run_of(record: Any) -> int | None:
+    """The run that a record is about."""
+    if isinstance(record, Explanation):
+        kind, _, number = record.subject.partition(" ")
+        return int(number) if kind == "run" and number.isdecimal() else None
+    found: int | None = getattr(record, _RUN_OF.get(type(record), ""), None)
+    return found
+
+
+def _see(run_id: int | None) -> str:
+    return f"{MASK} see run {run_id}: its payload is long"

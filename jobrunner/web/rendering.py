@@ -14,8 +14,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from jobrunner.durations import format_duration
+from jobrunner.masking.shapes import without_secrets
 from jobrunner.text import iso_instant, plain, visible_block
-from jobrunner.web.texts import without_passwords
 
 # Of the page that is being made: a macro does not see the values of its page.
 _zone = ContextVar[tzinfo]("_zone", default=UTC)
@@ -38,8 +38,20 @@ def html(template: str, values: Mapping[str, Any]) -> bytes:
 
 
 def as_json(value: object) -> bytes:
-    """The same JSON as the command line prints, without the passwords of URLs."""
-    return without_passwords(json.dumps(value, default=plain, indent=2)).encode() + b"\n"
+    """The same JSON as the command line prints, without what looks like a secret in its texts."""
+    return json.dumps(_without_secrets(value), default=_plain, indent=2).encode() + b"\n"
+
+
+def _without_secrets(value: object) -> object:
+    if isinstance(value, str):
+        return without_secrets(value)
+    if isinstance(value, dict):
+        return {name: _without_secrets(each) for name, each in value.items()}
+    return [_without_secrets(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _plain(value: object) -> object:
+    return _without_secrets(plain(value))
 
 
 def static(name: str) -> bytes:
@@ -84,7 +96,7 @@ def _environment() -> Environment:
 def _finalize(value: Any) -> Any:
     # Not a text that is HTML already: the result of a macro. A control character must not reorder or hide a text.
     if type(value) is str:
-        return visible_block(without_passwords(value))
+        return visible_block(without_secrets(value))
     return "–" if value is None else value
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from jobrunner.lifecycle import FINISHED
 from jobrunner.log import Log, PlainLog
+from jobrunner.masking.shapes import without_secrets
 from jobrunner.settings.config import Config, url_of
 from jobrunner.store import metrics as store
 from jobrunner.store.connection import Connection
@@ -60,7 +61,7 @@ def _lines(family: Family) -> Iterator[str]:
 
 
 def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+    return without_secrets(value).replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
 def of_hosts(at: datetime, ticks: Iterable[HostTick]) -> list[Family]:

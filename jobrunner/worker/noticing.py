@@ -93,6 +93,7 @@ class _Telling:
         from jobrunner.notify.sending import send_all
 
         self._explain(taken)
+        self._hide_secrets(taken)
         grouped: dict[tuple[str, str], list[Notice]] = defaultdict(list)
         for each in taken:
             grouped[each.receiver, each.event].append(each)
@@ -132,6 +133,30 @@ class _Telling:
                 run["explanation"] = None if found is None else found.sentence
         except Exception as error:  # noqa: BLE001 - a message without the sentence is better than none
             self._context.log.error("notices", result="not explained", error=first_line_of(error))
+
+    def _hide_secrets(self, taken: Sequence[Notice]) -> None:
+        """Take the secrets of each run out of what is told of it, as the page does."""
+        from jobrunner.masking import MASK
+        from jobrunner.masking.secrets import Secrets
+        from jobrunner.masking.values import Names
+        from jobrunner.store import run_values
+
+        names = Names(self._notify.redact)
+        runs = [run for each in taken for run in each.detail.get("runs", ())]
+        values: dict[int, run_values.Values] = {}
+        try:
+            values = self._context.database.read(partial(run_values.of_runs, ids={run["id"] for run in runs}))
+        except Exception as error:  # noqa: BLE001 - a message without the texts is better than none
+            self._context.log.error("notices", result="secrets not read", error=first_line_of(error))
+        for run in runs:
+            secrets = Secrets()
+            names.learn(values.get(run["id"], ()), secrets)
+            for name in ("error", "output", "explanation"):
+                if run.get(name) is not None:
+                    is_known = run["id"] in values
+                    run[name] = (
+                        names.hide(run[name], secrets) if is_known else f"{MASK} see: jobrunner show {run['id']}"
+                    )
 
     def _log(self, message: Any, error: str | None, result: str) -> None:
         fields = {"hook": message.event, "receiver": message.receiver, "runs": message.runs}

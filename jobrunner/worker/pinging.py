@@ -10,7 +10,7 @@ from jobrunner.errors import DatabaseUnavailable
 from jobrunner.lifecycle import AttemptResult, Event, Outcome
 from jobrunner.log import Log
 from jobrunner.model import ClaimedRun
-from jobrunner.notify.pings import Ping, Pings, attempt_id
+from jobrunner.notify.pings import MOST_BYTES, Ping, Pings, attempt_id
 from jobrunner.settings.notify import Notify, Secret
 from jobrunner.store import notices
 from jobrunner.store.database import Database
@@ -29,6 +29,7 @@ class Pinging:
         self._urls = notify.pings()
         self._url_of_tick = notify.tick_ping
         self._most = notify.give_up_after
+        self._redact = notify.redact
         self._pings = Pings(self._most)
         self._of_definitions: dict[int | None, Secret] | None = None
 
@@ -42,8 +43,19 @@ class Pinging:
         kind = _kind_of(answer, result)
         url = None if run.definition_id is None or kind is None else self._of(run.definition_id)
         if url is not None and kind is not None:
-            error, output = (None, None) if result is None else (result.error, result.output)
+            error, output = (None, None) if result is None else self._without_secrets(run, result)
             self._pings.send(url, Ping(kind, attempt_id(run.lease.run_id, run.attempt), error, output))
+
+    def _without_secrets(self, run: ClaimedRun, result: AttemptResult) -> tuple[str | None, str | None]:
+        """The error and the end of the output, without the secrets of what the run was given and has returned."""
+        from jobrunner.masking.secrets import Secrets
+        from jobrunner.masking.values import Names
+
+        names, secrets = Names(self._redact), Secrets()
+        names.learn((run.payload, result.result), secrets)
+        texts = (result.error, result.output and result.output[-MOST_BYTES:])
+        error, output = (names.hide(each, secrets) for each in texts)
+        return error, output
 
     def recovered(self, ended: Sequence[Ended]) -> None:
         """Attempts of killed ticks have ended."""

@@ -55,7 +55,7 @@ def show(call: Call, problem: str | None = None) -> Page:
     if looked is None:
         raise NotFound(f"there is no run {run_id}")
     found, explained = looked
-    run = call.masks.run(found.run)
+    run = found.run
     fields = {
         name: value
         for name, value in vars(run).items()
@@ -67,7 +67,7 @@ def show(call: Call, problem: str | None = None) -> Page:
         "at": at,
         "run": run,
         # What has succeeded needs no explanation.
-        "explained": None if run.status == Status.SUCCEEDED else explained.masked(call.masks.hiding(found.run)),
+        "explained": None if run.status == Status.SUCCEEDED else explained,
         "schedule": found.schedule,
         "neighbours": found.neighbours,
         "fields": fields,
@@ -94,7 +94,7 @@ def _data(call: Call, run_id: int) -> dict[str, Any]:
     if found is None or explained is None:
         raise NotFound(f"there is no run {run_id}")
     trace = {"trace_id": trace_id(found.traceparent)}
-    return {**vars(call.masks.run(found)), **trace, "explanation": explained.masked(call.masks.hiding(found)).brief()}
+    return {**vars(found), **trace, "explanation": explained.brief()}
 
 
 def _as_it_is(run: Run, at: datetime) -> str:
@@ -114,7 +114,7 @@ def download(call: Call) -> Download:
     """The whole output or traceback of an attempt."""
     run_id, sequence, name = call.number("id"), call.number("sequence"), call.names["text"]
     _, found = call.read(lambda connection: queries.show(connection, run_id))
-    attempts = [] if found is None else call.masks.run(found).attempt_log
+    attempts = [] if found is None else found.attempt_log
     for attempt in attempts:
         if attempt.sequence == sequence and name in ("output", "traceback"):
             return Download(getattr(attempt, name) or "", f"run-{run_id}-{sequence}-{name}.txt")

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from jobrunner.errors import DatabaseUnavailable, NotFoundError, UsageError
 from jobrunner.lifecycle import Status
+from jobrunner.masking import MASK
 from jobrunner.store import error_groups, listing
 from jobrunner.store.connection import Connection
 from jobrunner.store.error_groups import ErrorGroup, Errors
@@ -17,9 +18,6 @@ from jobrunner.store.selection import WAITING_FOR, Selection
 from jobrunner.text import storable, whole_number
 from jobrunner.web import fields
 from jobrunner.web.call import Call, Page
-from jobrunner.web.masking import Masks
-from jobrunner.web.pages.run_secrets import without_secrets
-from jobrunner.web.texts import MASK
 from jobrunner.web.visitors import Verb
 
 _A_PAGE = 50
@@ -64,7 +62,9 @@ def runs(call: Call) -> Page:
     at = None
     try:
         selection, before = selection_of(asked), _before(asked)
-        at, found = call.read(partial(_listed, masks=call.masks, selection=selection, before=before))
+        at, found = call.read(
+            partial(listing.page, selection=selection, limit=_A_PAGE, before=before, seconds=_SECONDS)
+        )
     except (UsageError, NotFoundError) as error:
         problem, status = f"{error}.", 400
     except DatabaseUnavailable as error:
@@ -74,18 +74,13 @@ def runs(call: Call) -> Page:
     return Page("runs.html", values, found if problem is None else {"error": problem}, status)
 
 
-def _listed(connection: Connection, masks: Masks, selection: Selection, before: int | None) -> Listed:
-    found = listing.page(connection, selection, _A_PAGE, before=before, seconds=_SECONDS)
-    return replace(found, runs=without_secrets(connection, masks, found.runs))
-
-
 def errors(call: Call) -> Page:
     """The same as the command ``errors``, with the largest groups."""
     asked = Filter({name: [each for each in values if each] for name, values in call.lists.items()})
     found, problem, status = Errors([], 0, None), None, 200
     at, others = None, 0
     try:
-        at, found = call.read(partial(_grouped, masks=call.masks, selection=selection_of(asked)))
+        at, found = call.read(partial(_grouped, selection=selection_of(asked)))
         others = found.runs - sum(group.count for group in found.groups)
     except (UsageError, NotFoundError) as error:
         problem, status = f"{error}.", 400
@@ -95,10 +90,9 @@ def errors(call: Call) -> Page:
     return Page("errors.html", values, found if problem is None else {"error": problem}, status)
 
 
-def _grouped(connection: Connection, masks: Masks, selection: Selection) -> Errors:
+def _grouped(connection: Connection, selection: Selection) -> Errors:
     found = error_groups.errors(connection, selection, seconds=_OF_ERRORS, looks=2)
-    largest = found.groups[:_MOST_GROUPS]
-    return replace(found, groups=without_secrets(connection, masks, largest, "error", "sample_id"))
+    return replace(found, groups=found.groups[:_MOST_GROUPS])
 
 
 def _retry_all(group: ErrorGroup) -> list[tuple[str, list[str]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -19,11 +19,9 @@ from jobrunner.settings import config
 from jobrunner.store import backfill, calendar, definitions, pausing
 from jobrunner.store.calendar import SlotRun
 from jobrunner.store.connection import Connection
-from jobrunner.store.definitions import ListedDefinition, ShownDefinition
+from jobrunner.store.definitions import ListedDefinition
 from jobrunner.web import fields
 from jobrunner.web.call import Call, NotFound, Page, Redirect
-from jobrunner.web.masking import Masks
-from jobrunner.web.pages.run_secrets import without_secrets
 from jobrunner.web.visitors import Verb
 from jobrunner.worker import expansion
 
@@ -66,7 +64,7 @@ def schedule(call: Call) -> Page:
     """The same as the command ``schedule show``, for the schedule that the address names."""
     name = call.query.get("name", "")
     try:
-        at, found = call.read(partial(_show, name=name, masks=call.masks))
+        at, found = call.read(lambda connection: definitions.show(connection, name, _NEWEST))
     except NotFoundError as error:
         raise NotFound(str(error)) from None
     meant = _in_words(found, at, _COMING)
@@ -74,17 +72,11 @@ def schedule(call: Call) -> Page:
         "at": at,
         "schedule": found,
         "meant": meant,
-        "payload": call.masks.value(found.payload),
         "verbs": [] if found.removed_at else [verb for verb in _verbs(found) if verb in call.verbs],
         "done": _DONE.get(call.query.get("done", "")),
         "strip": list(reversed(found.runs)),
     }
-    return Page("schedule.html", values, {**vars(found), "payload": values["payload"], "in_words": meant.words})
-
-
-def _show(connection: Connection, name: str, masks: Masks) -> ShownDefinition:
-    found = definitions.show(connection, name, _NEWEST)
-    return replace(found, runs=without_secrets(connection, masks, found.runs))
+    return Page("schedule.html", values, {**vars(found), "in_words": meant.words})
 
 
 def _verbs(found: ListedDefinition) -> tuple[Verb, ...]:

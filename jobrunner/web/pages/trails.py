@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from jobrunner.errors import UsageError
 from jobrunner.store import pauses, trails, uncertain
+from jobrunner.store.connection import Connection
 from jobrunner.store.uncertain import Settled
 from jobrunner.text import whole_number
 from jobrunner.web.call import Call, NotFound, Page, Redirect
@@ -34,15 +37,19 @@ def audit(call: Call) -> Page:
     """What people and ticks changed, the newest first."""
     before = _before(call)
     at, found = call.read(lambda connection: trails.events(connection, _A_PAGE, before))
-    found = [call.masks.event(each) for each in found]
     more = found[-1].id if len(found) == _A_PAGE else None
     return Page("audit.html", {"at": at, "events": found, "more": more}, found)
 
 
 def effects(call: Call) -> Page:
     """The same as the command ``effects list``."""
-    at, found = call.read(lambda connection: uncertain.listed(connection, _A_PAGE))
-    values = {"at": at, "effects": found, "may_settle": Verb.SETTLE in call.verbs}
+    at, read = call.read(
+        lambda connection: [(each, digest(each.key)) for each in uncertain.listed(connection, _A_PAGE)]
+    )
+    found = [effect for effect, _ in read]
+    # A key may have a secret in it, which the page hides. Its form then names the effect by the digest.
+    hidden = {effect.key: of_key for effect, of_key in read if digest(effect.key) != of_key}
+    values = {"at": at, "effects": read, "hidden_keys": hidden, "may_settle": Verb.SETTLE in call.verbs}
     return Page("effects.html", {**values, "done": "Settled." if call.query.get("done") else None}, found)
 
 
@@ -51,10 +58,22 @@ def settle(call: Call) -> Redirect:
     key, answer = call.form.get("key", ""), call.form.get("applied")
     if answer not in ("yes", "no"):
         raise UsageError("say what became of it: applied or not applied")
-    done = call.write(lambda connection: uncertain.settle(connection, key, call.actor, applied=answer == "yes"))
+    of_key = call.form.get("digest")
+
+    def work(connection: Connection) -> Settled:
+        listed = uncertain.listed(connection) if of_key else []
+        meant = next((each.key for each in listed if digest(each.key) == of_key), key)
+        return uncertain.settle(connection, meant, call.actor, applied=answer == "yes")
+
+    done = call.write(work)
     if done is not Settled.DONE:
         raise NotFound(done.value)
     return Redirect("effects?done=settle", {"key": key, "applied": answer == "yes"})
+
+
+def digest(key: str) -> str:
+    """What identifies the key of an effect without showing it."""
+    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
 
 def _before(call: Call) -> int:
