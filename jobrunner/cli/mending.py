@@ -13,10 +13,10 @@ from jobrunner.cli.types import read_payload
 from jobrunner.errors import NotFoundError
 from jobrunner.jobs.payload import checked_text, parse_payload
 from jobrunner.lifecycle import Status
+from jobrunner.masking.values import masked
 from jobrunner.store import admin
 from jobrunner.store.admin import NewPayload
 from jobrunner.store.bulk import Batch
-from jobrunner.web.masking import Masks
 
 _UNKNOWN = "--allow-unknown accepts the payload all the same"
 
@@ -50,7 +50,7 @@ def mend(many: Many, text: str, *, force: bool, allow_unknown: bool) -> None:
             render.json_line(empty) if many.as_json else f"retry: run {run_id} ({found.status}); nothing changed"
         )
         return
-    new = NewPayload(value, checked_text(value, config.payload_limit), Masks().value)
+    new = NewPayload(value, checked_text(value, config.payload_limit), masked)
     change = partial(admin.retry, actor=session.actor(), force=force, payload=new)
     change_each(many.job_ids, change, "queued again with the new payload", not_retried(force), quietly=many.as_json)
     if many.as_json:

@@ -95,6 +95,13 @@ class Names:
         return found
 
 
+def masked(value: Any) -> Any:
+    """A value without its secrets, such as a payload for the audit trail."""
+    names, secrets = Names(), Secrets()
+    names.learn(value, secrets)
+    return names.hide(value, secrets)
+
+
 def _masked(value: Any) -> Any:
     """None, true and false tell nothing, and it may help to see them."""
     return value if value is None or isinstance(value, bool) or value in ("", [], {}) else MASK
