@@ -11,24 +11,23 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
 
 from jobrunner import failpoints
+from jobrunner.admin.archive_file import HEAD, batches, refused
 from jobrunner.errors import JobrunnerError, UsageError
 from jobrunner.lifecycle import FINISHED
 from jobrunner.settings.whole_file import synchronize_folder
 from jobrunner.store import archive, tallies
-from jobrunner.store.archive import INSTANTS, JSON_COLUMNS, Archived, Batch, Ended, Position
+from jobrunner.store.archive import JSON_COLUMNS, Archived, Batch, CannotRestore, Ended, Position
+from jobrunner.store.connection import Connection, DriverError
 from jobrunner.store.database import Database
-from jobrunner.text import iso_instant
+from jobrunner.text import iso_instant, one_line
 
-_HEAD = {"jobrunner_archive": 1}
 _BATCH = 500
-_LARGEST_LINE = 64 * 2**20
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ def write(
     count = left_out = 0
     try:
         with _created(temporary) as stream:
-            stream.write(msgspec.json.encode(_HEAD | {"before": iso_instant(instant)}) + b"\n")
+            stream.write(msgspec.json.encode(HEAD | {"before": iso_instant(instant)}) + b"\n")
             for batch in _read(database, instant, job_types):
                 stream.writelines(map(_line, batch.runs))
                 count, left_out = count + len(batch.runs), left_out + batch.left_out
@@ -106,7 +105,7 @@ def _read(database: Database, before: datetime, job_types: Sequence[str]) -> Ite
 
 def _line(archived: Archived) -> bytes:
     run = {name: _json(name, value) for name, value in archived.run.items()}
-    return msgspec.json.encode({"run": run, "attempts": archived.attempts}) + b"\n"
+    return msgspec.json.encode({"run": run, "schedule": archived.schedule, "attempts": archived.attempts}) + b"\n"
 
 
 def _json(name: str, value: Any) -> Any:
@@ -120,7 +119,7 @@ def delete(database: Database, file: Path, report: Callable[[int], None]) -> Del
     """Delete the runs that the file holds and that have not changed since. It may be repeated."""
     deleted = seen = 0
     refused = None
-    for archived in _batches(file):
+    for archived in batches(file, _BATCH):
         ended = [Ended(each.run["id"], each.run["status"], each.run["finished_at"]) for each in archived]
         count, why = database.write(partial(archive.delete, ended=ended))
         database.hit("archive.deleted")
@@ -130,52 +129,44 @@ def delete(database: Database, file: Path, report: Callable[[int], None]) -> Del
 
 
 def restore(database: Database, file: Path, report: Callable[[int], None]) -> tuple[int, int]:
-    """Put the runs of the file back: how many, and how many were there already."""
+    """Put the runs of the file back: how many, and how many were there already.
+
+    Every line is tried before the first is kept. Raises UsageError, which names the file and the line.
+    """
+    for archived in batches(file, _BATCH):
+        _try(database, file, archived)
     restored = seen = 0
-    for archived in _batches(file):
-        restored += database.write(partial(archive.restore, archived=archived))
+    for archived in batches(file, _BATCH):
+        try:
+            restored += database.write(partial(archive.restore, archived=archived))
+        except CannotRestore as error:
+            raise refused(file, error.line, f"{error}; {restored} runs of the lines before are restored") from None
         seen += len(archived)
         report(len(archived))
     return restored, seen - restored
 
 
-def _batches(file: Path) -> Iterator[list[Archived]]:
+class _Tried(Exception):
+    """Ends the transaction without a commit."""
+
+
+def _try(database: Database, file: Path, archived: Sequence[Archived]) -> None:
+    """Raise UsageError if these runs cannot be restored. It writes nothing that lasts."""
+
+    def work(connection: Connection) -> None:
+        archive.restore(connection, archived, is_trial=True)
+        raise _Tried
+
     try:
-        with file.open("rb") as stream:
-            head = stream.readline(_LARGEST_LINE)
-            if _decoded(file, 1, head).get("jobrunner_archive") != msgspec.Raw(b"1"):
-                raise UsageError(f"{file} is no archive of jobrunner")
-            numbered = enumerate(iter(lambda: stream.readline(_LARGEST_LINE), b""), 2)
-            while batch := [_archived(file, number, line) for number, line in islice(numbered, _BATCH)]:
-                yield batch
-    except OSError as error:
-        raise UsageError(f"cannot read {file}: {error.strerror}") from None
-
-
-def _decoded(file: Path, number: int, line: bytes) -> dict[str, msgspec.Raw]:
-    try:
-        return msgspec.json.decode(line, type=dict[str, msgspec.Raw])
-    except msgspec.DecodeError as error:
-        raise UsageError(f"{file}, line {number}: {error}; it is no archive of jobrunner, or was cut") from None
-
-
-def _archived(file: Path, number: int, line: bytes) -> Archived:
-    parts = _decoded(file, number, line)
-    try:
-        run = msgspec.json.decode(parts["run"], type=dict[str, msgspec.Raw])
-        attempts = msgspec.json.decode(parts["attempts"], type=list[dict[str, msgspec.Raw]])
-        return Archived(_values(run), [_values(each) for each in attempts])
-    except (KeyError, ValueError, msgspec.MsgspecError) as error:
-        raise UsageError(f"{file}, line {number}: {error}; it is no archive of jobrunner, or was changed") from None
-
-
-def _values(columns: dict[str, msgspec.Raw]) -> dict[str, Any]:
-    return {name: _value(name, raw) for name, raw in columns.items()}
-
-
-def _value(name: str, raw: msgspec.Raw) -> Any:
-    if bytes(raw) == b"null":
-        return None
-    if name in JSON_COLUMNS:
-        return bytes(raw).decode()
-    return msgspec.json.decode(raw, type=datetime) if name in INSTANTS else msgspec.json.decode(raw)
+        database.write(work)
+    except _Tried:
+        return
+    except CannotRestore as error:
+        raise refused(file, error.line, f"{error}; nothing was restored") from None
+    except (DriverError, ValueError, TypeError, OverflowError) as error:
+        if len(archived) > 1:
+            # One of them; the error does not say which.
+            for each in archived:
+                _try(database, file, [each])
+        reason = one_line(str(getattr(error, "orig", error)).partition("\n")[0], 200)
+        raise refused(file, archived[0].line, f"the database refuses it: {reason}; nothing was restored") from None

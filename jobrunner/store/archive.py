@@ -16,7 +16,7 @@ from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.statements import inserting
 from jobrunner.store.dialect.values import BigKey, UtcTime, stored_json
-from jobrunner.store.schema import job_attempts, job_definitions, job_runs, job_state
+from jobrunner.store.schema import job_attempts, job_definitions, job_keys, job_runs, job_state
 
 JSON_COLUMNS = frozenset(column.name for column in job_runs.columns if isinstance(column.type, JSON))
 """The columns of a run whose values are JSON texts here, so that no number is rounded on its way."""
@@ -25,6 +25,11 @@ INSTANTS = frozenset(
 )
 # Computed by the database.
 _COLUMNS = [column for column in job_runs.columns if column.computed is None]
+COLUMNS = {
+    table.name: {column.name: not column.nullable and column.server_default is None for column in columns}
+    for table, columns in ((job_runs, _COLUMNS), (job_attempts, list(job_attempts.columns)))
+}
+"""The columns of a line of an archive, by the table, and whether each must be given."""
 _HIGHEST_ID = """
 SELECT setval(sequence, top) FROM (
   SELECT CAST(pg_get_serial_sequence(%(table)s, 'id') AS regclass) AS sequence, %(top)s::bigint AS top
@@ -34,10 +39,20 @@ SELECT setval(sequence, top) FROM (
 
 @dataclass(frozen=True)
 class Archived:
-    """A run and its attempts, each as its columns."""
+    """A run and its attempts, each as its columns, and the name of its schedule. ``line`` is that of the file."""
 
     run: Mapping[str, Any]
     attempts: Sequence[Mapping[str, Any]]
+    schedule: str | None
+    line: int = 0
+
+
+class CannotRestore(Exception):
+    """What stands in this line of the file cannot be put into this database."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(reason)
+        self.line = line
 
 
 class Position(NamedTuple):
@@ -76,6 +91,7 @@ def read(
     A run is left out while its attempts are not in the tallies yet: put back, it would be counted twice.
     """
     found = [dict(row) for row in connection.execute(_ended(status, before, job_types, after, limit)).mappings()]
+    schedules = {run["id"]: run.pop("schedule") for run in found}
     if not found:
         return Batch([], 0, None)
     given = {"given": [{"id": run["id"]} for run in found]}
@@ -84,7 +100,7 @@ def read(
         attempts[attempt["run_id"]].append(attempt)
     counted_to = connection.execute(select(job_state.c.counted_to)).scalar_one()
     runs = [
-        Archived(run, attempts[run["id"]])
+        Archived(run, attempts[run["id"]], schedules[run["id"]])
         for run in found
         if all(attempt["id"] <= counted_to for attempt in attempts[run["id"]])
     ]
@@ -96,7 +112,8 @@ def _ended(
 ) -> Select[Any]:
     columns = job_runs.c
     listed = [cast(each, Text).label(each.name) if each.name in JSON_COLUMNS else each for each in _COLUMNS]
-    statement = select(*listed).where(
+    named = select(*listed, job_definitions.c.name.label("schedule")).outerjoin_from(job_runs, job_definitions)
+    statement = named.where(
         columns.status == status.value, columns.finished_at.is_not(None), columns.finished_at < before
     )
     if job_types:
@@ -115,6 +132,9 @@ _ATTEMPTS = (
     .where(job_attempts.c.run_id.in_(select(_GIVEN.c.id)))
     .order_by(job_attempts.c.run_id, job_attempts.c.sequence)
 )
+_PRESENT = select(job_runs.c.id, job_runs.c.job_type, job_runs.c.created_at).where(
+    job_runs.c.id.in_(select(_GIVEN.c.id))
+)
 _ENDED = rows("given", {"id": BigKey, "status": Text(), "finished_at": UtcTime()})
 _UNCHANGED = (
     select(job_runs.c.id)
@@ -132,22 +152,61 @@ def delete(connection: Connection, ended: Sequence[Ended]) -> tuple[int, str | N
     return len(ids) - len(kept), why
 
 
-def restore(connection: Connection, archived: Sequence[Archived]) -> int:
-    """Insert the runs that are not there, with their attempts; how many. Their ids are the old ones."""
-    inserted = connection.execute(
-        _inserting(connection, job_runs, _COLUMNS), {"given": [each.run for each in archived]}
-    ).scalars()
-    present = set(inserted)
-    attempts = [attempt for each in archived if each.run["id"] in present for attempt in each.attempts]
+def restore(connection: Connection, archived: Sequence[Archived], *, is_trial: bool = False) -> int:
+    """Insert the runs that are not there, with their attempts and keys; how many. Their ids are the old ones.
+
+    Raises CannotRestore if another run is in the place of one. ``is_trial``: the caller rolls it all back.
+    """
+    runs = [{**each.run, "schedule": each.schedule} for each in archived]
+    present = set(connection.execute(_inserting(connection, job_runs, _COLUMNS), {"given": runs}).scalars())
+    _check_others(connection, [each for each in archived if each.run["id"] not in present])
+    attempts = {attempt["id"]: each for each in archived if each.run["id"] in present for attempt in each.attempts}
     if attempts:
-        connection.execute(_inserting(connection, job_attempts, list(job_attempts.columns)), {"given": attempts})
-    if connection.database == "postgresql":
-        # Otherwise a later run would get an id that is taken. SQLite does this itself.
-        for name, listed in (("job_runs", [each.run for each in archived]), ("job_attempts", attempts)):
-            if listed:
-                top = max(each["id"] for each in listed)
-                connection.execute(_HIGHEST_ID, {"table": _named(connection, name), "top": top})
+        given = [attempt for each in archived if each.run["id"] in present for attempt in each.attempts]
+        insert_attempts = _inserting(connection, job_attempts, list(job_attempts.columns))
+        inserted = connection.execute(insert_attempts, {"given": given}).scalars()
+        for attempt_id in sorted(set(attempts) - set(inserted)):
+            raise CannotRestore(attempts[attempt_id].line, f"another attempt has the id {attempt_id}, or its number")
+    _restore_keys(connection, archived)
+    if connection.database == "postgresql" and not is_trial:
+        # Otherwise a later run would get an id that is taken. SQLite does this itself. It is not rolled back.
+        for name, ids in (("job_runs", [each.run["id"] for each in archived]), ("job_attempts", list(attempts))):
+            if ids:
+                connection.execute(_HIGHEST_ID, {"table": _named(connection, name), "top": max(ids)})
     return len(present)
+
+
+def _check_others(connection: Connection, archived: Sequence[Archived]) -> None:
+    """Raise CannotRestore unless these runs, which were not inserted, are there already."""
+    if not archived:
+        return
+    found = {row.id: row for row in connection.execute(_PRESENT, {"given": [{"id": e.run["id"]} for e in archived]})}
+    for each in archived:
+        there = found.get(each.run["id"])
+        if there is None:
+            raise CannotRestore(each.line, f"another run of {each.schedule} has the slot of run {each.run['id']}")
+        if (there.job_type, there.created_at) != (each.run["job_type"], each.run["created_at"]):
+            raise CannotRestore(each.line, f"another run has the id {each.run['id']}")
+
+
+def _restore_keys(connection: Connection, archived: Sequence[Archived]) -> None:
+    """Let the newest run of each key have it, so that what is to be done once is not done again in this database."""
+    newest: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for run in (each.run for each in archived if each.run["idempotency_key"] is not None):
+        key = run["job_type"], run["idempotency_key"]
+        if key not in newest or newest[key]["id"] < run["id"]:
+            newest[key] = run
+    if not newest:
+        return
+    names = ("job_type", "idempotency_key", "created_at")
+    given = [{**{name: run[name] for name in names}, "run_id": run["id"]} for run in newest.values()]
+    insert = _inserting_any(connection, job_keys, list(job_keys.columns), key="job_type")
+    statement = insert.on_conflict_do_update(
+        index_elements=["job_type", "idempotency_key"],
+        set_={"run_id": insert.excluded.run_id, "created_at": insert.excluded.created_at},
+        where=or_(job_keys.c.run_id.is_(None), job_keys.c.run_id < insert.excluded.run_id),
+    )
+    connection.execute(statement, {"given": given})
 
 
 def _named(connection: Connection, name: str) -> str:
@@ -155,17 +214,23 @@ def _named(connection: Connection, name: str) -> str:
 
 
 def _inserting(connection: Connection, table: Table, columns: Sequence[Column[Any]]) -> Any:
-    given = rows("given", {each.name: Text() if each.name in JSON_COLUMNS else each.type for each in columns})
+    insert = _inserting_any(connection, table, columns, key="id")
+    return insert.on_conflict_do_nothing().returning(table.c.id)
+
+
+def _inserting_any(connection: Connection, table: Table, columns: Sequence[Column[Any]], *, key: str) -> Any:
+    """An INSERT of the rows of a list. ``key`` is a column that is never NULL."""
+    types = {each.name: Text() if each.name in JSON_COLUMNS else each.type for each in columns}
+    given = rows("given", {**types, "schedule": Text()})
     values = []
     for column in columns:
         value: Any = given.c[column.name]
         if column.name == "definition_id":
-            # In another database there may be no such definition.
-            value = select(job_definitions.c.id).where(job_definitions.c.id == value).scalar_subquery()
+            # In another database the schedule of that name has another id, or there is none.
+            value = select(job_definitions.c.id).where(job_definitions.c.name == given.c.schedule).scalar_subquery()
         elif column.name in JSON_COLUMNS:
             value = stored_json(value)
         values.append(value)
     # SQLite would take ON CONFLICT for a part of a join without a WHERE.
-    source = select(*values).where(given.c.id.is_not(None))
-    insert = inserting(connection.database, table).from_select([each.name for each in columns], source)
-    return insert.on_conflict_do_nothing().returning(table.c.id)
+    source = select(*values).where(given.c[key].is_not(None))
+    return inserting(connection.database, table).from_select([each.name for each in columns], source)
