@@ -15,12 +15,16 @@ RUN_FIELDS = ("run_id", "job_type", "attempt", "max_attempts", "slot", "late_sec
 """What a command can know about its run: as placeholders, and as JOBRUNNER_… in its environment."""
 NOTICE_FIELDS = ("event", "subject")
 """What a program that receives notices finds as JOBRUNNER_… in its environment."""
+TESTED = "JOBRUNNER_TESTED"
+"""What the testing kit tells to the processes that it starts: see ``testing.tested``."""
+
 NO_SETTINGS = frozenset(
     {
         "JOBRUNNER_CONFIG",
         "JOBRUNNER_ENV_FILE",
         "JOBRUNNER_FAULT",
         "JOBRUNNER_FAULT_TRACE",
+        TESTED,
         TICK_MARK,
         *(f"JOBRUNNER_{name.upper()}" for name in (*RUN_FIELDS, *NOTICE_FIELDS)),
     }

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -12,61 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
-from harness import Database, SQLiteDatabase, pages, sqlite_only, wait_for
-from harness.commands import clean_environment
+from harness import Database, pages, sqlite_only, wait_for
+from harness.django_project import Project
 
 pytestmark = pytest.mark.share(0.5)
-
-PROJECT = Path(__file__).parent / "django_project"
-
-
-class Project:
-    """A copy of the project on a test's database."""
-
-    def __init__(self, folder: Path, database: Database) -> None:
-        self.folder = folder / "project"
-        shutil.copytree(PROJECT, self.folder, ignore=shutil.ignore_patterns("__pycache__"))
-        self.environment = {
-            **clean_environment(folder),
-            "DATABASE": json.dumps(settings_of(database)),
-            "JOBRUNNER_STATE_DIR": str(folder / "state"),
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-        (folder / "state").mkdir(mode=0o700)
-
-    def manage(self, *words: str, check: bool = True, **variables: str) -> "subprocess.CompletedProcess[str]":
-        done = subprocess.run(
-            [sys.executable, "manage.py", *words],
-            cwd=self.folder,
-            env=self.environment | variables,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=100,
-        )
-        assert not check or done.returncode == 0, f"{words}: {done.stdout}\n{done.stderr}"
-        return done
-
-
-def settings_of(database: Database) -> dict[str, Any]:
-    if isinstance(database, SQLiteDatabase):
-        return {"ENGINE": "django.db.backends.sqlite3", "NAME": str(database.path), "OPTIONS": {"timeout": 30}}
-    url = urlsplit(database.url)
-    return {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": url.path[1:],
-        "USER": url.username,
-        "PASSWORD": url.password,
-        "HOST": url.hostname,
-        "PORT": url.port,
-        "OPTIONS": {"sslmode": "prefer", "application_name": "shop"},
-        # The role may not create databases; with --keepdb this one is used.
-        "TEST": {"NAME": url.path[1:]},
-    }
 
 
 @pytest.fixture

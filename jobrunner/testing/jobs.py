@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta
 from functools import partial
@@ -27,6 +26,7 @@ from jobrunner.store.kit import Run
 from jobrunner.testing.address import url_of
 from jobrunner.testing.attempts import Drained, Ended, attempt
 from jobrunner.testing.made import Made, asked, fits, listed
+from jobrunner.testing.ticks import has_django, run_tick
 from jobrunner.worker.attempt import result_of
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class Jobs:
         """The connection. Raises UsageError if there is none."""
         if self._given is not None:
             return self._given
-        if _has_django():
+        if has_django():
             from jobrunner.contrib.django.conf import connection
 
             return connection()
@@ -130,19 +130,17 @@ class Jobs:
             self.connection, lambda each, finish: _drain(Jobs(each), finish, raising, limit)
         )
 
-    def tick(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    def tick(self, *words: str, databases: Iterable[str] = (), **variables: str) -> subprocess.CompletedProcess[str]:
         """Run ``jobrunner tick`` with these words, in a process with children, on the database of the connection.
 
         It sees committed rows only. ``variables`` are added to its environment. If ``JOBRUNNER_IMPORT`` is not set, it
-        imports the modules of the handlers of this process, or those of the project of Django. Raises AssertionError if
-        it fails.
+        imports the modules of the handlers of this process, or those of the project of Django.
+
+        The handlers see the databases of the test, and open no others: with Django those that the test may use, else
+        that of the connection and those of the URLs ``databases``. Raises AssertionError if a handler tried to open
+        another one, or if the tick fails.
         """
-        environment = _project(url_of(self.connection)) | variables
-        command = [sys.executable, "-m", "jobrunner", "tick", *words]
-        done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        if done.returncode:
-            raise AssertionError(f"jobrunner tick exited with {done.returncode}: {done.stderr.strip()}")
-        return done
+        return run_tick(url_of(self.connection), words, variables, databases)
 
     def clear(self) -> None:
         """Delete all runs, schedules and keys: for tests that commit."""
@@ -192,23 +190,6 @@ def _run(jobs: Jobs, run: ClaimedRun, owner: Owner, payload_limit: int, finish: 
         raise AssertionError(f"run {run.lease.run_id} could not be ended: {ended.value}")  # noqa: TRY004 - of a test
     outcome, status = ended.decision.outcome, ended.decision.status
     return Ended(run.lease.run_id, run.job_type, run.attempt, outcome, status, result.result, called.error)
-
-
-def _project(url: str) -> dict[str, str]:
-    """The environment of a tick that knows the handlers of this process."""
-    path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    if _has_django():
-        from jobrunner.contrib.django.conf import environment
-
-        return os.environ | environment(url) | path
-    modules = sorted({each.function.__module__ for each in registered().values()})
-    return {"JOBRUNNER_IMPORT": ",".join(modules), **os.environ, "JOBRUNNER_DATABASE_URL": url, **path}
-
-
-def _has_django() -> bool:
-    # Not imported here: whoever uses it has done so.
-    apps: Any = getattr(sys.modules.get("django.apps"), "apps", None)
-    return apps is not None and apps.ready and bool(apps.is_installed("jobrunner.contrib.django"))
 
 
 def _claim(connection: Connection, owner: Owner) -> ClaimedRun | None:

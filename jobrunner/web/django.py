@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any
@@ -37,7 +36,7 @@ def urls(who: Who = staff, *, redact: Collection[str] = ()) -> list[URLPattern]:
 
     ``redact``: more names in payloads whose values are secrets. Django's own protection of forms stays on.
     """
-    web = Web(database_of(lambda: os.environ.get("JOBRUNNER_DATABASE_URL") or conf.database_url()), redact)
+    web = Web(database_of(conf.url_in_use), redact)
 
     # The page has connections of its own. On SQLite a transaction around the view could keep it from writing.
     @transaction.non_atomic_requests  # type: ignore[untyped-decorator]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from django.apps import AppConfig
@@ -11,7 +12,8 @@ from django.db.models.signals import post_migrate
 from django.utils.module_loading import autodiscover_modules
 
 import jobrunner
-from jobrunner.contrib.django import conf
+from jobrunner.contrib.django import conf, tested
+from jobrunner.names import TESTED
 
 
 class JobrunnerConfig(AppConfig):
@@ -21,8 +23,21 @@ class JobrunnerConfig(AppConfig):
     label = "jobrunner"
     verbose_name = "jobrunner"
 
+    def __init__(self, app_name: str, app_module: Any) -> None:
+        super().__init__(app_name, app_module)
+        self._told: dict[str, Any] | None = None
+        if os.environ.get(TESTED):
+            from jobrunner.testing.tested import told
+
+            self._told = told()
+        if self._told is not None:
+            # Before models are imported, and so before an app opens a connection.
+            tested.take_over(self._told, conf.alias())
+
     def ready(self) -> None:
         """Import the handlers: ``jobs.py`` of every app, and ``tasks.py`` if jobrunner runs Django's tasks."""
+        if self._told is not None:
+            tested.be_in_a_test(self._told)
         checks.register(conf.check_settings)
         post_migrate.connect(_migrate, sender=self, dispatch_uid="jobrunner")
         autodiscover_modules("jobs")

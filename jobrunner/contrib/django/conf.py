@@ -13,6 +13,7 @@ from django.core.checks import CheckMessage, Error
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
+from jobrunner.contrib.django import tested
 from jobrunner.store.full_url import url_of_server
 
 VENDORS = ("postgresql", "sqlite")
@@ -55,25 +56,52 @@ def _url_of_file(name: str) -> str:
     return f"sqlite:///{quote(str(Path(name).absolute()), safe='/')}"
 
 
+def url_in_use() -> str:
+    """The URL of the database that jobrunner uses: ``JOBRUNNER_DATABASE_URL``, or else that of the settings.
+
+    While a test runner is at work it is that of the settings, because the variable names the real database.
+    """
+    return ("" if tested.is_testing() else os.environ.get("JOBRUNNER_DATABASE_URL", "")) or database_url()
+
+
 def environment(url: str = "") -> dict[str, str]:
     """The variables with which the ``jobrunner`` command works on this project. What is set already stays.
 
     ``url`` is that of the database, if it is not the one of the settings.
     """
-    imports = os.environ.get("JOBRUNNER_IMPORT", "")
-    given = {
-        "DJANGO_SETTINGS_MODULE": settings.SETTINGS_MODULE,
-        "JOBRUNNER_DATABASE_URL": url or os.environ.get("JOBRUNNER_DATABASE_URL") or database_url(),
-        "JOBRUNNER_APP_DIR": os.environ.get("JOBRUNNER_APP_DIR") or str(_project_folder()),
+    module = _settings_module()
+    return {
+        "DJANGO_SETTINGS_MODULE": module,
+        "JOBRUNNER_DATABASE_URL": url or url_in_use(),
+        "JOBRUNNER_APP_DIR": os.environ.get("JOBRUNNER_APP_DIR") or str(_project_folder(module)),
+        "JOBRUNNER_IMPORT": imports(os.environ.get("JOBRUNNER_IMPORT", "")),
     }
-    given["JOBRUNNER_IMPORT"] = imports if _HANDLERS in imports.split(",") else f"{_HANDLERS},{imports}".strip(",")
-    return given
 
 
-def _project_folder() -> Path:
+def imports(given: str) -> str:
+    """The modules for ``JOBRUNNER_IMPORT``. Ours, which sets Django up and imports the handlers, is the first one."""
+    return ",".join([_HANDLERS, *(name for name in given.split(",") if name.strip() not in ("", _HANDLERS))])
+
+
+def _settings_module() -> str:
+    """The name of the module with the settings, below those that a test has overridden."""
+    found: Any = settings
+    while not (name := getattr(found, "SETTINGS_MODULE", None)):
+        # While a test overrides settings, those below are here.
+        below = getattr(found, "default_settings", None)
+        if below is None or below is found:
+            raise ImproperlyConfigured(
+                "the settings were given to settings.configure(), and no other process can see them; put them into a"
+                " module that DJANGO_SETTINGS_MODULE names"
+            )
+        found = below
+    return str(name)
+
+
+def _project_folder(module: str) -> Path:
     """The folder from which Python imports the settings."""
-    names = str(settings.SETTINGS_MODULE).split(".")
-    file = import_module(settings.SETTINGS_MODULE).__file__
+    names = module.split(".")
+    file = import_module(module).__file__
     assert file is not None
     package = Path(file).resolve()
     return package.parents[len(names) - (0 if package.name == "__init__.py" else 1)]

@@ -1,3 +1,5 @@
+from django.core.mail import send_mail
+
 from jobrunner import Context, fixed, job
 from shop.models import Account
 
@@ -19,3 +21,14 @@ def fail(ctx: Context) -> None:
 @job("welcome_async")
 async def welcome_async(ctx: Context, email: str) -> None:
     await Account.objects.filter(email=email).aupdate(welcomed=True)
+
+
+@job("welcome_all", max_attempts=1)
+def welcome_all(ctx: Context, databases: list[str]) -> None:
+    for name in databases:
+        Account.objects.using(name).update(welcomed=True)
+
+
+@job("mail_and_welcome", max_attempts=1)
+def mail_and_welcome(ctx: Context, email: str) -> None:
+    assert send_mail("welcome", "to our shop", "shop@example.com", [email]) == 1

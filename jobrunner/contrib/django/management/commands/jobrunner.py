@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
 from jobrunner.contrib import command_line
-from jobrunner.contrib.django import conf
+from jobrunner.contrib.django import conf, tested
 
 
 class Command(BaseCommand):
@@ -33,7 +33,13 @@ class Command(BaseCommand):
     def handle(self, *_: Any, words: list[str], **__: Any) -> str:
         """Run jobrunner in another process, for ``call_command``."""
         command = [sys.executable, "-m", "jobrunner", *words]
-        done = subprocess.run(command, env=os.environ | conf.environment(), capture_output=True, text=True)
+        environment = os.environ | conf.environment()
+        if tested.is_testing():
+            from jobrunner.testing.tested import variables
+
+            # A test has renamed the databases in this process only.
+            environment |= variables(tested.to_tell())
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
         if done.returncode:
             raise CommandError(done.stderr.strip(), returncode=done.returncode)
         return done.stdout
