@@ -249,4 +249,4 @@ def test_locked_file_is_reported_in_time_by_every_command_that_needs_it(
     assert ended.pop(0) == (0, "")
     for process, (code, stderr) in zip(started, ended, strict=True):
         assert (code, len(stderr.splitlines())) == (69, 1), (process.args, code, stderr)
-        assert stderr.endswith(": another process holds its lock\n")
+        assert stderr.endswith((": another process holds its lock\n", " holds the write lock of the file\n")), stderr

@@ -13,8 +13,10 @@ from jobrunner.store.connection import Connection
 pytestmark = pytest.mark.both_databases
 
 MOST = 8
+# While a run waits for too long, it asks once more: who holds a lock.
+MOST_OF_FIRST = 9
 # With all that the page shows it explains a run.
-MOST_OF_STATUS = 10
+MOST_OF_STATUS = 12
 
 
 class Sent:
@@ -85,7 +87,8 @@ def counts(database: Database, sent: Sent, runs: dict[str, int]) -> dict[str, in
         found[path] = sent.by(asked, path)
     assert found
     status = found.pop("/?format=json")
-    return {path: count for path, count in found.items() if count > MOST} | (
+    most = {"/": MOST_OF_FIRST}
+    return {path: count for path, count in found.items() if count > most.get(path, MOST)} | (
         {"status": status} if status > MOST_OF_STATUS else {}
     )
 

@@ -43,7 +43,7 @@ def asked(config: Config) -> store.Limits:
     limits = config.health
     # A tick may work without a lease until it claims no more, and starting takes time, too.
     killed_after = max(config.budget, config.linger) + _START_TAKES
-    return store.Limits(killed_after, limits.expired, limits.backlog, limits.pause)
+    return store.Limits(killed_after, limits.expired, limits.backlog, limits.pause, limits.tick_age)
 
 
 def judge(
@@ -63,6 +63,7 @@ def judge(
 _RULES: Sequence[Callable[[Facts, Thresholds], Iterator[Finding]]] = (
     tick_rules.ticks_stopped,
     tick_rules.failing_ticks,
+    run_rules.locked,
     run_rules.expired_leases,
     run_rules.unknown_types,
     run_rules.overdue,
@@ -80,6 +81,7 @@ NAMES = (
     DAMAGED,
     "ticks_stopped",
     "failing_ticks",
+    "locked",
     "expired_leases",
     "unknown_types",
     "overdue",

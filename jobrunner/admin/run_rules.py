@@ -49,6 +49,20 @@ def _knows(host: str, types: frozenset[str]) -> str:
     return f"{host} knows {number_of(len(types), 'type')}" if types else f"{host} knows no types at all"
 
 
+def locked(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
+    """Somebody holds what ticks need, for as long as two ticks come; or runs wait, and for how long is not known."""
+    waits = any(facts.at - each.run_at > limits.tick_age for each in facts.due)
+    held = [
+        each
+        for each in facts.lockers
+        if (waits if each.seconds is None else each.seconds >= limits.tick_age.total_seconds())
+    ]
+    if held:
+        sentence = f"ticks cannot claim: {listed_few([str(each) for each in held])}"
+        remedy = f"let it end its transaction, or end it: {held[0].remedy}"
+        yield finding("locked", Severity.CRITICAL, sentence, remedy)
+
+
 def overdue(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
     late = sorted(
         (

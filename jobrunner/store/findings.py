@@ -6,14 +6,15 @@ Named tuples and no dataclasses, whose making takes a tick that writes metrics s
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from jobrunner.lifecycle import FINISHED
-from jobrunner.store import rhythm, tallies
+from jobrunner.store import lockers, rhythm, tallies
 from jobrunner.store.connection import Connection
 from jobrunner.store.hosts import PROBLEM, TRACEBACK
+from jobrunner.store.lockers import Locker
 from jobrunner.store.rhythm import Beat
 from jobrunner.store.statement import Prepared, Question, Row
 
@@ -144,19 +145,21 @@ class Facts(NamedTuple):
     pauses: list[OldPause]
     known: list[KnownTypes]
     beat: Beat
+    lockers: list[Locker]
 
 
 class Limits(NamedTuple):
     """When a tick that is open and has no live lease was killed, and an expired lease should have been recovered.
 
     ``behind``: how long the next run of a type must wait until its throughput is looked at. ``paused_for``: how long a
-    pause must last to be noted. ``most``: see MOST_COUNTED.
+    pause must last to be noted. ``tick_age``: the threshold for ticks that have stopped. ``most``: see MOST_COUNTED.
     """
 
     killed_after: timedelta
     expired_for: timedelta
     behind: timedelta
     paused_for: timedelta
+    tick_age: timedelta
     most: int = MOST_COUNTED
 
 
@@ -164,11 +167,12 @@ def facts(connection: Connection, limits: Limits) -> Facts:
     """The facts. Each statement is as quick beside a long history, and beside a long queue."""
     at, given = tallies.now(connection), _values(limits)
     found = {name: _dicts(connection.execute(each, given[name])) for name, each in QUESTIONS.items()}
+    due, beat = _due(found["due_types"]), rhythm.look(connection)
     return Facts(
         at=at,
         hosts=[HostTick(**row) for row in found["hosts"]],
         killed=[KilledTicks(**row) for row in found["killed_ticks"]],
-        due=_behind(connection, at, limits, _due(found["due_types"])),
+        due=_behind(connection, at, limits, due),
         dead=[DeadType(**row) for row in found["dead"]],
         expired=ExpiredLeases(**found["expired_leases"][0]),
         uncertain=UncertainEffects(**found["uncertain_effects"][0]),
@@ -178,8 +182,19 @@ def facts(connection: Connection, limits: Limits) -> Facts:
             KnownTypes(row["host"], _can_run(row), row["settings"].get(PROBLEM), row["settings"].get(TRACEBACK))
             for row in found["known_types"]
         ],
-        beat=rhythm.look(connection),
+        beat=beat,
+        lockers=_lockers(connection, due, beat, at, limits.tick_age),
     )
+
+
+def _lockers(
+    connection: Connection, due: Sequence[DueType], beat: Beat, at: datetime, tick_age: timedelta
+) -> list[Locker]:
+    """Who holds what ticks need. Asked only if a run waits for longer than ticks take to come, or if these stopped."""
+    late = [each for each in due if at - each.run_at > tick_age]
+    if not late and not beat.has_stopped(at, tick_age):
+        return []
+    return lockers.look(connection, [each.id for each in late], [each.job_type for each in late])
 
 
 def questions(limits: Limits) -> list[Question]:

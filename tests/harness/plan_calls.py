@@ -202,7 +202,7 @@ IDLE: dict[str, Call] = {
     "metrics.take_turn": lambda connection: metrics.take_turn(connection, OWNER.host),
     "metrics.last_ticks": metrics.last_ticks,
     "findings.facts": lambda connection: findings.facts(
-        connection, findings.Limits(LEASE, LEASE, timedelta(hours=1), LEASE, most=20)
+        connection, findings.Limits(LEASE, LEASE, timedelta(hours=1), LEASE, timedelta(hours=1), most=20)
     ),
 }
 BUSY: dict[str, Call] = {

@@ -10,7 +10,7 @@ from jobrunner import clock
 from jobrunner.admin.doctor.checks import Check, ok, warning, wrong
 from jobrunner.durations import format_duration
 from jobrunner.errors import DatabaseDamaged, DatabaseUnavailable, JobrunnerError
-from jobrunner.store import damage, inspection
+from jobrunner.store import damage, findings, inspection, lockers
 from jobrunner.store.check import check_schema
 from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database
@@ -161,6 +161,16 @@ def sessions(connection: Connection) -> list[Check]:
         return []
     found = [check for each in inspection.sessions(connection) if (check := _session(each)) is not None]
     return found or [ok("transactions", "no session holds our rows, and none has been in one transaction for long")]
+
+
+def locks(connection: Connection) -> list[Check]:
+    """Who keeps ticks from claiming the due runs whose turn is next."""
+    due = findings.due_types(connection)
+    found = lockers.look(connection, [each.id for each in due], [each.job_type for each in due])
+    held = [each for each in found if each.seconds is None or each.seconds > _IDLE_SECONDS]
+    return [wrong("locks", f"ticks cannot claim: {each}", each.remedy) for each in held] or [
+        ok("locks", "nobody holds a lock that a claim needs")
+    ]
 
 
 def _session(each: Session) -> Check | None:

@@ -95,6 +95,7 @@ def _read(connection: Connection, config: Config) -> tuple[list[Check], bool, Ne
         *database.storage(connection),
         *database.sessions(connection),
         *standby.checks(connection),
+        *database.locks(connection),
     ]
     at, seen = inspection.clock(connection), inspection.last_ticks(connection)
     tick = ticks.last_tick(host, at, seen, rhythm.look(connection).missing_after(limits.tick_age))

@@ -21,8 +21,9 @@ _OLDEST = (3, 37)
 class FileWire(Wire):
     """An SQLite file."""
 
-    def __init__(self, driver: sqlite3.Connection) -> None:
+    def __init__(self, driver: sqlite3.Connection, file: Path) -> None:
         self._driver = driver
+        self._file = file
 
     def cancel(self) -> None:
         self._driver.interrupt()
@@ -31,7 +32,10 @@ class FileWire(Wire):
         self._driver.interrupt()
 
     def holder(self) -> str | None:
-        return None
+        from jobrunner.store.drivers import file_locks
+
+        found = file_locks.writer(str(self._file))
+        return None if found is None else f"{found} holds the write lock of the file"
 
 
 class FileConnection(Connection):
@@ -46,7 +50,7 @@ class FileConnection(Connection):
         except sqlite3.Error as error:
             raise DriverError(error, is_gone=True) from error
         super().__init__(driver, waits, sqlite3.Error)
-        self.wire = FileWire(driver)
+        self.wire = FileWire(driver, file)
 
     def prepare(self) -> None:
         """Set the options of the connection."""

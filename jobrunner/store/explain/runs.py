@@ -8,12 +8,14 @@ from dataclasses import replace
 from datetime import timedelta
 
 from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES, Status
+from jobrunner.store import lockers
 from jobrunner.store.connection import Connection
 from jobrunner.store.explain import hosts as tick_hosts
 from jobrunner.store.explain import past, queue
 from jobrunner.store.explain.asked import Asked, stopped
 from jobrunner.store.explain.explanation import Explanation, HostView, ago
 from jobrunner.store.explain.hosts import Hosts
+from jobrunner.store.lockers import Locker
 from jobrunner.store.rhythm import TICK_AGE
 from jobrunner.store.statement import Prepared, Question, Row
 from jobrunner.text import iso_instant
@@ -189,11 +191,20 @@ def _full(asked: Asked, able: list[HostView]) -> Explanation:
     return asked.say("host_full", sentence, first, running=holders[:20], run_at=run.run_at)
 
 
+def _locked(asked: Asked, locker: Locker) -> Explanation:
+    sentence = f"is due, but ticks cannot claim it: {locker}."
+    held_since = None if locker.seconds is None else asked.at - timedelta(seconds=round(locker.seconds))
+    remedy = f"let it end its transaction, or end it: {locker.remedy}"
+    return asked.say("locked", sentence, remedy, session=locker.pid, held=locker.what, held_since=held_since)
+
+
 def _in_line(asked: Asked, free: list[HostView]) -> Explanation:
     run = asked.run
     place = queue.place_of(asked.connection, run)
     if (limit := queue.limit_in_the_way(asked.connection, run, place)) is not None:
         return asked.say(limit.reason, f"waits for {limit.sentence}.", limit.remedy, **limit.facts)
+    if (locker := lockers.of_run(asked.connection, run.id, run.job_type)) is not None:
+        return _locked(asked, locker)
     forecast = queue.forecast(asked.connection, run, place)
     hosts = ", ".join(sorted({view.host for view in free}))
     says = [view.host for view in free if view.knows]

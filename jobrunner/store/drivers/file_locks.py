@@ -1,0 +1,71 @@
+"""Which process holds the write lock of an SQLite file, as far as the system tells: Linux does, in /proc/locks.
+
+Nothing is opened: to close a file would give up the locks that this process has on it.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from contextlib import suppress
+from typing import NamedTuple
+
+from jobrunner.text import one_line, visible
+
+_WAL_WRITE_LOCK = 120
+"""The byte of the file ``-shm`` that a writer locks (https://www.sqlite.org/walformat.html)."""
+_RESERVED_LOCK = 0x40000001
+"""The byte of the file itself that a writer locks, if it has no write-ahead log."""
+
+
+class Writer(NamedTuple):
+    """A process that holds the lock. ``is_ours``: it is a command of jobrunner, as a tick: that takes moments."""
+
+    pid: int
+    name: str
+    user: str
+    is_ours: bool
+
+    def __str__(self) -> str:
+        """In words."""
+        return f"process {self.pid} ({self.name}) of the user {self.user}"
+
+
+def writer(file: str) -> Writer | None:
+    """Another process that holds the write lock now. None: nobody does, or the system does not tell."""
+    wanted = {}
+    for path, byte in ((f"{file}-shm", _WAL_WRITE_LOCK), (file, _RESERVED_LOCK)):
+        with suppress(OSError):
+            wanted[os.stat(path).st_ino] = byte
+    try:
+        with open("/proc/locks", encoding="ascii", errors="replace") as listed:
+            lines = listed.read().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        words = line.split()
+        # As in "1: POSIX  ADVISORY  WRITE 4711 fe:00:1234 120 120". A line with "->" is of one who waits.
+        if len(words) != 8 or words[1] != "POSIX" or words[3] != "WRITE":
+            continue
+        pid, inode, first, last = words[4], words[5].rpartition(":")[2], words[6], words[7]
+        if not inode.isdigit() or not first.isdigit() or int(inode) not in wanted:
+            continue
+        byte = wanted[int(inode)]
+        if int(first) > byte or (last.isdigit() and int(last) < byte):
+            continue
+        if pid.isdigit() and int(pid) not in (0, os.getpid()):
+            return _described(int(pid))
+    return None
+
+
+def _described(pid: int) -> Writer:
+    name, user, words = "?", "?", []
+    with suppress(OSError, KeyError):
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as named:
+            name = visible(one_line(named.read(), 40))
+        # Not shown: an argument may be a secret.
+        with open(f"/proc/{pid}/cmdline", "rb") as command:
+            words = command.read().split(b"\0")
+        user = str(os.stat(f"/proc/{pid}").st_uid)
+        user = pwd.getpwuid(int(user)).pw_name
+    return Writer(pid, name, user, any(os.path.basename(word) == b"jobrunner" for word in words[:4]))

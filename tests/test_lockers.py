@@ -1,0 +1,155 @@
+"""Who looks is told who holds a lock that ticks need: which session or process, of whom, and for how long."""
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only
+from harness.explain_scene import Scene, make_scene
+from jobrunner.store.lockers import TABLES
+from jobrunner.store.neighbours import our_names
+from jobrunner.store.versions import VERSION_TABLE
+
+HOLD_FILE = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+sys.stdin.read()
+"""
+WHAT = {
+    "the row": ("SELECT id FROM job_runs WHERE id = {run} FOR UPDATE", "the row of run {run}"),
+    "all rows": ("SELECT id FROM job_runs FOR UPDATE", "the row of run {run}"),
+    "a change of the row": ("UPDATE job_runs SET priority = 1 WHERE id = {run}", "the row of run {run}"),
+    "the table": ("LOCK TABLE job_runs IN EXCLUSIVE MODE", "the table job_runs"),
+}
+
+
+@pytest.fixture
+def scene(jobrunner: Commands, database: Database, app: App) -> Scene:
+    return make_scene(jobrunner, database, app)
+
+
+@contextmanager
+def session(database: Database, statement: str) -> Iterator[int]:
+    """A session of PostgreSQL that has done this and has not ended its transaction."""
+    assert isinstance(database, PostgresDatabase)
+    with closing(database.connect()) as holder:
+        holder.execute("SET application_name = 'shop'")
+        holder.execute("BEGIN")
+        holder.execute(statement)
+        yield holder.info.backend_pid
+
+
+@contextmanager
+def process(database: Database) -> Iterator[int]:
+    """A process that holds the write lock of the file."""
+    assert isinstance(database, SQLiteDatabase)
+    command = [sys.executable, "-c", HOLD_FILE, str(database.path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdin is not None
+        assert holder.stdout.readline() == "held\n"
+        try:
+            yield holder.pid
+        finally:
+            if not holder.stdin.closed:
+                holder.stdin.close()
+            holder.wait(10)
+
+
+def check(scene: Scene, name: str) -> dict[str, Any]:
+    (found,) = [
+        each
+        for each in scene.run("doctor", "--json", "--no-crontab", check=False).json()["checks"]
+        if each["name"] == name
+    ]
+    return dict(found)
+
+
+@postgresql_only
+@pytest.mark.promise("P12")
+@pytest.mark.parametrize("what", WHAT)
+def test_who_holds_a_row_or_the_table_is_named_to_who_asks_why_a_run_waits(what: str, scene: Scene) -> None:
+    """explain said "would be claimed now", and health "ok", while ticks passed the row over."""
+    run_id = scene.queue()
+    assert scene.explain(run_id)["reason"] == "ready"
+    statement, named = (each.format(run=run_id) for each in WHAT[what])
+    with session(scene.database, statement) as pid:
+        found = scene.explain(run_id)
+        assert (found["reason"], found["facts"]["session"]) == ("locked", pid), found
+        assert f"session {pid} of the role " in found["sentence"], found
+        assert "(shop), idle in transaction, its transaction open for " in found["sentence"]
+        assert f"holds {named}" in found["sentence"]
+        assert found["facts"]["held_since"] is not None
+        if what in ("the row", "the table"):
+            env = {**scene.env, "JOBRUNNER_HEALTH_TICK_AGE": "0.001s"}
+            health = scene.jobrunner("health", "--json", "--only", "locked", env=env, check=False).json()["findings"]
+            assert [f"session {pid} of" in each["sentence"] for each in health] == [True]
+            assert check(scene, "locks")["verdict"] in ("ok", "wrong")
+        scene.database.execute(found["remedy"].rpartition(": ")[2])
+    assert scene.explain(run_id)["reason"] == "ready"
+
+
+@postgresql_only
+def test_a_role_that_may_not_see_the_session_of_another_one_is_told_so(scene: Scene) -> None:
+    run_id, database = scene.queue(), scene.database
+    assert isinstance(database, PostgresDatabase)
+    name = f"look_{database.database}"
+    with database.access.admin(database.database) as admin:
+        admin.execute(f"CREATE ROLE \"{name}\" LOGIN PASSWORD 'x'")
+        admin.execute(f'GRANT USAGE ON SCHEMA public TO "{name}"')
+        admin.execute(f'GRANT SELECT ON ALL TABLES IN SCHEMA public TO "{name}"')
+    try:
+        url = database.url.replace("://", f"://{name}:x@", 1) if "@" not in database.url else None
+        if url is None:
+            scheme, _, rest = database.url.partition("://")
+            url = f"{scheme}://{name}:x@{rest.rpartition('@')[2]}"
+        with session(database, f"SELECT id FROM job_runs WHERE id = {run_id} FOR UPDATE") as pid:
+            env = {**scene.env, "JOBRUNNER_DATABASE_URL": url}
+            found = scene.jobrunner("explain", run_id, "--json", env=env).json()
+        assert found["reason"] == "locked", found
+        assert f"session {pid} of the role " in found["sentence"]
+        assert "doing what only that role may see" in found["sentence"]
+    finally:
+        database.forget_sessions()
+        with database.access.admin(database.database) as admin:
+            admin.execute(f'DROP OWNED BY "{name}"')
+            admin.execute(f'DROP ROLE "{name}"')
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="only Linux tells who holds the lock of a file")
+def test_the_process_that_holds_the_write_lock_of_a_file_is_named(scene: Scene) -> None:
+    if not isinstance(scene.database, SQLiteDatabase):
+        pytest.skip("a file has one lock")
+    run_id = scene.queue()
+    env = {**scene.env, "JOBRUNNER_PATIENCE": "1s", "JOBRUNNER_HEALTH_TICK_AGE": "0.5s"}
+    with process(scene.database) as pid:
+        found = scene.explain(run_id)
+        assert (found["reason"], found["facts"]["session"]) == ("locked", pid), found
+        assert f"process {pid} (" in found["sentence"]
+        assert "holds the write lock of the file" in found["sentence"]
+        assert found["remedy"].endswith(f": kill {pid}")
+        health = scene.jobrunner("health", "--json", "--only", "locked", env=env, check=False).json()["findings"]
+        assert [f"process {pid} (" in each["sentence"] for each in health] == [True]
+        assert check(scene, "locks")["remedy"] == f"kill {pid}"
+        # Who acts is told, too.
+        refused = scene.jobrunner("cancel", run_id, env=env, check=False)
+        assert refused.returncode == 69
+        assert f"process {pid} (" in refused.stderr, refused
+    assert scene.explain(run_id)["reason"] == "ready"
+    with closing(sqlite3.connect(scene.database.path)) as reader:
+        # A reader holds nobody up.
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM job_runs")
+        assert scene.explain(run_id)["reason"] == "ready"
+
+
+def test_the_tables_whose_locks_are_looked_at_are_ours() -> None:
+    assert set(TABLES) == our_names() - {VERSION_TABLE}
