@@ -96,7 +96,7 @@ def insert(database: Database, each: Situation, at: datetime) -> int | None:
         if each.key is not None:
             row["concurrency_key"] = None
         lease = {"locked_by": "here:1:x", "locked_until": at + timedelta(minutes=each.lease_ends)}
-        gates = {"capped": "all", "rated": "all", "keyed": json.dumps([each.customer])}
+        gates = {"capped": "all", "rated": "all", "keyed": f"customer {json.dumps([each.customer])}"}
         row |= lease | {"host": "here", "lease_token": "t" * 32, "gate": gates.get(each.job_type, "")}
     elif each.status == "succeeded":
         row["finished_at"] = at

@@ -17,6 +17,10 @@ STALE = "(asked_at IS NULL OR asked_at <= {now} - {ten_minutes} OR asked_at > {n
 PARTS = {
     "stale": STALE,
     "unpaused": conditions.all_of(conditions.UNPAUSED),
+    "waiting": conditions.CLAIM["waiting"],
+    "gate_of_limits": conditions.GATE_OF_LIMITS,
+    "known_gate": conditions.BEHIND_KNOWN_GATE.replace("{runs}", "gates"),
+    "behind_parents": conditions.BEHIND_PARENTS.replace("{runs}", "looked"),
     "claimable": conditions.all_of(conditions.CLAIM),
     "expandable": conditions.all_of(conditions.EXPAND),
 }
@@ -48,6 +52,9 @@ VIEW_NAMES = (
     "overdue",
     "recoverable",
     "expandable",
+    "stray_dependants",
+    "stray_gates",
+    "waited_gates",
     "open_gates",
     "open_limits",
     "gated",

@@ -58,7 +58,7 @@ CREATE TABLE {schema}job_runs (
   origin VARCHAR(20),
   start_deadline_at {time},
   concurrency_key VARCHAR(300),
-  gate VARCHAR(300) NOT NULL DEFAULT '',
+  gate VARCHAR(600) NOT NULL DEFAULT '',
   has_dependants {small_number} NOT NULL DEFAULT 0,
   idempotency_key VARCHAR(500),
   attempts INTEGER NOT NULL DEFAULT 0,
@@ -114,6 +114,7 @@ CREATE INDEX job_runs_due ON {schema}job_runs (run_at)
   WHERE status IN ('queued', 'failed') AND releases >= 0 AND gate = '';
 CREATE INDEX job_runs_gated ON {schema}job_runs (job_type, gate)
   WHERE lease_token IS NOT NULL AND gate <> '';
+CREATE INDEX job_runs_after ON {schema}job_runs (id) WHERE status IN ('queued', 'failed') AND gate = 'after';
 CREATE INDEX job_runs_lease ON {schema}job_runs (host, id) WHERE status = 'running';
 CREATE INDEX job_runs_finished ON {schema}job_runs (status, finished_at, job_type) WHERE finished_at IS NOT NULL;
 CREATE INDEX job_runs_failing ON {schema}job_runs (failed_at) WHERE status = 'failed';
@@ -162,7 +163,7 @@ CREATE TABLE {schema}job_limits (
 ){storage};
 CREATE TABLE {schema}job_gates (
   job_type VARCHAR(200) NOT NULL,
-  gate VARCHAR(300) NOT NULL,
+  gate VARCHAR(600) NOT NULL,
   turn_at {instant},
   spent_until {time},
   opens_at {time},

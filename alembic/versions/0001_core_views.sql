@@ -4,18 +4,44 @@ CREATE VIEW {schema}job_claimable AS
 CREATE VIEW {schema}job_gated AS
   SELECT id, job_type, gate, turn_at, run_at, lease_expiries FROM {schema}job_runs
   WHERE gate <> '' AND {claimable};
+-- What runs wait behind, found by one step in the index of the claim for each gate. A claim sees a gate that is one of the
+-- stored limits and has a row with a turn. The second start finds gates of another key at once, behind those of this one.
+CREATE VIEW {schema}job_waited_gates AS
+  WITH RECURSIVE types (job_type) AS (
+    SELECT min(job_type) FROM {schema}job_runs WHERE {waiting}
+    UNION ALL SELECT (SELECT min(job_type) FROM {schema}job_runs WHERE {waiting} AND job_type > types.job_type)
+      FROM types WHERE types.job_type IS NOT NULL),
+  gates (job_type, gate) AS (
+    SELECT job_type, (SELECT min(gate) FROM {schema}job_runs
+        WHERE {waiting} AND job_runs.job_type = types.job_type AND gate > '')
+      FROM types WHERE job_type IS NOT NULL
+    UNION ALL SELECT job_type, (SELECT min(gate) FROM {schema}job_runs
+        WHERE {waiting} AND job_runs.job_type = job_limits.job_type AND gate >= concurrency_key || '!')
+      FROM {schema}job_limits WHERE concurrency_key IS NOT NULL
+    UNION ALL SELECT job_type, (SELECT min(gate) FROM {schema}job_runs
+        WHERE {waiting} AND job_runs.job_type = gates.job_type AND gate > gates.gate)
+      FROM gates WHERE gates.gate IS NOT NULL)
+  SELECT job_type, gate, {known_gate} AS is_seen FROM gates WHERE gate <> 'after';
+-- Of these every tick looks at so many; a tick that prunes looks at all.
+CREATE VIEW {schema}job_stray_gates AS
+  SELECT job_type, gate FROM (SELECT job_type, gate, is_seen FROM {schema}job_waited_gates LIMIT 2000) looked
+  WHERE NOT is_seen;
+CREATE VIEW {schema}job_stray_dependants AS
+  SELECT id FROM (SELECT id FROM {schema}job_runs WHERE {waiting} AND gate = 'after' ORDER BY id LIMIT 100) looked
+  WHERE NOT {behind_parents};
 -- Limits that no claim has asked for in ten minutes count as open: those of the code may have changed.
 CREATE VIEW {schema}job_open_limits AS
-  SELECT job_type, max_running_per_key, {stale} AS is_stale
+  SELECT job_type, concurrency_key, max_running_per_key, rate_per_key, {stale} AS is_stale
   FROM {schema}job_limits
   WHERE {unpaused} AND ({stale}
-    OR ((opens_at IS NULL OR opens_at <= {now})
+    OR ((rate IS NULL OR opens_at IS NULL OR opens_at <= {now})
       AND (max_running IS NULL OR max_running > (SELECT count(*) FROM {schema}job_runs
         WHERE job_runs.job_type = job_limits.job_type AND job_runs.lease_token IS NOT NULL AND job_runs.gate <> ''))));
 CREATE VIEW {schema}job_open_gates AS
-  SELECT job_gates.job_type, job_gates.gate FROM {schema}job_open_limits
-  JOIN {schema}job_gates ON job_gates.job_type = job_open_limits.job_type AND job_gates.turn_at IS NOT NULL
-  WHERE is_stale OR ((opens_at IS NULL OR opens_at <= {now})
+  SELECT job_gates.job_type, job_gates.gate FROM {schema}job_open_limits job_limits
+  JOIN {schema}job_gates ON job_gates.job_type = job_limits.job_type AND job_gates.turn_at IS NOT NULL
+    AND {gate_of_limits}
+  WHERE is_stale OR ((rate_per_key IS NULL OR opens_at IS NULL OR opens_at <= {now})
     AND (max_running_per_key IS NULL OR max_running_per_key > (SELECT count(*) FROM {schema}job_runs
       WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate
         AND job_runs.lease_token IS NOT NULL AND job_runs.gate <> '')));

@@ -43,7 +43,8 @@ def asked(config: Config) -> store.Limits:
     limits = config.health
     # A tick may work without a lease until it claims no more, and starting takes time, too.
     killed_after = max(config.budget, config.linger) + _START_TAKES
-    return store.Limits(killed_after, limits.expired, limits.backlog, limits.pause, limits.tick_age)
+    behind, pause = limits.backlog, limits.pause
+    return store.Limits(killed_after, limits.expired, behind, pause, limits.tick_age, late=limits.overdue)
 
 
 def judge(

@@ -30,6 +30,18 @@ CLAIM: Mapping[str, str] = {
     **UNPAUSED,
 }
 """What a run must fulfil to be claimed, apart from the limits behind whose gate it may wait, and from the hosts."""
+GATE_OF_LIMITS = """CASE WHEN job_limits.concurrency_key IS NULL THEN job_gates.gate = 'all'
+      ELSE substr(job_gates.gate, 1, length(job_limits.concurrency_key) + 1) = job_limits.concurrency_key || ' ' END"""
+"""Whether a gate is one of those behind which the stored limits of its type put runs. It begins with their key."""
+BEHIND_KNOWN_GATE = f"""EXISTS (SELECT 1 FROM {{schema}}job_limits
+        JOIN {{schema}}job_gates ON job_gates.job_type = job_limits.job_type
+        WHERE job_limits.job_type = {{runs}}.job_type AND job_gates.gate = {{runs}}.gate
+          AND job_gates.turn_at IS NOT NULL AND {GATE_OF_LIMITS})"""
+"""Whether a claim looks behind a gate that runs wait behind. ``{runs}`` has their type and the gate."""
+BEHIND_PARENTS = "EXISTS (SELECT 1 FROM {schema}job_parents WHERE run_id = {runs}.id)"
+"""Whether a run that waits for the end of others will be let go."""
+SEEN = f"""CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN {BEHIND_PARENTS} ELSE {BEHIND_KNOWN_GATE} END"""
+"""Whether a claim will ever see a waiting run, as it stands."""
 EXPAND: Mapping[str, str] = {
     "has_schedule": "schedule IS NOT NULL",
     "kept": "removed_at IS NULL",

@@ -29,6 +29,9 @@ QUESTIONS = {
     "hosts": Prepared("findings.hosts"),
     "killed_ticks": Prepared("findings.killed_ticks"),
     "due_types": Prepared("findings.due_types"),
+    "stray": Prepared("unclaimed.stray"),
+    "stray_dependants": Prepared("unclaimed.stray_dependants"),
+    "behind_open_gates": Prepared("unclaimed.behind_open_gates"),
     "dead": Prepared("findings.dead"),
     "expired_leases": Prepared("findings.expired_leases"),
     "uncertain_effects": Prepared("findings.uncertain_effects"),
@@ -68,7 +71,8 @@ class Flow(NamedTuple):
 class DueType(NamedTuple):
     """A type with due runs. ``id`` and ``run_at`` are those of the run whose turn is next.
 
-    ``flow`` is looked at only if that run waits longer than its ``since``.
+    Runs behind gates are among them if no limit is a reason to wait, or if no claim would see them. ``flow`` is looked
+    at only if that run waits longer than its ``since``.
     """
 
     job_type: str
@@ -153,6 +157,7 @@ class Limits(NamedTuple):
 
     ``behind``: how long the next run of a type must wait until its throughput is looked at. ``paused_for``: how long a
     pause must last to be noted. ``tick_age``: the threshold for ticks that have stopped. ``most``: see MOST_COUNTED.
+    ``late``: from when on a run behind an open gate is late.
     """
 
     killed_after: timedelta
@@ -161,13 +166,14 @@ class Limits(NamedTuple):
     paused_for: timedelta
     tick_age: timedelta
     most: int = MOST_COUNTED
+    late: timedelta = timedelta(minutes=10)
 
 
 def facts(connection: Connection, limits: Limits) -> Facts:
     """The facts. Each statement is as quick beside a long history, and beside a long queue."""
     at, given = tallies.now(connection), _values(limits)
     found = {name: _dicts(connection.execute(each, given[name])) for name, each in QUESTIONS.items()}
-    due, beat = _due(found["due_types"]), rhythm.look(connection)
+    due, beat = _with_gated(connection, at, limits, found), rhythm.look(connection)
     return Facts(
         at=at,
         hosts=[HostTick(**row) for row in found["hosts"]],
@@ -212,6 +218,9 @@ def _values(limits: Limits) -> dict[str, dict[str, Any]]:
         "hosts": {},
         "killed_ticks": {**since, "killed_before": -limits.killed_after.total_seconds()},
         "due_types": most,
+        "stray": most,
+        "stray_dependants": {},
+        "behind_open_gates": {**most, "since": -limits.late.total_seconds()},
         "dead": {**since, **most},
         "expired_leases": {"expired_before": -limits.expired_for.total_seconds()},
         "uncertain_effects": most,
@@ -244,6 +253,35 @@ def waiting(connection: Connection, most: int = MOST_COUNTED) -> dict[str, int]:
 def due_types(connection: Connection, most: int = MOST_COUNTED) -> list[DueType]:
     """The types with due runs. Up to ``most`` and one are counted."""
     return _due(_dicts(connection.execute(QUESTIONS["due_types"], {"most": most + 1})))
+
+
+def stray_runs(connection: Connection, most: int = MOST_COUNTED) -> list[DueType]:
+    """The due runs that no claim would see, of each gate. Up to ``most`` and one are counted."""
+    found = [*connection.execute(QUESTIONS["stray"], {"most": most + 1}), *connection.execute(QUESTIONS["stray_dependants"])]
+    return [_gated(row) for row in _dicts(found)]
+
+
+def _with_gated(
+    connection: Connection, at: datetime, limits: Limits, found: Mapping[str, list[dict[str, Any]]]
+) -> list[DueType]:
+    """All types with due runs that no limit is a reason to wait for."""
+    due = {each.job_type: each for each in _due(found["due_types"])}
+    late = [each for each in map(_gated, found["behind_open_gates"]) if at - each.run_at > limits.late]
+    if late:
+        # Between the end of a run and the next claim a gate is open for a moment. Where runs end, others begin.
+        since = (at - limits.late).replace(minute=0, second=0, microsecond=0)
+        ended = {key.job_type for (_, key), tally in tallies.since(connection, since).items() if tally.ends}
+        late = [each for each in late if each.job_type not in ended]
+    for each in [*map(_gated, found["stray"]), *map(_gated, found["stray_dependants"]), *late]:
+        other = due.get(each.job_type, each)
+        first = min(each, other, key=lambda one: (one.run_at, one.id))
+        runs = each.runs if other is each else each.runs + other.runs
+        due[each.job_type] = first._replace(runs=min(runs, limits.most + 1))
+    return sorted(due.values())
+
+
+def _gated(row: Mapping[str, Any]) -> DueType:
+    return DueType(row["job_type"], row["id"], row["run_at"], row["runs"])
 
 
 def _due(found: Iterable[Mapping[str, Any]]) -> list[DueType]:

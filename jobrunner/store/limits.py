@@ -24,7 +24,7 @@ _BUSY_SECONDS = 0.05
 _GATHERED = timedelta(milliseconds=250)
 """How long a rate lets permissions gather, so that a claim takes several runs; no longer than half a burst."""
 _UNLIMITED = 2**31 - 1
-_DECLARED = Prepared("limits.declared")
+_LIMITS = Prepared("limits.declared")
 _OPEN_GATES, _BEHIND_OPEN_GATE = Prepared("limits.open_gates"), Prepared("limits.behind_open_gate")
 
 
@@ -67,20 +67,24 @@ class Openings:
         for of_type in self._types:
             count = sum(each for gate, each in taken.items() if gate.job_type == of_type.name)
             rate = of_type.limits.rate
-            if rate is not None and (spent := _spent(rate, of_type.spent_until, of_type.now, count)):
+            if rate is not None and (spent := of_type.spent(rate, of_type.spent_until, count)):
                 connection.execute(Prepared("limits.settle_types"), {"given": [{"job_type": of_type.name, **spent}]})
             # The next claim looks for more behind the same gates, or finds out when the rate allows more.
             self.may_be_more |= count > 0 and of_type.has_more_room
 
 
 class _Type:
-    """What one claim finds out about a limited type. ``gates`` are those it looked at, with their ``spent_until``."""
+    """What one claim finds out about a limited type. ``gates`` are those it looked at, with their ``spent_until``.
 
-    def __init__(self, name: str, limits: Limits, spent_until: datetime | None, now: datetime) -> None:
+    ``is_declared``: the limits are the stored ones. When others open is no matter for those who know the stored ones.
+    """
+
+    def __init__(self, name: str, limits: Limits, row: Row) -> None:
         self.name = name
         self.limits = limits
-        self.spent_until = spent_until
-        self.now = now
+        self.spent_until: datetime | None = row.spent_until
+        self.now: datetime = row.now
+        self.is_declared = _stored(row) == _columns(limits)
         self.run_ids: list[int] = []
         self.gates: dict[str, datetime | None] = {}
         self.has_more_room = False
@@ -90,8 +94,16 @@ class _Type:
         rate = self.limits.rate_per_key
         for gate, spent_until in sorted(self.gates.items()):
             count = taken.get(_Gate(self.name, gate), 0)
-            spent = {} if rate is None else _spent(rate, spent_until, self.now, count)
+            spent = {} if rate is None else self.spent(rate, spent_until, count)
             yield {"job_type": self.name, "gate": gate, **spent}
+
+    def spent(self, rate: Rate, spent_until: datetime | None, count: int) -> dict[str, datetime]:
+        """What changes about the state of a rate when so many runs have begun."""
+        bounded = rate.bounded(spent_until, self.now)
+        if not count and bounded == spent_until:
+            return {}
+        spent = rate.spend(bounded, self.now, count)
+        return {"spent_until": spent, "opens_at": _opens_at(rate, spent, self.now) if self.is_declared else self.now}
 
 
 def open_gates(connection: Connection, wanted: Mapping[str, tuple[Limits, int]], quarantined: bool) -> Openings:
@@ -107,7 +119,7 @@ def open_gates(connection: Connection, wanted: Mapping[str, tuple[Limits, int]],
     at_work = dict(map(tuple, connection.execute(Prepared("limits.at_work"), _given(counted)))) if counted else {}
     for name, row in locked.items():
         limits, most = wanted[name]
-        looked_at = _Type(name, limits, row.spent_until, row.now)
+        looked_at = _Type(name, limits, row)
         _look(connection, looked_at, _room(limits, row, most, at_work.get(name, 0)), openings, quarantined)
         openings.add(looked_at)
     return openings
@@ -167,6 +179,7 @@ def _look_at_each(connection: Connection, of_type: _Type, limit: int, quarantine
     most = _UNLIMITED if limits.max_running_per_key is None else limits.max_running_per_key
     longest = timedelta(0) if limits.rate_per_key is None else limits.rate_per_key.longest
     values = {"of_type": of_type.name, "limit": limit, "most_at_work": most, "longest": longest.total_seconds()}
+    values["prefix"] = f"{_key(limits)} "
     for row in connection.execute(Prepared("limits.first_run_of_each", (quarantined,)), values):
         of_type.gates[row.gate] = row.spent_until
         allowed = most - row.at_work
@@ -183,6 +196,7 @@ def _admit(connection: Connection, of_type: _Type) -> int:
     values = {
         "of_type": of_type.name,
         "limit": _ADMITTED,
+        "key": _key(of_type.limits),
         **{f"name_{index}": each for index, each in enumerate(names)},
     }
     admitted = connection.execute(Prepared("limits.admit", (len(names),)), values).all()
@@ -198,15 +212,6 @@ def _admit(connection: Connection, of_type: _Type) -> int:
 
 def _is_waited_for(connection: Connection, of_type: _Type) -> bool:
     return connection.execute(Prepared("limits.is_waited_for"), {"of_type": of_type.name}).first() is not None
-
-
-def _spent(rate: Rate, spent_until: datetime | None, now: datetime, count: int) -> dict[str, datetime]:
-    """What changes about the state of a rate when so many runs have begun."""
-    bounded = rate.bounded(spent_until, now)
-    if not count and bounded == spent_until:
-        return {}
-    spent = rate.spend(bounded, now, count)
-    return {"spent_until": spent, "opens_at": _opens_at(rate, spent, now)}
 
 
 def _opens_at(rate: Rate, spent_until: datetime, now: datetime) -> datetime:
@@ -234,7 +239,7 @@ def count_open(connection: Connection, policies: Sequence[Policy], limit: int) -
 
 def changed(connection: Connection, policies: Sequence[Policy]) -> list[Policy]:
     """The policies whose limits are not the stored ones. Expects any transaction."""
-    known = {row.job_type: _stored(row) for row in connection.execute(_DECLARED)}
+    known = {row.job_type: _stored(row) for row in connection.execute(_LIMITS)}
     return [each for each in policies if known.get(each.job_type) != (each.limits and _columns(each.limits))]
 
 
@@ -244,7 +249,7 @@ def declare(connection: Connection, policy: Policy) -> bool:
     Runs that wait behind gates of another key, or of no limit, are taken from there, and the next claim meets them
     anew.
     """
-    stored = {row.job_type: _stored(row) for row in connection.execute(_DECLARED)}.get(policy.job_type)
+    stored = {row.job_type: _stored(row) for row in connection.execute(_LIMITS)}.get(policy.job_type)
     columns = _columns(policy.limits or Limits())
     values = {"of_type": policy.job_type, **{f"new_{name}": value for name, value in columns.items()}}
     # This is also the lock on the type: from here on no claim of it is under way.
@@ -261,10 +266,13 @@ def declare(connection: Connection, policy: Policy) -> bool:
 
 
 def _columns(limits: Limits) -> dict[str, Any]:
-    return {**limits.as_data(), "concurrency_key": ",".join(limits.concurrency_key) or None}
+    return {**limits.as_data(), "concurrency_key": _key(limits) or None}
+
+
+def _key(limits: Limits) -> str:
+    """How the names of the key are stored. The gates of the type begin with it."""
+    return ",".join(limits.concurrency_key)
 
 
 def _stored(row: Row) -> dict[str, Any]:
-    columns = row._asdict()
-    del columns["job_type"]
-    return columns
+    return {name: getattr(row, name) for name in _columns(Limits())}

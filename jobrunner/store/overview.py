@@ -8,11 +8,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jobrunner.lifecycle import Status
-from jobrunner.store import definitions, pauses, uncertain
+from jobrunner.store import definitions, findings, pauses, uncertain
 from jobrunner.store.connection import Connection
 from jobrunner.store.definitions import ListedDefinition
 from jobrunner.store.explain import runs as explained
 from jobrunner.store.explain.explanation import Brief
+from jobrunner.store.findings import DueType
 from jobrunner.store.pauses import Pause
 from jobrunner.store.records import read
 from jobrunner.store.rhythm import TICK_AGE
@@ -184,6 +185,9 @@ def status(
     ``health``.
     """
     at, due, oldest = connection.execute(*_due()).one()
+    stray = findings.stray_runs(connection, MOST_DUE)
+    due += sum(each.runs for each in stray)
+    oldest = min((each for each in (oldest, *(one.run_at for one in stray)) if each is not None), default=None)
     counts = _counts(connection)
     return State(
         at=at,
@@ -192,7 +196,7 @@ def status(
         due=min(due, MOST_DUE),
         due_at_least=due > MOST_DUE,
         oldest_due_seconds=None if oldest is None else max(0.0, (at - oldest).total_seconds()),
-        oldest_due=found.brief() if explains and (found := explained.oldest_due(connection, tick_age)) else None,
+        oldest_due=_why_oldest(connection, stray, tick_age) if explains else None,
         running=read(connection, RunningRun, Prepared("overview.running")),
         failing=read(connection, FailingRun, Prepared("overview.failing"), {"most": newest}),
         dead=read(connection, DeadRun, Prepared("overview.dead"), {"most": newest}),
@@ -208,12 +212,23 @@ def status(
     )
 
 
+def _why_oldest(connection: Connection, stray: Collection[DueType], tick_age: timedelta) -> Brief | None:
+    if stray:
+        # A run that no claim would see is told of first, whichever is the oldest.
+        found = explained.explain_run(connection, min(stray, key=lambda each: each.run_at).id, tick_age=tick_age)
+    else:
+        found = explained.oldest_due(connection, tick_age)
+    return None if found is None else found.brief()
+
+
 def questions(newest: int = 10) -> list[Question]:
     """What ``status`` asks without an explanation, for a page that asks it together."""
     most, listed = {"most": MOST_COUNTED + 1}, {"most": newest}
     plain = ("overview.running", "pauses.listed", "overview.limited", "overview.running_limits")
     return [
         _due(),
+        (findings.QUESTIONS["stray"], {"most": MOST_DUE + 1}),
+        (findings.QUESTIONS["stray_dependants"], {}),
         *((Prepared(name), {}) for name in (*plain, "effects.count_uncertain", "overview.last_ticks")),
         *((Prepared("overview.count", (status.value,)), most) for status in Status),
         *((Prepared(name), listed) for name in ("overview.failing", "overview.dead", "effects.uncertain")),

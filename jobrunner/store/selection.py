@@ -27,7 +27,7 @@ from sqlalchemy import (
 from jobrunner.lifecycle import CLAIMABLE, Status
 from jobrunner.store.dialect.values import later, now
 from jobrunner.store.schema import job_definitions, job_pauses, job_runs
-from jobrunner.store.views import job_claimable, job_gated, job_open_gates
+from jobrunner.store.views import job_claimable, job_gated, job_open_gates, job_stray_gates
 from jobrunner.text import iso_instant
 
 _AFTER_PARENTS = "after"
@@ -114,8 +114,11 @@ def _waits_for_time(status: Status) -> ColumnElement[bool]:
 
 def _has_closed_gate() -> ColumnElement[bool]:
     columns, gates = job_runs.c, job_open_gates.c
-    is_open = tuple_(columns.job_type, columns.gate).in_(select(gates.job_type, gates.gate))
-    return and_(columns.gate.not_in(["", _AFTER_PARENTS]), not_(is_open))
+    gate = tuple_(columns.job_type, columns.gate)
+    is_open = gate.in_(select(gates.job_type, gates.gate))
+    # A tick takes these from there.
+    is_stray = gate.in_(select(job_stray_gates.c.job_type, job_stray_gates.c.gate))
+    return and_(columns.gate.not_in(["", _AFTER_PARENTS]), not_(is_open), not_(is_stray))
 
 
 def _is_free() -> ColumnElement[bool]:

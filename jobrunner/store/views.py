@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Integer, MetaData, String, Table
+from sqlalchemy import Boolean, Column, Integer, MetaData, String, Table
 
 from jobrunner.store.dialect.values import BigKey, UtcTime
 
@@ -29,6 +29,12 @@ job_gated = Table(
     Column("run_at", UtcTime),
     Column("lease_expiries", Integer),
 )
+# The gates that runs wait behind, and whether a claim looks there. The first of them are enough for a question.
+job_waited_gates = Table(
+    "job_waited_gates", views, Column("job_type", String), Column("gate", String), Column("is_seen", Boolean)
+)
+job_stray_gates = Table("job_stray_gates", views, Column("job_type", String), Column("gate", String))
+job_stray_dependants = Table("job_stray_dependants", views, Column("id", BigKey))
 job_open_gates = Table("job_open_gates", views, Column("job_type", String), Column("gate", String))
 job_expandable = Table("job_expandable", views, Column("id", BigKey), Column("next_run_at", UtcTime))
 job_recoverable = Table(

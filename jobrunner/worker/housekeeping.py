@@ -7,7 +7,7 @@ from functools import partial
 
 from jobrunner.errors import DatabaseHeld
 from jobrunner.store import ticks
-from jobrunner.worker import deadlines, dependants, pruning, recovery
+from jobrunner.worker import deadlines, dependants, pruning, recovery, strays
 from jobrunner.worker.backpressure import declare_limits
 from jobrunner.worker.context import TickContext
 
@@ -32,6 +32,8 @@ _STEPS: Mapping[str, Callable[[TickContext], None]] = {
     # Before the expansion, so that an overdue run does not block a new slot.
     "deadlines": deadlines.end_overdue,
     "dependants": dependants.follow_if_any,
+    # After these, which may let some of them go; and before the claims, which would not see them.
+    "strays": strays.free,
     "expand": expand,
     # Before the runs, because a busy tick works on runs until its end, and the tables of a busy queue grow fastest.
     "prune": pruning.prune,

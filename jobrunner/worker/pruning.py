@@ -11,6 +11,7 @@ from jobrunner.store.connection import Connection
 from jobrunner.store.servers import Move
 from jobrunner.text import first_line_of
 from jobrunner.worker.batch_size import BatchSize
+from jobrunner.worker import strays
 from jobrunner.worker.context import TickContext
 
 _PRUNE_SECONDS = 1.0
@@ -21,6 +22,7 @@ def prune(context: TickContext) -> None:
     """Delete finished runs and ticks that are old enough, for a second at most."""
     if not _take_turn(context):
         return
+    strays.free(context, every=True)
     ends_at = clock.elapsed() + _PRUNE_SECONDS
     while context.database.write(tallies.compact) >= tallies.MOST_COMPACTED and clock.elapsed() < ends_at:
         pass

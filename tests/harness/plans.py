@@ -96,13 +96,14 @@ GATED = f"""
 INSERT INTO job_runs ({COLUMNS}, gate)
 SELECT CASE WHEN n % 4 = 3 THEN 'capped' WHEN n % 4 = 2 THEN 'rated' ELSE 'keyed' END, '{{{{"customer": 7}}}}',
        'queued', 9, {{now}}, {{now}}, {{now}},
-       CASE WHEN n % 4 > 1 THEN 'all' WHEN n < 100 THEN '[' || n || ']' ELSE '[7]' END
+       CASE WHEN n % 4 > 1 THEN 'all' WHEN n < 100 THEN 'customer [' || n || ']'
+            ELSE 'customer [7]' END
 FROM ({{numbers}}) AS numbered
 """
 GATED_AT_WORK = f"""
 INSERT INTO job_runs ({COLUMNS}, gate, locked_by, host, lease_token, claimed_at, started_at, attempts, locked_until)
 SELECT CASE WHEN n > 1 THEN 'capped' ELSE 'keyed' END, '{{{{}}}}', 'running', 0, {{now}}, {{now}}, {{now}},
-       CASE WHEN n > 1 THEN 'all' ELSE '[7]' END, 'there:1:a', 'there', 'g', {{now}}, {{now}}, 1, {{later}}
+       CASE WHEN n > 1 THEN 'all' ELSE 'customer [7]' END, 'there:1:a', 'there', 'g', {{now}}, {{now}}, 1, {{later}}
 FROM ({{numbers}}) AS numbered
 """
 GATES = """
@@ -206,7 +207,7 @@ def fill_a_little(database: Database) -> None:
     )
     database.execute("UPDATE job_runs SET definition_id = ?, concurrency_key = 'k' WHERE id = 2000001", [definition_id])
     database.execute("INSERT INTO job_ticks (host, worker, version, started_at) VALUES ('h', 'w', '1', ?)", [long_past])
-    database.execute("INSERT INTO job_gates (job_type, gate) VALUES ('keyed', '[1000]')")
+    database.execute("INSERT INTO job_gates (job_type, gate) VALUES ('keyed', 'customer [1000]')")
     fill_gates(database, 40)
     database.execute(
         "INSERT INTO job_events (at, actor, action, detail) VALUES (?, 'someone', 'cancel', '{}')", [long_past]

@@ -1932,7 +1932,7 @@ WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_s
         (('spent_until', 'instant'),),
     ),
     ('explain.gate_of', (1,)): (
-        """SELECT substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) AS gate
+        """SELECT %(key)s::VARCHAR || ' ' || substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) AS gate
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT""",
         {},
@@ -1940,7 +1940,7 @@ WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT""",
         (('gate', None),),
     ),
     ('explain.gate_of', (2,)): (
-        """SELECT substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) AS gate
+        """SELECT %(key)s::VARCHAR || ' ' || substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) AS gate
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT""",
         {},
@@ -1948,7 +1948,7 @@ WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT""",
         (('gate', None),),
     ),
     ('explain.gate_of', (3,)): (
-        """SELECT substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_2)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) AS gate
+        """SELECT %(key)s::VARCHAR || ' ' || substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_2)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) AS gate
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT""",
         {},
@@ -2065,14 +2065,18 @@ FROM jobrunner_schema.job_hosts""",
         AND NOT EXISTS (SELECT 1 FROM jobrunner_schema.job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
-            AND other.run_at <= jobrunner_schema.jobrunner_now() AND (other.start_deadline_at IS NULL OR other.start_deadline_at > jobrunner_schema.jobrunner_now()))))) AS is_key, (job_type <> ALL (ARRAY(SELECT name FROM jobrunner_schema.job_pauses WHERE kind = 'type'))) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM jobrunner_schema.job_pauses WHERE kind = 'all')) AS is_all_unpaused, EXISTS (SELECT jobrunner_schema.job_recoverable.id
+            AND other.run_at <= jobrunner_schema.jobrunner_now() AND (other.start_deadline_at IS NULL OR other.start_deadline_at > jobrunner_schema.jobrunner_now()))))) AS is_key, (job_type <> ALL (ARRAY(SELECT name FROM jobrunner_schema.job_pauses WHERE kind = 'type'))) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM jobrunner_schema.job_pauses WHERE kind = 'all')) AS is_all_unpaused, (CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN EXISTS (SELECT 1 FROM jobrunner_schema.job_parents WHERE run_id = job_runs.id) ELSE EXISTS (SELECT 1 FROM jobrunner_schema.job_limits
+        JOIN jobrunner_schema.job_gates ON job_gates.job_type = job_limits.job_type
+        WHERE job_limits.job_type = job_runs.job_type AND job_gates.gate = job_runs.gate
+          AND job_gates.turn_at IS NOT NULL AND CASE WHEN job_limits.concurrency_key IS NULL THEN job_gates.gate = 'all'
+      ELSE substr(job_gates.gate, 1, length(job_limits.concurrency_key) + 1) = job_limits.concurrency_key || ' ' END) END) AS is_seen, EXISTS (SELECT jobrunner_schema.job_recoverable.id
 FROM jobrunner_schema.job_recoverable
 WHERE jobrunner_schema.job_recoverable.id = %(run)s::BIGINT) AS is_expired, jobrunner_schema.jobrunner_now() AS now
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT""",
         {},
         {},
-        (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('priority', None), ('run_at', 'instant'), ('turn_at', 'instant'), ('scheduled_for', 'instant'), ('origin', None), ('start_deadline_at', 'instant'), ('concurrency_key', None), ('gate', None), ('has_dependants', None), ('idempotency_key', None), ('attempts', None), ('max_attempts', None), ('timeout', None), ('traceparent', None), ('locked_by', None), ('host', None), ('locked_until', 'instant'), ('lease_token', None), ('claimed_at', 'instant'), ('started_at', 'instant'), ('heartbeat_at', 'instant'), ('cancel_requested_at', 'instant'), ('failed_at', 'instant'), ('finished_at', 'instant'), ('told_at', 'instant'), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('error_type', None), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('is_waiting', 'boolean'), ('is_due', 'boolean'), ('is_start_deadline', 'boolean'), ('is_key', 'boolean'), ('is_type_unpaused', 'boolean'), ('is_all_unpaused', 'boolean'), ('is_expired', 'boolean'), ('now', 'instant')),
+        (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('priority', None), ('run_at', 'instant'), ('turn_at', 'instant'), ('scheduled_for', 'instant'), ('origin', None), ('start_deadline_at', 'instant'), ('concurrency_key', None), ('gate', None), ('has_dependants', None), ('idempotency_key', None), ('attempts', None), ('max_attempts', None), ('timeout', None), ('traceparent', None), ('locked_by', None), ('host', None), ('locked_until', 'instant'), ('lease_token', None), ('claimed_at', 'instant'), ('started_at', 'instant'), ('heartbeat_at', 'instant'), ('cancel_requested_at', 'instant'), ('failed_at', 'instant'), ('finished_at', 'instant'), ('told_at', 'instant'), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('error_type', None), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('is_waiting', 'boolean'), ('is_due', 'boolean'), ('is_start_deadline', 'boolean'), ('is_key', 'boolean'), ('is_type_unpaused', 'boolean'), ('is_all_unpaused', 'boolean'), ('is_seen', 'boolean'), ('is_expired', 'boolean'), ('now', 'instant')),
     ),
     ('explain.running', ()): (
         """SELECT jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.host, jobrunner_schema.job_runs.id
@@ -2089,7 +2093,7 @@ FROM jobrunner_schema.job_runs JOIN (SELECT jobrunner_schema.job_claimable.id AS
 FROM jobrunner_schema.job_claimable
 WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR AND (jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id) < (%(its_turn_at)s::TIMESTAMP WITH TIME ZONE, %(its_run_at)s::TIMESTAMP WITH TIME ZONE, %(its_id)s::BIGINT)
  LIMIT %(most)s::INTEGER) AS anon_2 ON anon_2.id = jobrunner_schema.job_runs.id
-WHERE substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) = %(gate)s::VARCHAR
+WHERE (%(key)s::VARCHAR || ' ' || substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT)) AS TEXT), 1, 200)) = %(gate)s::VARCHAR
  LIMIT %(most)s::INTEGER) AS anon_1""",
         {},
         {'its_turn_at': 'instant', 'its_run_at': 'instant'},
@@ -2102,7 +2106,7 @@ FROM jobrunner_schema.job_runs JOIN (SELECT jobrunner_schema.job_claimable.id AS
 FROM jobrunner_schema.job_claimable
 WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR AND (jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id) < (%(its_turn_at)s::TIMESTAMP WITH TIME ZONE, %(its_run_at)s::TIMESTAMP WITH TIME ZONE, %(its_id)s::BIGINT)
  LIMIT %(most)s::INTEGER) AS anon_2 ON anon_2.id = jobrunner_schema.job_runs.id
-WHERE substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) = %(gate)s::VARCHAR
+WHERE (%(key)s::VARCHAR || ' ' || substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT)) AS TEXT), 1, 200)) = %(gate)s::VARCHAR
  LIMIT %(most)s::INTEGER) AS anon_1""",
         {},
         {'its_turn_at': 'instant', 'its_run_at': 'instant'},
@@ -2115,7 +2119,7 @@ FROM jobrunner_schema.job_runs JOIN (SELECT jobrunner_schema.job_claimable.id AS
 FROM jobrunner_schema.job_claimable
 WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR AND (jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id) < (%(its_turn_at)s::TIMESTAMP WITH TIME ZONE, %(its_run_at)s::TIMESTAMP WITH TIME ZONE, %(its_id)s::BIGINT)
  LIMIT %(most)s::INTEGER) AS anon_2 ON anon_2.id = jobrunner_schema.job_runs.id
-WHERE substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_2)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) = %(gate)s::VARCHAR
+WHERE (%(key)s::VARCHAR || ' ' || substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_2)s::VARCHAR AS TEXT)) AS TEXT), 1, 200)) = %(gate)s::VARCHAR
  LIMIT %(most)s::INTEGER) AS anon_1""",
         {},
         {'its_turn_at': 'instant', 'its_run_at': 'instant'},
@@ -2594,6 +2598,26 @@ WHERE jobrunner_schema.job_definitions.next_run_at < (jobrunner_schema.jobrunner
         {},
         (('job_type', None), ('name', None), ('due_at', 'instant'), ('now', 'instant')),
     ),
+    ('lateness.stray', ()): (
+        """WITH found AS
+(SELECT (SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = waited.job_type AND jobrunner_schema.job_runs.gate = waited.gate ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+ LIMIT 1) AS id
+FROM (SELECT jobrunner_schema.job_stray_gates.job_type AS job_type, jobrunner_schema.job_stray_gates.gate AS gate
+FROM jobrunner_schema.job_stray_gates
+ LIMIT %(limit)s::INTEGER) AS waited)
+ SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
+FROM found JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = found.id
+WHERE jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) AND (jobrunner_schema.job_runs.job_type NOT IN (SELECT jobrunner_schema.job_pauses.name
+FROM jobrunner_schema.job_pauses
+WHERE jobrunner_schema.job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.name
+FROM jobrunner_schema.job_pauses
+WHERE jobrunner_schema.job_pauses.kind = 'all'))""",
+        {},
+        {},
+        (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
+    ),
     ('limits.admit', (0,)): (
         """WITH picked AS
 (SELECT jobrunner_schema.job_claimable.id AS id
@@ -2612,7 +2636,7 @@ FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunn
 FROM jobrunner_schema.job_claimable
 WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED)
- UPDATE jobrunner_schema.job_runs SET gate=substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+ UPDATE jobrunner_schema.job_runs SET gate=(%(key)s::VARCHAR || ' ' || substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT)) AS TEXT), 1, 200)) WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
 FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.turn_at""",
         {},
         {},
@@ -2624,7 +2648,7 @@ FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunn
 FROM jobrunner_schema.job_claimable
 WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED)
- UPDATE jobrunner_schema.job_runs SET gate=substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+ UPDATE jobrunner_schema.job_runs SET gate=(%(key)s::VARCHAR || ' ' || substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT)) AS TEXT), 1, 200)) WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
 FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.turn_at""",
         {},
         {},
@@ -2636,7 +2660,7 @@ FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunn
 FROM jobrunner_schema.job_claimable
 WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED)
- UPDATE jobrunner_schema.job_runs SET gate=substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_2)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+ UPDATE jobrunner_schema.job_runs SET gate=(%(key)s::VARCHAR || ' ' || substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_2)s::VARCHAR AS TEXT)) AS TEXT), 1, 200)) WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
 FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.turn_at""",
         {},
         {},
@@ -2676,14 +2700,14 @@ FROM jobrunner_schema.job_limits""",
     ),
     ('limits.delete_gates', ()): (
         """DELETE FROM jobrunner_schema.job_gates WHERE (jobrunner_schema.job_gates.job_type, jobrunner_schema.job_gates.gate) IN (SELECT given.job_type, given.gate
-FROM (SELECT job_type, gate FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(300))) AS given)""",
+FROM (SELECT job_type, gate FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600))) AS given)""",
         {},
         {'given': (('job_type', None), ('gate', None))},
         (),
     ),
     ('limits.enter', ('postgresql',)): (
         """INSERT INTO jobrunner_schema.job_gates (job_type, gate, turn_at) SELECT given.job_type, given.gate, given.turn_at
-FROM (SELECT job_type, gate, turn_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(300), turn_at TIMESTAMP WITH TIME ZONE)) AS given
+FROM (SELECT job_type, gate, turn_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600), turn_at TIMESTAMP WITH TIME ZONE)) AS given
 WHERE true ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_at = CASE WHEN (jobrunner_schema.job_gates.turn_at IS NULL OR excluded.turn_at < jobrunner_schema.job_gates.turn_at) THEN excluded.turn_at ELSE jobrunner_schema.job_gates.turn_at END""",
         {},
         {'given': (('job_type', None), ('gate', None), ('turn_at', 'instant'))},
@@ -2697,11 +2721,11 @@ FROM jobrunner_schema.job_gated
 WHERE jobrunner_schema.job_gated.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_gated.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_gated.lease_expiries < 2 ORDER BY jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
  LIMIT %(param_1)s::INTEGER) AS run_id
 FROM jobrunner_schema.job_gates
-WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND (jobrunner_schema.job_gates.opens_at IS NULL OR jobrunner_schema.job_gates.opens_at <= jobrunner_schema.jobrunner_now() OR jobrunner_schema.job_gates.opens_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(longest)s))) AND (SELECT count(*) AS count_1
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND substr(jobrunner_schema.job_gates.gate, %(substr_1)s::INTEGER, length(%(prefix)s::VARCHAR)) = %(prefix)s::VARCHAR AND (jobrunner_schema.job_gates.opens_at IS NULL OR jobrunner_schema.job_gates.opens_at <= jobrunner_schema.jobrunner_now() OR jobrunner_schema.job_gates.opens_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(longest)s))) AND (SELECT count(*) AS count_1
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') < %(most_at_work)s::INTEGER ORDER BY jobrunner_schema.job_gates.turn_at
  LIMIT %(limit)s::INTEGER""",
-        {'param_1': 1},
+        {'param_1': 1, 'substr_1': 1},
         {},
         (('gate', None), ('spent_until', 'instant'), ('at_work', None), ('run_id', None)),
     ),
@@ -2713,11 +2737,11 @@ FROM jobrunner_schema.job_gated
 WHERE jobrunner_schema.job_gated.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_gated.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_gated.lease_expiries >= 2 ORDER BY jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
  LIMIT %(param_1)s::INTEGER) AS run_id
 FROM jobrunner_schema.job_gates
-WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND (jobrunner_schema.job_gates.opens_at IS NULL OR jobrunner_schema.job_gates.opens_at <= jobrunner_schema.jobrunner_now() OR jobrunner_schema.job_gates.opens_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(longest)s))) AND (SELECT count(*) AS count_1
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND substr(jobrunner_schema.job_gates.gate, %(substr_1)s::INTEGER, length(%(prefix)s::VARCHAR)) = %(prefix)s::VARCHAR AND (jobrunner_schema.job_gates.opens_at IS NULL OR jobrunner_schema.job_gates.opens_at <= jobrunner_schema.jobrunner_now() OR jobrunner_schema.job_gates.opens_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(longest)s))) AND (SELECT count(*) AS count_1
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') < %(most_at_work)s::INTEGER ORDER BY jobrunner_schema.job_gates.turn_at
  LIMIT %(limit)s::INTEGER""",
-        {'param_1': 1},
+        {'param_1': 1, 'substr_1': 1},
         {},
         (('gate', None), ('spent_until', 'instant'), ('at_work', None), ('run_id', None)),
     ),
@@ -2746,7 +2770,9 @@ WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_s
         (),
     ),
     ('limits.forget_gates', ()): (
-        """DELETE FROM jobrunner_schema.job_gates WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR""",
+        """DELETE FROM jobrunner_schema.job_gates WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND NOT (EXISTS (SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed')))""",
         {},
         {},
         (),
@@ -2765,10 +2791,10 @@ WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_s
 (SELECT jobrunner_schema.job_limits.job_type AS job_type
 FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given JOIN jobrunner_schema.job_limits ON jobrunner_schema.job_limits.job_type = given.job_type FOR NO KEY UPDATE OF job_limits SKIP LOCKED)
  UPDATE jobrunner_schema.job_limits SET asked_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_limits.job_type IN (SELECT free.job_type
-FROM free) RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.jobrunner_now() AS now""",
+FROM free) RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key""",
         {},
         {'given': (('job_type', None),)},
-        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant')),
+        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None)),
     ),
     ('limits.next_opening', ()): (
         """SELECT min(jobrunner_schema.job_gates.opens_at) AS opens_at, jobrunner_schema.jobrunner_now() AS now
@@ -2818,7 +2844,7 @@ FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunn
         """UPDATE jobrunner_schema.job_gates SET turn_at=(SELECT jobrunner_schema.job_runs.turn_at
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
- LIMIT %(param_1)s::INTEGER), spent_until=coalesce(given.spent_until, jobrunner_schema.job_gates.spent_until), opens_at=coalesce(given.opens_at, jobrunner_schema.job_gates.opens_at) FROM (SELECT job_type, gate, spent_until, opens_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(300), spent_until TIMESTAMP WITH TIME ZONE, opens_at TIMESTAMP WITH TIME ZONE)) AS given WHERE jobrunner_schema.job_gates.job_type = given.job_type AND jobrunner_schema.job_gates.gate = given.gate""",
+ LIMIT %(param_1)s::INTEGER), spent_until=coalesce(given.spent_until, jobrunner_schema.job_gates.spent_until), opens_at=coalesce(given.opens_at, jobrunner_schema.job_gates.opens_at) FROM (SELECT job_type, gate, spent_until, opens_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600), spent_until TIMESTAMP WITH TIME ZONE, opens_at TIMESTAMP WITH TIME ZONE)) AS given WHERE jobrunner_schema.job_gates.job_type = given.job_type AND jobrunner_schema.job_gates.gate = given.gate""",
         {'param_1': 1},
         {'given': (('job_type', None), ('gate', None), ('spent_until', 'instant'), ('opens_at', 'instant'))},
         (),
@@ -2833,10 +2859,10 @@ WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type A
         """INSERT INTO jobrunner_schema.job_limits (job_type, asked_at) SELECT %(of_type)s::VARCHAR AS anon_1, jobrunner_schema.jobrunner_now() AS anon_2
 WHERE NOT (EXISTS (SELECT jobrunner_schema.job_limits.job_type
 FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(of_type)s::VARCHAR)) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.jobrunner_now() AS now""",
+WHERE jobrunner_schema.job_limits.job_type = %(of_type)s::VARCHAR)) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key""",
         {},
         {},
-        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant')),
+        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None)),
     ),
     ('listen.look_ahead', ()): (
         """SELECT EXISTS (SELECT jobrunner_schema.job_ticks.id
@@ -3442,6 +3468,79 @@ FROM jobrunner_schema.job_expandable ORDER BY jobrunner_schema.job_expandable.ne
         {'at': 'instant'},
         (),
     ),
+    ('strays.dependants', (False,)): (
+        """SELECT jobrunner_schema.job_stray_dependants.id
+FROM jobrunner_schema.job_stray_dependants""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('strays.dependants', (True,)): (
+        """SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.gate = 'after' AND NOT (EXISTS (SELECT jobrunner_schema.job_parents.run_id
+FROM jobrunner_schema.job_parents
+WHERE jobrunner_schema.job_parents.run_id = jobrunner_schema.job_runs.id))""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('strays.free', ('postgresql',)): (
+        """WITH picked AS
+(SELECT behind.id AS id
+FROM (SELECT job_type, gate FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600))) AS given JOIN LATERAL (SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = given.job_type AND jobrunner_schema.job_runs.gate = given.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed')
+ LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS behind ON true
+ LIMIT %(limit)s::INTEGER)
+ UPDATE jobrunner_schema.job_runs SET gate=CASE WHEN (EXISTS (SELECT jobrunner_schema.job_parents.run_id
+FROM jobrunner_schema.job_parents
+WHERE jobrunner_schema.job_parents.run_id = jobrunner_schema.job_runs.id)) THEN 'after' ELSE '' END WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id""",
+        {},
+        {'given': (('job_type', None), ('gate', None))},
+        (('id', None),),
+    ),
+    ('strays.free_dependants', ()): (
+        """WITH picked AS
+(SELECT jobrunner_schema.job_runs.id AS id
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id
+WHERE jobrunner_schema.job_runs.gate = 'after' AND jobrunner_schema.job_runs.status IN ('queued', 'failed') AND NOT (EXISTS (SELECT jobrunner_schema.job_parents.run_id
+FROM jobrunner_schema.job_parents
+WHERE jobrunner_schema.job_parents.run_id = jobrunner_schema.job_runs.id)) FOR NO KEY UPDATE OF job_runs SKIP LOCKED)
+ UPDATE jobrunner_schema.job_runs SET gate='' WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
+    ('strays.gates', (False,)): (
+        """SELECT jobrunner_schema.job_stray_gates.job_type, jobrunner_schema.job_stray_gates.gate
+FROM jobrunner_schema.job_stray_gates""",
+        {},
+        {},
+        (('job_type', None), ('gate', None)),
+    ),
+    ('strays.gates', (True,)): (
+        """SELECT jobrunner_schema.job_waited_gates.job_type, jobrunner_schema.job_waited_gates.gate
+FROM jobrunner_schema.job_waited_gates
+WHERE NOT jobrunner_schema.job_waited_gates.is_seen""",
+        {},
+        {},
+        (('job_type', None), ('gate', None)),
+    ),
+    ('strays.settle', ()): (
+        """WITH found AS
+(SELECT jobrunner_schema.job_gates.job_type AS job_type, jobrunner_schema.job_gates.gate AS gate
+FROM (SELECT job_type, gate FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600))) AS given JOIN jobrunner_schema.job_gates ON jobrunner_schema.job_gates.job_type = given.job_type AND jobrunner_schema.job_gates.gate = given.gate FOR UPDATE OF job_gates SKIP LOCKED)
+ UPDATE jobrunner_schema.job_gates SET turn_at=(SELECT jobrunner_schema.job_runs.turn_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+ LIMIT %(param_1)s::INTEGER) FROM found WHERE jobrunner_schema.job_gates.job_type = found.job_type AND jobrunner_schema.job_gates.gate = found.gate""",
+        {'param_1': 1},
+        {'given': (('job_type', None), ('gate', None))},
+        (),
+    ),
     ('tallies.add', ()): (
         """INSERT INTO jobrunner_schema.job_tallies (at, span, job_type, outcome, status, ends, waited, longest_wait, ran, longest_run, waits, runs, is_in_totals) SELECT given.at, given.span, given.job_type, given.outcome, given.status, given.ends, given.waited, given.longest_wait, given.ran, given.longest_run, given.waits, given.runs, given.is_in_totals
 FROM (SELECT at, span, job_type, outcome, status, ends, waited, longest_wait, ran, longest_run, CAST(waits AS JSONB) AS waits, CAST(runs AS JSONB) AS runs, is_in_totals FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(at TIMESTAMP WITH TIME ZONE, span VARCHAR(10), job_type VARCHAR(200), outcome VARCHAR(20), status VARCHAR(20), ends BIGINT, waited FLOAT(53), longest_wait FLOAT(53), ran FLOAT(53), longest_run FLOAT(53), waits TEXT, runs TEXT, is_in_totals INTEGER)) AS given""",
@@ -3914,7 +4013,9 @@ WHERE jobrunner_schema.job_state.pruned_at IS NULL OR jobrunner_schema.job_state
         """SELECT ((SELECT min(jobrunner_schema.job_claimable.run_at) AS min_1
 FROM jobrunner_schema.job_claimable
 WHERE releases >= 0) IS NOT NULL OR (EXISTS (SELECT jobrunner_schema.job_open_gates.gate
-FROM jobrunner_schema.job_open_gates))) AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.kind
+FROM jobrunner_schema.job_open_gates)) OR (EXISTS (SELECT jobrunner_schema.job_stray_gates.gate
+FROM jobrunner_schema.job_stray_gates)) OR (EXISTS (SELECT jobrunner_schema.job_stray_dependants.id
+FROM jobrunner_schema.job_stray_dependants))) AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.kind
 FROM jobrunner_schema.job_pauses
 WHERE jobrunner_schema.job_pauses.kind = 'host' AND jobrunner_schema.job_pauses.name = %(host)s::VARCHAR)) OR (SELECT min(jobrunner_schema.job_overdue.start_deadline_at) AS min_2
 FROM jobrunner_schema.job_overdue) IS NOT NULL OR (EXISTS (SELECT jobrunner_schema.job_parents.run_id
@@ -3973,5 +4074,58 @@ FROM jobrunner_schema.job_schema_version""",
         {},
         {},
         (('pruned_at', 'instant'), ('server', None)),
+    ),
+    ('unclaimed.behind_open_gates', ()): (
+        """SELECT first_of.job_type, first_of.gate, first_of.id, (SELECT jobrunner_schema.job_runs.run_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.id = first_of.id) AS run_at, first_of.runs
+FROM (SELECT found.job_type AS job_type, found.gate AS gate, found."both" / 1048576 AS id, found."both" %% 1048576 AS runs
+FROM (SELECT listed.job_type AS job_type, listed.gate AS gate, (SELECT walk.id * 1048576 + count(*) OVER () AS anon_1
+FROM (SELECT jobrunner_schema.job_gated.id AS id, jobrunner_schema.job_gated.turn_at AS turn_at, jobrunner_schema.job_gated.run_at AS run_at
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = listed.job_type AND jobrunner_schema.job_gated.gate = listed.gate ORDER BY jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
+ LIMIT %(most)s::INTEGER) AS walk ORDER BY walk.turn_at, walk.run_at, walk.id
+ LIMIT %(param_1)s::INTEGER) AS "both"
+FROM (SELECT jobrunner_schema.job_gates.job_type AS job_type, jobrunner_schema.job_gates.gate AS gate
+FROM jobrunner_schema.job_gates JOIN jobrunner_schema.job_limits ON jobrunner_schema.job_gates.job_type = jobrunner_schema.job_limits.job_type
+WHERE jobrunner_schema.job_gates.turn_at IS NOT NULL AND jobrunner_schema.job_gates.turn_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) AND (jobrunner_schema.job_limits.rate IS NULL OR jobrunner_schema.job_limits.opens_at IS NULL OR jobrunner_schema.job_limits.opens_at <= jobrunner_schema.jobrunner_now()) AND (jobrunner_schema.job_limits.max_running IS NULL OR jobrunner_schema.job_limits.max_running > (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_limits.job_type AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '')) AND (jobrunner_schema.job_limits.rate_per_key IS NULL OR jobrunner_schema.job_gates.opens_at IS NULL OR jobrunner_schema.job_gates.opens_at <= jobrunner_schema.jobrunner_now()) AND (jobrunner_schema.job_limits.max_running_per_key IS NULL OR jobrunner_schema.job_limits.max_running_per_key > (SELECT count(*) AS count_2
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '')) AND (CASE WHEN job_limits.concurrency_key IS NULL THEN job_gates.gate = 'all'
+      ELSE substr(job_gates.gate, 1, length(job_limits.concurrency_key) + 1) = job_limits.concurrency_key || ' ' END)
+ LIMIT 300) AS listed
+ LIMIT 300) AS found) AS first_of
+WHERE first_of.id IS NOT NULL""",
+        {'param_1': 1},
+        {},
+        (('job_type', None), ('gate', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
+    ),
+    ('unclaimed.stray', ()): (
+        """SELECT first_of.job_type, first_of.gate, first_of.id, (SELECT jobrunner_schema.job_runs.run_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.id = first_of.id) AS run_at, first_of.runs
+FROM (SELECT found.job_type AS job_type, found.gate AS gate, found."both" / 1048576 AS id, found."both" %% 1048576 AS runs
+FROM (SELECT listed.job_type AS job_type, listed.gate AS gate, (SELECT walk.id * 1048576 + count(*) OVER () AS anon_1
+FROM (SELECT jobrunner_schema.job_gated.id AS id, jobrunner_schema.job_gated.turn_at AS turn_at, jobrunner_schema.job_gated.run_at AS run_at
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = listed.job_type AND jobrunner_schema.job_gated.gate = listed.gate ORDER BY jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
+ LIMIT %(most)s::INTEGER) AS walk ORDER BY walk.turn_at, walk.run_at, walk.id
+ LIMIT %(param_1)s::INTEGER) AS "both"
+FROM (SELECT DISTINCT jobrunner_schema.job_stray_gates.job_type AS job_type, jobrunner_schema.job_stray_gates.gate AS gate
+FROM jobrunner_schema.job_stray_gates
+ LIMIT 300) AS listed
+ LIMIT 300) AS found) AS first_of
+WHERE first_of.id IS NOT NULL""",
+        {'param_1': 1},
+        {},
+        (('job_type', None), ('gate', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
+    ),
+    ('unclaimed.stray_dependants', ()): (
+        """SELECT jobrunner_schema.job_gated.job_type, min(jobrunner_schema.job_gated.id) AS id, min(jobrunner_schema.job_gated.run_at) AS run_at, count(*) AS runs
+FROM jobrunner_schema.job_stray_dependants JOIN jobrunner_schema.job_gated ON jobrunner_schema.job_gated.id = jobrunner_schema.job_stray_dependants.id GROUP BY jobrunner_schema.job_gated.job_type""",
+        {},
+        {},
+        (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
     ),
 }

@@ -1932,7 +1932,7 @@ WHERE job_gates.job_type = :of_type AND job_gates.gate = :gate""",
         (('spent_until', 'instant'),),
     ),
     ('explain.gate_of', (1,)): (
-        """SELECT substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"')), 1, 200) AS gate
+        """SELECT :key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"')), 1, 200) AS gate
 FROM job_runs
 WHERE job_runs.id = :run""",
         {},
@@ -1940,7 +1940,7 @@ WHERE job_runs.id = :run""",
         (('gate', None),),
     ),
     ('explain.gate_of', (2,)): (
-        """SELECT substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"')), 1, 200) AS gate
+        """SELECT :key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"')), 1, 200) AS gate
 FROM job_runs
 WHERE job_runs.id = :run""",
         {},
@@ -1948,7 +1948,7 @@ WHERE job_runs.id = :run""",
         (('gate', None),),
     ),
     ('explain.gate_of', (3,)): (
-        """SELECT substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"'), json_extract(job_runs.payload, '$."' || :name_2 || '"')), 1, 200) AS gate
+        """SELECT :key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"'), json_extract(job_runs.payload, '$."' || :name_2 || '"')), 1, 200) AS gate
 FROM job_runs
 WHERE job_runs.id = :run""",
         {},
@@ -2065,14 +2065,18 @@ FROM job_hosts""",
         AND NOT EXISTS (SELECT 1 FROM job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
-            AND other.run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND (other.start_deadline_at IS NULL OR other.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))))))) AS is_key, (job_type NOT IN (SELECT name FROM job_pauses WHERE kind = 'type')) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all')) AS is_all_unpaused, EXISTS (SELECT job_recoverable.id
+            AND other.run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND (other.start_deadline_at IS NULL OR other.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))))))) AS is_key, (job_type NOT IN (SELECT name FROM job_pauses WHERE kind = 'type')) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all')) AS is_all_unpaused, (CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN EXISTS (SELECT 1 FROM job_parents WHERE run_id = job_runs.id) ELSE EXISTS (SELECT 1 FROM job_limits
+        JOIN job_gates ON job_gates.job_type = job_limits.job_type
+        WHERE job_limits.job_type = job_runs.job_type AND job_gates.gate = job_runs.gate
+          AND job_gates.turn_at IS NOT NULL AND CASE WHEN job_limits.concurrency_key IS NULL THEN job_gates.gate = 'all'
+      ELSE substr(job_gates.gate, 1, length(job_limits.concurrency_key) + 1) = job_limits.concurrency_key || ' ' END) END) AS is_seen, EXISTS (SELECT job_recoverable.id
 FROM job_recoverable
 WHERE job_recoverable.id = :run) AS is_expired, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
 FROM job_runs
 WHERE job_runs.id = :run""",
         {},
         {},
-        (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('priority', None), ('run_at', 'instant'), ('turn_at', 'instant'), ('scheduled_for', 'instant'), ('origin', None), ('start_deadline_at', 'instant'), ('concurrency_key', None), ('gate', None), ('has_dependants', None), ('idempotency_key', None), ('attempts', None), ('max_attempts', None), ('timeout', None), ('traceparent', None), ('locked_by', None), ('host', None), ('locked_until', 'instant'), ('lease_token', None), ('claimed_at', 'instant'), ('started_at', 'instant'), ('heartbeat_at', 'instant'), ('cancel_requested_at', 'instant'), ('failed_at', 'instant'), ('finished_at', 'instant'), ('told_at', 'instant'), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('error_type', None), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('is_waiting', 'boolean'), ('is_due', 'boolean'), ('is_start_deadline', 'boolean'), ('is_key', 'boolean'), ('is_type_unpaused', 'boolean'), ('is_all_unpaused', 'boolean'), ('is_expired', 'boolean'), ('now', 'instant')),
+        (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('priority', None), ('run_at', 'instant'), ('turn_at', 'instant'), ('scheduled_for', 'instant'), ('origin', None), ('start_deadline_at', 'instant'), ('concurrency_key', None), ('gate', None), ('has_dependants', None), ('idempotency_key', None), ('attempts', None), ('max_attempts', None), ('timeout', None), ('traceparent', None), ('locked_by', None), ('host', None), ('locked_until', 'instant'), ('lease_token', None), ('claimed_at', 'instant'), ('started_at', 'instant'), ('heartbeat_at', 'instant'), ('cancel_requested_at', 'instant'), ('failed_at', 'instant'), ('finished_at', 'instant'), ('told_at', 'instant'), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('error_type', None), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('is_waiting', 'boolean'), ('is_due', 'boolean'), ('is_start_deadline', 'boolean'), ('is_key', 'boolean'), ('is_type_unpaused', 'boolean'), ('is_all_unpaused', 'boolean'), ('is_seen', 'boolean'), ('is_expired', 'boolean'), ('now', 'instant')),
     ),
     ('explain.running', ()): (
         """SELECT job_runs.job_type, job_runs.host, job_runs.id
@@ -2089,7 +2093,7 @@ FROM job_runs JOIN (SELECT job_claimable.id AS id
 FROM job_claimable
 WHERE job_claimable.job_type = :of_type AND (job_claimable.turn_at, job_claimable.run_at, job_claimable.id) < (:its_turn_at, :its_run_at, :its_id)
  LIMIT :most OFFSET :param_1) AS anon_2 ON anon_2.id = job_runs.id
-WHERE substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"')), 1, 200) = :gate
+WHERE (:key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"')), 1, 200)) = :gate
  LIMIT :most OFFSET :param_2) AS anon_1""",
         {'param_1': 0, 'param_2': 0},
         {'its_turn_at': 'instant', 'its_run_at': 'instant'},
@@ -2102,7 +2106,7 @@ FROM job_runs JOIN (SELECT job_claimable.id AS id
 FROM job_claimable
 WHERE job_claimable.job_type = :of_type AND (job_claimable.turn_at, job_claimable.run_at, job_claimable.id) < (:its_turn_at, :its_run_at, :its_id)
  LIMIT :most OFFSET :param_1) AS anon_2 ON anon_2.id = job_runs.id
-WHERE substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"')), 1, 200) = :gate
+WHERE (:key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"')), 1, 200)) = :gate
  LIMIT :most OFFSET :param_2) AS anon_1""",
         {'param_1': 0, 'param_2': 0},
         {'its_turn_at': 'instant', 'its_run_at': 'instant'},
@@ -2115,7 +2119,7 @@ FROM job_runs JOIN (SELECT job_claimable.id AS id
 FROM job_claimable
 WHERE job_claimable.job_type = :of_type AND (job_claimable.turn_at, job_claimable.run_at, job_claimable.id) < (:its_turn_at, :its_run_at, :its_id)
  LIMIT :most OFFSET :param_1) AS anon_2 ON anon_2.id = job_runs.id
-WHERE substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"'), json_extract(job_runs.payload, '$."' || :name_2 || '"')), 1, 200) = :gate
+WHERE (:key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"'), json_extract(job_runs.payload, '$."' || :name_2 || '"')), 1, 200)) = :gate
  LIMIT :most OFFSET :param_2) AS anon_1""",
         {'param_1': 0, 'param_2': 0},
         {'its_turn_at': 'instant', 'its_run_at': 'instant'},
@@ -2581,6 +2585,26 @@ WHERE job_definitions.next_run_at < ((CAST(round((julianday('now') - 2440587.5) 
         {},
         (('job_type', None), ('name', None), ('due_at', 'instant'), ('now', 'instant')),
     ),
+    ('lateness.stray', ()): (
+        """WITH found AS
+(SELECT (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = waited.job_type AND job_runs.gate = waited.gate ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
+ LIMIT 1 OFFSET :param_1) AS id
+FROM (SELECT job_stray_gates.job_type AS job_type, job_stray_gates.gate AS gate
+FROM job_stray_gates
+ LIMIT :limit OFFSET :param_2) AS waited)
+ SELECT job_runs.id, job_runs.job_type, job_runs.definition_id, job_runs.run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM found JOIN job_runs ON job_runs.id = found.id
+WHERE job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (job_runs.job_type NOT IN (SELECT job_pauses.name
+FROM job_pauses
+WHERE job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT job_pauses.name
+FROM job_pauses
+WHERE job_pauses.kind = 'all'))""",
+        {'param_1': 0, 'param_2': 0},
+        {},
+        (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
+    ),
     ('limits.admit', (0,)): (
         """WITH picked AS
 (SELECT job_claimable.id AS id
@@ -2599,7 +2623,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING gate, turn_at""",
 FROM job_claimable
 WHERE job_claimable.job_type = :of_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit OFFSET :param_1)
- UPDATE job_runs SET gate=substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"')), 1, 200) WHERE job_runs.id IN (SELECT picked.id
+ UPDATE job_runs SET gate=(:key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"')), 1, 200)) WHERE job_runs.id IN (SELECT picked.id
 FROM picked) AND job_runs.status != 'running' RETURNING gate, turn_at""",
         {'param_1': 0},
         {},
@@ -2611,7 +2635,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING gate, turn_at""",
 FROM job_claimable
 WHERE job_claimable.job_type = :of_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit OFFSET :param_1)
- UPDATE job_runs SET gate=substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"')), 1, 200) WHERE job_runs.id IN (SELECT picked.id
+ UPDATE job_runs SET gate=(:key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"')), 1, 200)) WHERE job_runs.id IN (SELECT picked.id
 FROM picked) AND job_runs.status != 'running' RETURNING gate, turn_at""",
         {'param_1': 0},
         {},
@@ -2623,7 +2647,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING gate, turn_at""",
 FROM job_claimable
 WHERE job_claimable.job_type = :of_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit OFFSET :param_1)
- UPDATE job_runs SET gate=substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"'), json_extract(job_runs.payload, '$."' || :name_2 || '"')), 1, 200) WHERE job_runs.id IN (SELECT picked.id
+ UPDATE job_runs SET gate=(:key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"'), json_extract(job_runs.payload, '$."' || :name_2 || '"')), 1, 200)) WHERE job_runs.id IN (SELECT picked.id
 FROM picked) AND job_runs.status != 'running' RETURNING gate, turn_at""",
         {'param_1': 0},
         {},
@@ -2684,11 +2708,11 @@ FROM job_gated
 WHERE job_gated.job_type = job_gates.job_type AND job_gated.gate = job_gates.gate AND job_gated.lease_expiries < 2 ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
  LIMIT :param_1 OFFSET :param_2) AS run_id
 FROM job_gates
-WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) OR job_gates.opens_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:longest * 1000000 AS INTEGER))) AND (SELECT count(*) AS count_1
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND substr(job_gates.gate, :substr_1, length(:prefix)) = :prefix AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) OR job_gates.opens_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:longest * 1000000 AS INTEGER))) AND (SELECT count(*) AS count_1
 FROM job_runs
 WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') < :most_at_work ORDER BY job_gates.turn_at
  LIMIT :limit OFFSET :param_3""",
-        {'param_1': 1, 'param_2': 0, 'param_3': 0},
+        {'param_1': 1, 'param_2': 0, 'substr_1': 1, 'param_3': 0},
         {},
         (('gate', None), ('spent_until', 'instant'), ('at_work', None), ('run_id', None)),
     ),
@@ -2700,11 +2724,11 @@ FROM job_gated
 WHERE job_gated.job_type = job_gates.job_type AND job_gated.gate = job_gates.gate AND job_gated.lease_expiries >= 2 ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
  LIMIT :param_1 OFFSET :param_2) AS run_id
 FROM job_gates
-WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) OR job_gates.opens_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:longest * 1000000 AS INTEGER))) AND (SELECT count(*) AS count_1
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND substr(job_gates.gate, :substr_1, length(:prefix)) = :prefix AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) OR job_gates.opens_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:longest * 1000000 AS INTEGER))) AND (SELECT count(*) AS count_1
 FROM job_runs
 WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') < :most_at_work ORDER BY job_gates.turn_at
  LIMIT :limit OFFSET :param_3""",
-        {'param_1': 1, 'param_2': 0, 'param_3': 0},
+        {'param_1': 1, 'param_2': 0, 'substr_1': 1, 'param_3': 0},
         {},
         (('gate', None), ('spent_until', 'instant'), ('at_work', None), ('run_id', None)),
     ),
@@ -2733,7 +2757,9 @@ WHERE job_gated.job_type = :of_type AND job_gated.gate = 'all' AND job_gated.lea
         (),
     ),
     ('limits.forget_gates', ()): (
-        """DELETE FROM job_gates WHERE job_gates.job_type = :of_type""",
+        """DELETE FROM job_gates WHERE job_gates.job_type = :of_type AND NOT (EXISTS (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.status IN ('queued', 'failed')))""",
         {},
         {},
         (),
@@ -2752,10 +2778,10 @@ WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL
 (SELECT job_limits.job_type AS job_type
 FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given JOIN job_limits ON job_limits.job_type = given.job_type)
  UPDATE job_limits SET asked_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_limits.job_type IN (SELECT free.job_type
-FROM free) RETURNING job_type, spent_until, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now""",
+FROM free) RETURNING job_type, spent_until, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key""",
         {},
         {'given': (('job_type', None),)},
-        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant')),
+        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None)),
     ),
     ('limits.next_opening', ()): (
         """SELECT min(job_gates.opens_at) AS opens_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
@@ -2820,10 +2846,10 @@ WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate 
         """INSERT INTO job_limits (job_type, asked_at) SELECT :of_type AS anon_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2
 WHERE NOT (EXISTS (SELECT job_limits.job_type
 FROM job_limits
-WHERE job_limits.job_type = :of_type)) ON CONFLICT DO NOTHING RETURNING job_type, spent_until, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now""",
+WHERE job_limits.job_type = :of_type)) ON CONFLICT DO NOTHING RETURNING job_type, spent_until, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key""",
         {},
         {},
-        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant')),
+        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None)),
     ),
     ('listen.look_ahead', ()): (
         """SELECT EXISTS (SELECT job_ticks.id
@@ -3415,6 +3441,77 @@ FROM job_expandable ORDER BY job_expandable.next_run_at, job_expandable.id
         {'at': 'instant'},
         (),
     ),
+    ('strays.dependants', (False,)): (
+        """SELECT job_stray_dependants.id
+FROM job_stray_dependants""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('strays.dependants', (True,)): (
+        """SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.gate = 'after' AND NOT (EXISTS (SELECT job_parents.run_id
+FROM job_parents
+WHERE job_parents.run_id = job_runs.id))""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('strays.free', ('sqlite',)): (
+        """WITH picked AS
+(SELECT job_runs.id AS id
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate FROM json_each(:given)) AS given JOIN job_runs ON job_runs.job_type = given.job_type AND job_runs.gate = given.gate
+WHERE job_runs.status IN ('queued', 'failed')
+ LIMIT :limit OFFSET :param_1)
+ UPDATE job_runs SET gate=CASE WHEN (EXISTS (SELECT job_parents.run_id
+FROM job_parents
+WHERE job_parents.run_id = job_runs.id)) THEN 'after' ELSE '' END WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id""",
+        {'param_1': 0},
+        {'given': (('job_type', None), ('gate', None))},
+        (('id', None),),
+    ),
+    ('strays.free_dependants', ()): (
+        """WITH picked AS
+(SELECT job_runs.id AS id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id
+WHERE job_runs.gate = 'after' AND job_runs.status IN ('queued', 'failed') AND NOT (EXISTS (SELECT job_parents.run_id
+FROM job_parents
+WHERE job_parents.run_id = job_runs.id)))
+ UPDATE job_runs SET gate='' WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
+    ('strays.gates', (False,)): (
+        """SELECT job_stray_gates.job_type, job_stray_gates.gate
+FROM job_stray_gates""",
+        {},
+        {},
+        (('job_type', None), ('gate', None)),
+    ),
+    ('strays.gates', (True,)): (
+        """SELECT job_waited_gates.job_type, job_waited_gates.gate
+FROM job_waited_gates
+WHERE job_waited_gates.is_seen = 0""",
+        {},
+        {},
+        (('job_type', None), ('gate', None)),
+    ),
+    ('strays.settle', ()): (
+        """WITH found AS
+(SELECT job_gates.job_type AS job_type, job_gates.gate AS gate
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate FROM json_each(:given)) AS given JOIN job_gates ON job_gates.job_type = given.job_type AND job_gates.gate = given.gate)
+ UPDATE job_gates SET turn_at=(SELECT job_runs.turn_at
+FROM job_runs
+WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.status IN ('queued', 'failed') ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
+ LIMIT :param_1 OFFSET :param_2) FROM found WHERE job_gates.job_type = found.job_type AND job_gates.gate = found.gate""",
+        {'param_1': 1, 'param_2': 0},
+        {'given': (('job_type', None), ('gate', None))},
+        (),
+    ),
     ('tallies.add', ()): (
         """INSERT INTO job_tallies (at, span, job_type, outcome, status, ends, waited, longest_wait, ran, longest_run, waits, runs, is_in_totals) SELECT given.at, given.span, given.job_type, given.outcome, given.status, given.ends, given.waited, given.longest_wait, given.ran, given.longest_run, given.waits, given.runs, given.is_in_totals
 FROM (SELECT json_extract(value, '$.at') AS at, json_extract(value, '$.span') AS span, json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.status') AS status, json_extract(value, '$.ends') AS ends, json_extract(value, '$.waited') AS waited, json_extract(value, '$.longest_wait') AS longest_wait, json_extract(value, '$.ran') AS ran, json_extract(value, '$.longest_run') AS longest_run, json_extract(value, '$.waits') AS waits, json_extract(value, '$.runs') AS runs, json_extract(value, '$.is_in_totals') AS is_in_totals FROM json_each(:given)) AS given""",
@@ -3887,7 +3984,9 @@ WHERE job_state.pruned_at IS NULL OR job_state.pruned_at <= ((CAST(round((julian
         """SELECT ((SELECT min(job_claimable.run_at) AS min_1
 FROM job_claimable
 WHERE releases >= 0) IS NOT NULL OR (EXISTS (SELECT job_open_gates.gate
-FROM job_open_gates))) AND NOT (EXISTS (SELECT job_pauses.kind
+FROM job_open_gates)) OR (EXISTS (SELECT job_stray_gates.gate
+FROM job_stray_gates)) OR (EXISTS (SELECT job_stray_dependants.id
+FROM job_stray_dependants))) AND NOT (EXISTS (SELECT job_pauses.kind
 FROM job_pauses
 WHERE job_pauses.kind = 'host' AND job_pauses.name = :host)) OR (SELECT min(job_overdue.start_deadline_at) AS min_2
 FROM job_overdue) IS NOT NULL OR (EXISTS (SELECT job_parents.run_id
@@ -3946,5 +4045,58 @@ FROM job_schema_version""",
         {},
         {},
         (('pruned_at', 'instant'), ('server', None)),
+    ),
+    ('unclaimed.behind_open_gates', ()): (
+        """SELECT first_of.job_type, first_of.gate, first_of.id, (SELECT job_runs.run_at
+FROM job_runs
+WHERE job_runs.id = first_of.id) AS run_at, first_of.runs
+FROM (SELECT found.job_type AS job_type, found.gate AS gate, found.both / 1048576 AS id, found.both % 1048576 AS runs
+FROM (SELECT listed.job_type AS job_type, listed.gate AS gate, (SELECT walk.id * 1048576 + count(*) OVER () AS anon_1
+FROM (SELECT job_gated.id AS id, job_gated.turn_at AS turn_at, job_gated.run_at AS run_at
+FROM job_gated
+WHERE job_gated.job_type = listed.job_type AND job_gated.gate = listed.gate ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
+ LIMIT :most OFFSET :param_1) AS walk ORDER BY walk.turn_at, walk.run_at, walk.id
+ LIMIT :param_2 OFFSET :param_3) AS both
+FROM (SELECT job_gates.job_type AS job_type, job_gates.gate AS gate
+FROM job_gates JOIN job_limits ON job_gates.job_type = job_limits.job_type
+WHERE job_gates.turn_at IS NOT NULL AND job_gates.turn_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (job_limits.rate IS NULL OR job_limits.opens_at IS NULL OR job_limits.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AND (job_limits.max_running IS NULL OR job_limits.max_running > (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.job_type = job_limits.job_type AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '')) AND (job_limits.rate_per_key IS NULL OR job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AND (job_limits.max_running_per_key IS NULL OR job_limits.max_running_per_key > (SELECT count(*) AS count_2
+FROM job_runs
+WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '')) AND (CASE WHEN job_limits.concurrency_key IS NULL THEN job_gates.gate = 'all'
+      ELSE substr(job_gates.gate, 1, length(job_limits.concurrency_key) + 1) = job_limits.concurrency_key || ' ' END) = 1
+ LIMIT 300 OFFSET :param_4) AS listed
+ LIMIT 300 OFFSET :param_5) AS found) AS first_of
+WHERE first_of.id IS NOT NULL""",
+        {'param_1': 0, 'param_2': 1, 'param_3': 0, 'param_4': 0, 'param_5': 0},
+        {},
+        (('job_type', None), ('gate', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
+    ),
+    ('unclaimed.stray', ()): (
+        """SELECT first_of.job_type, first_of.gate, first_of.id, (SELECT job_runs.run_at
+FROM job_runs
+WHERE job_runs.id = first_of.id) AS run_at, first_of.runs
+FROM (SELECT found.job_type AS job_type, found.gate AS gate, found.both / 1048576 AS id, found.both % 1048576 AS runs
+FROM (SELECT listed.job_type AS job_type, listed.gate AS gate, (SELECT walk.id * 1048576 + count(*) OVER () AS anon_1
+FROM (SELECT job_gated.id AS id, job_gated.turn_at AS turn_at, job_gated.run_at AS run_at
+FROM job_gated
+WHERE job_gated.job_type = listed.job_type AND job_gated.gate = listed.gate ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
+ LIMIT :most OFFSET :param_1) AS walk ORDER BY walk.turn_at, walk.run_at, walk.id
+ LIMIT :param_2 OFFSET :param_3) AS both
+FROM (SELECT DISTINCT job_stray_gates.job_type AS job_type, job_stray_gates.gate AS gate
+FROM job_stray_gates
+ LIMIT 300 OFFSET :param_4) AS listed
+ LIMIT 300 OFFSET :param_5) AS found) AS first_of
+WHERE first_of.id IS NOT NULL""",
+        {'param_1': 0, 'param_2': 1, 'param_3': 0, 'param_4': 0, 'param_5': 0},
+        {},
+        (('job_type', None), ('gate', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
+    ),
+    ('unclaimed.stray_dependants', ()): (
+        """SELECT job_gated.job_type, min(job_gated.id) AS id, min(job_gated.run_at) AS run_at, count(*) AS runs
+FROM job_stray_dependants JOIN job_gated ON job_gated.id = job_stray_dependants.id GROUP BY job_gated.job_type""",
+        {},
+        {},
+        (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
     ),
 }

@@ -62,19 +62,19 @@ def limit_in_the_way(connection: Connection, run: Row, place: Place) -> LimitInT
 def _limit_of_key(connection: Connection, run: Row, limits: Row) -> LimitInTheWay | None:
     names = limits.concurrency_key
     gate = run.gate or _gate_of(connection, run.id, names)
-    of_key, of_gate = f"{names} {gate}", {"of_type": run.job_type, "gate": gate}
+    of_gate = {"of_type": run.job_type, "gate": gate}
     before = _in_front_of_gate(connection, run, gate, names)
     if limits.max_running_per_key is not None:
         held = connection.execute(Prepared("explain.at_work", (True,)), of_gate).scalars()
         if before + len(held) >= limits.max_running_per_key:
-            text = f"the limit max_running_per_key {limits.max_running_per_key} of {of_key}"
+            text = f"the limit max_running_per_key {limits.max_running_per_key} of {gate}"
             return _full("key_limit", text, held, before, gate=gate)
     if limits.rate_per_key is not None:
         spent_until = connection.execute(Prepared("explain.gate"), of_gate).scalar_one_or_none()
         rate = parse_rate("rate_per_key", limits.rate_per_key, limits.burst_per_key)
         if before >= rate.allowed(spent_until, limits.now):
             spent = _Spent(rate, spent_until, limits.now, before, run.job_type)
-            return _too_fast("key_rate", f"the rate {rate.text} of {of_key}", spent, gate=gate)
+            return _too_fast("key_rate", f"the rate {rate.text} of {gate}", spent, gate=gate)
     return None
 
 
@@ -118,13 +118,13 @@ def _gate_of(connection: Connection, run_id: int, names: str | None) -> str:
     if names is None:
         return "all"
     parts = _parts(names)
-    found = connection.execute(Prepared("explain.gate_of", (len(parts),)), {**parts, "run": run_id})
+    found = connection.execute(Prepared("explain.gate_of", (len(parts) - 1,)), {**parts, "run": run_id})
     gate: str = found.scalar_one()
     return gate
 
 
 def _parts(names: str) -> dict[str, str]:
-    return {f"name_{number}": name for number, name in enumerate(names.split(","))}
+    return {"key": names, **{f"name_{number}": name for number, name in enumerate(names.split(","))}}
 
 
 def _its_turn(run: Row) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def _in_front_of_gate(connection: Connection, run: Row, gate: str, names: str) -
     turn, parts = {**_its_turn(run), "gate": gate}, _parts(names)
     behind: int = connection.execute(Prepared("explain.behind_gate_in_front"), turn).scalar_one()
     first: int = connection.execute(
-        Prepared("explain.same_key_in_front", (len(parts),)), {**turn, **parts}
+        Prepared("explain.same_key_in_front", (len(parts) - 1,)), {**turn, **parts}
     ).scalar_one()
     return behind + first
 
@@ -177,8 +177,8 @@ def questions_of_key(connection: Connection, run: Row) -> list[Question]:
         (Prepared("explain.at_work", (True,)), of_gate),
         (Prepared("explain.gate"), of_gate),
         (Prepared("explain.behind_gate_in_front"), turn),
-        (Prepared("explain.same_key_in_front", (len(parts),)), {**turn, **parts}),
-        (Prepared("explain.gate_of", (len(parts),)), {**parts, "run": run.id}),
+        (Prepared("explain.same_key_in_front", (len(parts) - 1,)), {**turn, **parts}),
+        (Prepared("explain.gate_of", (len(parts) - 1,)), {**parts, "run": run.id}),
     ]
 
 

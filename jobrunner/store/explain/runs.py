@@ -75,7 +75,7 @@ def _waiting(asked: Asked) -> Explanation:
             f"was not started by its start deadline, {iso_instant(run.start_deadline_at)}; a tick ends it as dead."
         )
         return asked.say("start_deadline", sentence, f"jobrunner retry {run.id}", run_at=run.run_at)
-    if run.gate == "after":
+    if run.gate == "after" and run.is_seen:
         return _after(asked)
     if not (run.is_type_unpaused and run.is_all_unpaused):
         return _paused(asked)
@@ -116,6 +116,13 @@ def _after(asked: Asked) -> Explanation:
     listed = ", ".join(f"{run_id} ({status})" for run_id, status in waits_for.items())
     remedy = f"jobrunner explain {next(iter(waits_for))}"
     return asked.say("parents", f"waits for the end of run {listed}.", remedy, parents=sorted(waits_for))
+
+
+def _behind_stray_gate(asked: Asked) -> Explanation:
+    run = asked.run
+    others = "but no other run is left that it waits for" if run.gate == "after" else "where no claim looks"
+    sentence = f"is due, and behind the gate {run.gate}, {others}: the next tick that can lock it takes it from there."
+    return asked.say("gate", sentence, "jobrunner tick", gate=run.gate, run_at=run.run_at)
 
 
 def _paused(asked: Asked) -> Explanation:
@@ -200,6 +207,8 @@ def _locked(asked: Asked, locker: Locker) -> Explanation:
 
 def _in_line(asked: Asked, free: list[HostView]) -> Explanation:
     run = asked.run
+    if not run.is_seen:
+        return _behind_stray_gate(asked)
     place = queue.place_of(asked.connection, run)
     if (limit := queue.limit_in_the_way(asked.connection, run, place)) is not None:
         return asked.say(limit.reason, f"waits for {limit.sentence}.", limit.remedy, **limit.facts)

@@ -72,7 +72,7 @@ job_gates = Table(
     "job_gates",
     metadata,
     Column("job_type", short_text(200), primary_key=True),
-    Column("gate", short_text(300), primary_key=True),
+    Column("gate", short_text(600), primary_key=True),
     Column("turn_at", UtcTime),
     Column("spent_until", UtcTime),
     Column("opens_at", UtcTime),

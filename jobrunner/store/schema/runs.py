@@ -107,7 +107,7 @@ job_runs = Table(
     # Never two runs with the same key are running.
     Column("concurrency_key", short_text(300)),
     # What it waits behind, or runs under, if its type has limits (``limits.py``). "": no gate.
-    Column("gate", short_text(300), nullable=False, server_default=text("''")),
+    Column("gate", short_text(600), nullable=False, server_default=text("''")),
     # 1: there are or were runs that wait for the end of this one (``job_parents``).
     Column("has_dependants", SmallNumber, nullable=False, server_default="0"),
     Column("idempotency_key", short_text(500)),
@@ -173,6 +173,8 @@ partial("job_runs_quarantined", job_runs.c.job_type, job_runs.c.gate, *_URGENT_F
 partial("job_runs_due", job_runs.c.run_at, where=text(f"{_IS_CLAIMABLE} AND {ANY_RELEASES} AND gate = ''"))
 # The running runs of limited types: they are counted.
 partial("job_runs_gated", job_runs.c.job_type, job_runs.c.gate, where=text("lease_token IS NOT NULL AND gate <> ''"))
+# The runs that wait for the end of others.
+partial("job_runs_after", job_runs.c.id, where=text(f"{_IS_CLAIMABLE} AND gate = 'after'"))
 # Not by locked_until, which each heartbeat changes: its update must stay HOT. By host, so that the planner expects few
 # rows and uses an index scan, which marks dead entries. A bitmap scan does not mark them.
 partial("job_runs_lease", job_runs.c.host, job_runs.c.id, where=text("status = 'running'"))

@@ -19,8 +19,8 @@ from sqlalchemy import (
     tuple_,
 )
 
-from jobrunner.store.conditions import CLAIM
-from jobrunner.store.dialect.values import ddl_words, key_of, later, now
+from jobrunner.store.conditions import CLAIM, SEEN
+from jobrunner.store.dialect.values import ddl_words, later, now
 from jobrunner.store.namespace import MARK
 from jobrunner.store.schema import (
     ANY_RELEASES,
@@ -37,6 +37,7 @@ from jobrunner.store.schema import (
 from jobrunner.store.statements.effects import IS_OPEN
 from jobrunner.store.statements.findings import ticks_of
 from jobrunner.store.statements.holding import RUNNING
+from jobrunner.store.statements.limits import gate_of as gate_of_key
 from jobrunner.store.statements.limits import is_at_work
 from jobrunner.store.views import job_claimable, job_gated, job_recoverable
 
@@ -66,9 +67,13 @@ def oldest_due() -> Select[Any]:
 
 
 def run(database: str) -> Select[Any]:
-    """A run without its texts, which conditions of the claim it fulfils, and whether its lease has expired."""
+    """A run without its texts, which conditions of the claim it fulfils, and whether its lease has expired.
+
+    ``is_seen``: a claim looks behind its gate.
+    """
     columns = job_runs.c
-    fulfilled = [_condition(database, text).label(f"is_{name}") for name, text in CLAIM.items()]
+    conditions = {**CLAIM, "seen": SEEN.replace("{runs}", "job_runs")}
+    fulfilled = [_condition(database, text).label(f"is_{name}") for name, text in conditions.items()]
     recoverable = select(job_recoverable.c.id).where(job_recoverable.c.id == _ITS_ID).exists()
     read = [column for column in columns if column.name not in ("payload", "result", "output", "progress")]
     found = select(*read, *fulfilled, recoverable.label("is_expired"), now().label("now"))
@@ -175,7 +180,7 @@ def at_work(of_gate: bool) -> Select[Any]:
 
 def gate_of(names: int) -> Select[Any]:
     """The gate behind which the next claim puts a run: ``name_0`` and so on are the parts of its key."""
-    return select(key_of(job_runs.c.payload, *_names(names)).label("gate")).where(job_runs.c.id == _ITS_ID)
+    return select(gate_of_key(*_names(names)).label("gate")).where(job_runs.c.id == _ITS_ID)
 
 
 def gate() -> Select[Any]:
@@ -219,7 +224,7 @@ def same_key_in_front(names: int) -> Select[Any]:
     columns = job_claimable.c
     in_front = select(columns.id).where(columns.job_type == _OF_TYPE, _earlier(columns)).limit(_MOST)
     first: FromClause = in_front.subquery()
-    same_key = key_of(job_runs.c.payload, *_names(names)) == _GATE
+    same_key = gate_of_key(*_names(names)) == _GATE
     return _count(select(job_runs.c.id).join(first, first.c.id == job_runs.c.id).where(same_key))
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Float, Integer, Select, bindparam, func, l
 
 from jobrunner.store.dialect.values import later, now
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_gates, job_pauses, job_runs
-from jobrunner.store.views import job_expandable
+from jobrunner.store.views import job_expandable, job_stray_gates
 
 _WAITS = job_runs.c.status.in_([literal_column("'queued'"), literal_column("'failed'")])
 _FIRST = (job_runs.c.turn_at, job_runs.c.run_at, job_runs.c.id)
@@ -40,6 +40,14 @@ def behind_gates() -> Select[Any]:
         .limit(bindparam("limit", type_=Integer))
         .subquery("waited")
     )
+    of_gate = select(columns.id).where(_WAITS, columns.job_type == waited.c.job_type, columns.gate == waited.c.gate)
+    return _late(waited, of_gate.order_by(*_FIRST))
+
+
+def stray() -> Select[Any]:
+    """Of each gate that no claim looks behind, the run whose turn is next, if it is late."""
+    columns = job_runs.c
+    waited = select(job_stray_gates).limit(bindparam("limit", type_=Integer)).subquery("waited")
     of_gate = select(columns.id).where(_WAITS, columns.job_type == waited.c.job_type, columns.gate == waited.c.gate)
     return _late(waited, of_gate.order_by(*_FIRST))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import (
+    Boolean,
     ColumnElement,
     Delete,
     Executable,
@@ -29,6 +30,7 @@ from sqlalchemy import (
 )
 
 from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES
+from jobrunner.store.conditions import GATE_OF_LIMITS
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.statements import inserting
 from jobrunner.store.dialect.values import UtcTime, key_of, later, now
@@ -49,7 +51,7 @@ VARIANTS: dict[str, list[Any]] = {
 }
 _OF_TYPE: ColumnElement[str] = bindparam("of_type", type_=job_runs.c.job_type.type)
 _TYPES = {"job_type": job_limits.c.job_type.type}
-_GATES = {**_TYPES, "gate": job_gates.c.gate.type}
+GATES = {**_TYPES, "gate": job_gates.c.gate.type}
 _SPENT = {"spent_until": UtcTime(), "opens_at": UtcTime()}
 
 
@@ -78,8 +80,10 @@ def forget() -> Delete:
 
 
 def forget_gates() -> Delete:
-    """Delete the gates of a type."""
-    return delete(job_gates).where(job_gates.c.job_type == _OF_TYPE)
+    """Delete the gates of a type that no run waits behind."""
+    columns = job_runs.c
+    behind = select(columns.id).where(columns.job_type == job_gates.c.job_type, columns.gate == job_gates.c.gate, WAITING)
+    return delete(job_gates).where(job_gates.c.job_type == _OF_TYPE, ~behind.correlate(job_gates).exists())
 
 
 def reopen() -> Update:
@@ -94,7 +98,7 @@ def release() -> Update:
         columns.job_type == _OF_TYPE, columns.gate > literal_column("''"), ~IS_BEHIND_PARENTS, WAITING
     )
     picked = behind.limit(bindparam("limit", type_=Integer)).with_for_update(skip_locked=True, key_share=True)
-    return _set_gate(picked, literal_column("''")).returning(columns.id)
+    return set_gate(picked, literal_column("''")).returning(columns.id)
 
 
 def old_gates() -> Select[Any]:
@@ -107,7 +111,7 @@ def old_gates() -> Select[Any]:
 
 def delete_gates() -> Delete:
     """Delete the gates of a list."""
-    given = rows("given", _GATES)
+    given = rows("given", GATES)
     key = tuple_(job_gates.c.job_type, job_gates.c.gate)
     return delete(job_gates).where(key.in_(select(given.c.job_type, given.c.gate)))
 
@@ -121,7 +125,7 @@ def lock() -> Update:
     free = select(columns.job_type).join_from(given, job_limits, columns.job_type == given.c.job_type)
     locked = free.with_for_update(of=job_limits, skip_locked=True, key_share=True).cte("free")
     change = update(job_limits).where(columns.job_type.in_(select(locked.c.job_type))).values(asked_at=now())
-    return change.returning(columns.job_type, columns.spent_until, now().label("now"))
+    return change.returning(*_looked_at())
 
 
 def take(database: str) -> Executable:
@@ -131,26 +135,37 @@ def take(database: str) -> Executable:
     insert = inserting(database, job_limits).from_select(
         ["job_type", "asked_at"], select(_OF_TYPE, now()).where(is_new)
     )
-    statement: Executable = insert.on_conflict_do_nothing().returning(
-        job_limits.c.job_type, job_limits.c.spent_until, now().label("now")
-    )
+    statement: Executable = insert.on_conflict_do_nothing().returning(*_looked_at())
     return statement
+
+
+def _looked_at() -> list[ColumnElement[Any]]:
+    columns = job_limits.c
+    return [columns.job_type, columns.spent_until, now().label("now"), *(columns[name] for name in DECLARED)]
 
 
 def admit(name_count: int) -> Update:
     """Put due runs of a type behind the gate of their key, or of the type, most urgent first.
 
-    The names of the key's arguments are parameters. Without names there is one gate for all runs of the type.
+    The names of the key's arguments are parameters, one by one and as a text. Without names there is one gate for all runs of the type.
     """
     due = job_claimable.c
     urgent = select(due.id).where(due.job_type == _OF_TYPE).order_by(due.turn_at, due.run_at, due.id)
     picked = urgent.limit(bindparam("limit", type_=Integer)).with_for_update(skip_locked=True, key_share=True)
     names = [bindparam(f"name_{index}", type_=Text()) for index in range(name_count)]
-    gate = key_of(job_runs.c.payload, *names) if names else literal_column("'all'")
-    return _set_gate(picked, gate).returning(job_runs.c.gate, job_runs.c.turn_at)
+    gate = gate_of(*names) if names else literal_column("'all'")
+    return set_gate(picked, gate).returning(job_runs.c.gate, job_runs.c.turn_at)
 
 
-def _set_gate(picked: Select[Any], gate: ColumnElement[str]) -> Update:
+def gate_of(*names: ColumnElement[str]) -> ColumnElement[str]:
+    """The gate of a run whose type is limited by these arguments: their names, and the values in its payload."""
+    key: Any = bindparam("key", type_=Text())
+    gate: ColumnElement[str] = key.concat(literal_column("' '")).concat(key_of(job_runs.c.payload, *names))
+    return gate
+
+
+def set_gate(picked: Select[Any], gate: ColumnElement[str]) -> Update:
+    """Let waiting runs wait behind another gate."""
     found = picked.cte("picked")
     # The condition on the status fits no partial index, as in the claim.
     change = update(job_runs).where(job_runs.c.id.in_(select(found.c.id)), job_runs.c.status != RUNNING)
@@ -159,7 +174,7 @@ def _set_gate(picked: Select[Any], gate: ColumnElement[str]) -> Update:
 
 def enter(database: str) -> Executable:
     """Note at the gates of a list, which are inserted if they do not exist, that runs wait from this turn on."""
-    columns, given = job_gates.c, rows("given", {**_GATES, "turn_at": UtcTime()})
+    columns, given = job_gates.c, rows("given", {**GATES, "turn_at": UtcTime()})
     # WHERE true, because without a WHERE SQLite reads the ON of ON CONFLICT as part of a join.
     source = select(given.c.job_type, given.c.gate, given.c.turn_at).where(true()).order_by(given.c.gate)
     insert = inserting(database, job_gates).from_select(["job_type", "gate", "turn_at"], source)
@@ -183,6 +198,12 @@ def is_at_work() -> ColumnElement[bool]:
     return and_(job_runs.c.lease_token.is_not(None), job_runs.c.gate != literal_column("''"))
 
 
+def is_of_limits() -> ColumnElement[bool]:
+    """Whether a gate is one of those behind which the stored limits of its type put runs."""
+    condition: ColumnElement[bool] = literal_column(f"({GATE_OF_LIMITS})", Boolean())
+    return condition
+
+
 def first_runs(quarantined: bool) -> Select[Any]:
     """The most urgent runs behind the only gate of a type, locked."""
     due = job_gated.c
@@ -204,6 +225,7 @@ def first_run_of_each(quarantined: bool) -> Select[Any]:
     first = first.order_by(due.turn_at, due.run_at, due.id).limit(1)
     count = busy.correlate(job_gates).scalar_subquery()
     most = bindparam("most_at_work", type_=Integer)
+    prefix: ColumnElement[str] = bindparam("prefix", type_=Text())
     return (
         select(
             columns.gate,
@@ -214,6 +236,8 @@ def first_run_of_each(quarantined: bool) -> Select[Any]:
         .where(
             columns.job_type == _OF_TYPE,
             columns.turn_at.is_not(None),
+            # Those of another key are not counted right. Housekeeping takes the runs from there.
+            func.substr(columns.gate, 1, func.length(prefix)) == prefix,
             # Later than the rate can say: it was written before the clock stepped back, or by a slower rate.
             or_(
                 columns.opens_at.is_(None),
@@ -242,12 +266,13 @@ def next_opening() -> Executable:
 
 def settle() -> Update:
     """After a claim: what waits behind these gates now, and the state of their rates."""
-    given = rows("given", _GATES | _SPENT)
-    values = {"turn_at": _first_turn(), **_spent(job_gates, given)}
+    given = rows("given", GATES | _SPENT)
+    values = {"turn_at": first_turn(), **_spent(job_gates, given)}
     return update(job_gates).where(*_is_in(given)).values(values)
 
 
-def _first_turn() -> ScalarSelect[Any]:
+def first_turn() -> ScalarSelect[Any]:
+    """The turn of the first run that waits behind a gate."""
     columns = job_runs.c
     behind = select(columns.turn_at).where(
         columns.job_type == job_gates.c.job_type, columns.gate == job_gates.c.gate, WAITING
@@ -268,7 +293,7 @@ def _spent(table: Any, given: Any) -> dict[str, Any]:
 
 
 def _is_in(given: Any) -> list[ColumnElement[bool]]:
-    return [job_gates.c[name] == given.c[name] for name in _GATES]
+    return [job_gates.c[name] == given.c[name] for name in GATES]
 
 
 # Questions.

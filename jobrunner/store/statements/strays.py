@@ -1,0 +1,92 @@
+"""The waiting runs that no claim would see: behind gates where none looks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    case,
+    exists,
+    literal_column,
+    or_,
+    select,
+    true,
+    update,
+)
+
+from jobrunner.store.dialect.rows import rows
+from jobrunner.store.schema import job_gates, job_parents, job_runs
+from jobrunner.store.statements.backpressure import WAITING
+from jobrunner.store.statements.dependants import IS_BEHIND_PARENTS
+from jobrunner.store.statements.limits import GATES, first_turn, set_gate
+from jobrunner.store.views import job_stray_dependants, job_stray_gates, job_waited_gates
+
+_EITHER = [(False,), (True,)]
+VARIANTS: dict[str, list[Any]] = {
+    "gates": _EITHER,
+    "dependants": _EITHER,
+    "free": [("sqlite",), ("postgresql",)],
+}
+_LIMIT = bindparam("limit", type_=Integer)
+_HAS_PARENTS = select(job_parents.c.run_id).where(job_parents.c.run_id == job_runs.c.id).correlate(job_runs).exists()
+_RIGHT_GATE = case((_HAS_PARENTS, literal_column("'after'")), else_=literal_column("''"))
+"""Where a run waits until a claim meets it, whatever gate it is behind."""
+
+
+def gates(every: bool) -> Select[Any]:
+    """The gates that runs wait behind and no claim looks behind; ``every``: all of them, else of the first that wait."""
+    if not every:
+        return select(job_stray_gates.c.job_type, job_stray_gates.c.gate)
+    columns = job_waited_gates.c
+    return select(columns.job_type, columns.gate).where(~columns.is_seen)
+
+
+def dependants(every: bool) -> Select[Any]:
+    """The runs behind the gate of those that wait for others, and that wait for none; ``every``: as for the gates."""
+    if not every:
+        return select(job_stray_dependants.c.id)
+    return select(job_runs.c.id).where(WAITING, IS_BEHIND_PARENTS, ~_HAS_PARENTS)
+
+
+def is_any_stray() -> ColumnElement[bool]:
+    """Whether a run waits where no claim would see it."""
+    return or_(exists(select(job_stray_gates.c.gate)), exists(select(job_stray_dependants.c.id)))
+
+
+def free(database: str) -> Update:
+    """Take waiting runs from behind gates of a list, up to a limit: to their parents if they have any."""
+    columns, given = job_runs.c, rows("given", GATES)
+    is_behind = and_(columns.job_type == given.c.job_type, columns.gate == given.c.gate)
+    if database == "sqlite":
+        found = select(columns.id).join_from(given, job_runs, is_behind).where(WAITING)
+    else:
+        # For each gate one search in the index of the claim. A join could read all that waits.
+        behind = select(columns.id).where(is_behind, WAITING).limit(_LIMIT).correlate(given)
+        each = behind.with_for_update(skip_locked=True, key_share=True).lateral("behind")
+        found = select(each.c.id).select_from(given.join(each, true()))
+    return set_gate(found.limit(_LIMIT), _RIGHT_GATE).returning(columns.id)
+
+
+def free_dependants() -> Update:
+    """Take runs of a list from behind the gate of those that wait for others, unless they do."""
+    columns, given = job_runs.c, rows("given", {"id": job_runs.c.id.type})
+    found = select(columns.id).join_from(given, job_runs, columns.id == given.c.id)
+    found = found.where(IS_BEHIND_PARENTS, WAITING, ~_HAS_PARENTS)
+    found = found.with_for_update(of=job_runs, skip_locked=True, key_share=True)
+    return set_gate(found, literal_column("''")).returning(columns.id)
+
+
+def settle() -> Update:
+    """Note what waits behind gates of a list now. Passes over gates that a claim has locked, and waits for none."""
+    columns, given = job_gates.c, rows("given", GATES)
+    its_row = and_(columns.job_type == given.c.job_type, columns.gate == given.c.gate)
+    found = select(columns.job_type, columns.gate).join_from(given, job_gates, its_row)
+    free_rows = found.with_for_update(of=job_gates, skip_locked=True).cte("found")
+    change = update(job_gates).where(columns.job_type == free_rows.c.job_type, columns.gate == free_rows.c.gate)
+    return change.values(turn_at=first_turn())

@@ -1,0 +1,23 @@
+"""Strays: sets runs right that wait where no claim would see them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from jobrunner.store import strays
+from jobrunner.worker.context import TickContext
+
+
+def free(context: TickContext, *, every: bool = False) -> None:
+    """Let the claims of this tick meet all such runs, but for locked ones: the next tick meets those.
+
+    ``every`` also looks behind those gates that a tick does not look at each time, because too many are waited for.
+    """
+    found = context.database.read(partial(strays.find, every=every))
+    for some in strays.batches(found):
+        freed = 0
+        while (now_freed := context.database.write(partial(strays.free, strays=some))) > 0:
+            freed += now_freed
+        if freed:
+            gate = some.gates[0] if some.gates else {"gate": "after"}
+            context.log.warning("gates", result="runs that no claim would have seen are set right", runs=freed, **gate)
