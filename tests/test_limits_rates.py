@@ -137,7 +137,9 @@ def test_a_tick_begins_a_quarantined_run_of_a_limited_type(jobrunner: Commands, 
     app.add(HANDLERS)
     for gate in ("", "customer [1]"):
         queue(database, "one", {"customer": 1}, lease_expiries=2, attempts=2, gate=gate)
-    database.execute("INSERT INTO job_gates (job_type, gate, turn_at) VALUES ('one', 'customer [1]', ?)", [database.now()])
+    database.execute(
+        "INSERT INTO job_gates (job_type, gate, turn_at) VALUES ('one', 'customer [1]', ?)", [database.now()]
+    )
     jobrunner.tick()
     assert database.query("SELECT id FROM job_runs WHERE status <> 'succeeded'") == []
 

@@ -82,7 +82,11 @@ def test_a_waiting_run_whose_row_was_locked_while_the_limits_changed_is_claimed_
 ) -> None:
     app.add(HANDLERS)
     before, after = DEPLOYS[deploy]
-    (job_type,) = (name for name, limits in TYPES.items() if (limits and limits.concurrency_key) == (after and after.concurrency_key))
+    (job_type,) = (
+        name
+        for name, limits in TYPES.items()
+        if (limits and limits.concurrency_key) == (after and after.concurrency_key)
+    )
     first, waiting = (queue(database, job_type, {"customer": 1, "region": 1}) for _ in range(2))
     one = before._replace(max_running=1)
     held = claim_all(store, "old", Policy(job_type, limits=one))
@@ -104,7 +108,9 @@ def test_runs_behind_a_gate_that_was_written_by_hand_are_told_of_and_done_by_the
     app.add(HANDLERS)
     insert_runs(database, 1, "free")
     jobrunner.tick()
-    runs = [queue(database, job_type, {"customer": 1}, run_at=database.now() - timedelta(hours=1)) for job_type in TYPES]
+    runs = [
+        queue(database, job_type, {"customer": 1}, run_at=database.now() - timedelta(hours=1)) for job_type in TYPES
+    ]
     database.execute("UPDATE job_runs SET gate = ? WHERE status = 'queued'", [gate])
     status = json.loads(jobrunner("status", "--json").stdout)
     assert status["due"] == len(runs)

@@ -53,7 +53,7 @@ def fill(database: Database) -> dict[str, int]:
     )
     nightly = database.value("SELECT id FROM job_definitions")
     database.execute("INSERT INTO job_limits (job_type, max_running, asked_at) VALUES ('capped', 1, ?)", [now])
-    for gate, job_type in (("", "capped"), ("open", "free")):
+    for gate, job_type in (("all", "capped"), ("open", "free")):
         values = [job_type, gate, now - HOUR]
         database.execute("INSERT INTO job_gates (job_type, gate, turn_at) VALUES (?, ?, ?)", values)
     database.execute(
@@ -65,14 +65,14 @@ def fill(database: Database) -> dict[str, int]:
         "dead": ended(database, "dead", HOUR, error_type="KeyError", last_error="1000 full", job_type="report"),
         "cancelled": ended(database, "cancelled", HOUR, idempotency_key="order-7"),
         "running": running(database, HOUR, run_at=now - 9 * HOUR, concurrency_key="k", definition_id=nightly),
-        "capping": running(database, 3 * HOUR, job_type="capped", gate="g", run_at=now - 9 * HOUR),
+        "capping": running(database, 3 * HOUR, job_type="capped", gate="all", run_at=now - 9 * HOUR),
         "due": insert_runs(database, 1, run_at=now - 2 * HOUR),
         "later": insert_runs(database, 1, run_at=now + HOUR),
         "retrying": insert_runs(
             database, 1, status="failed", run_at=now + HOUR, attempts=1, error_type="OSError", last_error="full"
         ),
         "behind its key": insert_runs(database, 1, run_at=now - HOUR, concurrency_key="k"),
-        "behind a limit": insert_runs(database, 1, run_at=now - HOUR, job_type="capped", gate="g"),
+        "behind a limit": insert_runs(database, 1, run_at=now - HOUR, job_type="capped", gate="all"),
         "behind a run": insert_runs(database, 1, run_at=now - HOUR, gate="after"),
         "paused": insert_runs(database, 1, run_at=now - HOUR, job_type="paused", gate="g", concurrency_key="p"),
     }

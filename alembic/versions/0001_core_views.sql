@@ -16,7 +16,7 @@ CREATE VIEW {schema}job_waited_gates AS
         WHERE {waiting} AND job_runs.job_type = types.job_type AND gate > '')
       FROM types WHERE job_type IS NOT NULL
     UNION ALL SELECT job_type, (SELECT min(gate) FROM {schema}job_runs
-        WHERE {waiting} AND job_runs.job_type = job_limits.job_type AND gate >= concurrency_key || '!')
+        WHERE {waiting} AND job_runs.job_type = job_limits.job_type AND gate >= job_limits.concurrency_key || '!')
       FROM {schema}job_limits WHERE concurrency_key IS NOT NULL
     UNION ALL SELECT job_type, (SELECT min(gate) FROM {schema}job_runs
         WHERE {waiting} AND job_runs.job_type = gates.job_type AND gate > gates.gate)

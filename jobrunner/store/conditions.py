@@ -33,10 +33,11 @@ CLAIM: Mapping[str, str] = {
 GATE_OF_LIMITS = """CASE WHEN job_limits.concurrency_key IS NULL THEN job_gates.gate = 'all'
       ELSE substr(job_gates.gate, 1, length(job_limits.concurrency_key) + 1) = job_limits.concurrency_key || ' ' END"""
 """Whether a gate is one of those behind which the stored limits of its type put runs. It begins with their key."""
-BEHIND_KNOWN_GATE = f"""EXISTS (SELECT 1 FROM {{schema}}job_limits
-        JOIN {{schema}}job_gates ON job_gates.job_type = job_limits.job_type
-        WHERE job_limits.job_type = {{runs}}.job_type AND job_gates.gate = {{runs}}.gate
-          AND job_gates.turn_at IS NOT NULL AND {GATE_OF_LIMITS})"""
+_KNOWN_GATE = """EXISTS (SELECT 1 FROM {schema}job_limits
+        JOIN {schema}job_gates ON job_gates.job_type = job_limits.job_type
+        WHERE job_limits.job_type = {runs}.job_type AND job_gates.gate = {runs}.gate
+          AND job_gates.turn_at IS NOT NULL AND {of_limits})"""
+BEHIND_KNOWN_GATE = _KNOWN_GATE.replace("{of_limits}", GATE_OF_LIMITS)
 """Whether a claim looks behind a gate that runs wait behind. ``{runs}`` has their type and the gate."""
 BEHIND_PARENTS = "EXISTS (SELECT 1 FROM {schema}job_parents WHERE run_id = {runs}.id)"
 """Whether a run that waits for the end of others will be let go."""

@@ -257,7 +257,10 @@ def due_types(connection: Connection, most: int = MOST_COUNTED) -> list[DueType]
 
 def stray_runs(connection: Connection, most: int = MOST_COUNTED) -> list[DueType]:
     """The due runs that no claim would see, of each gate. Up to ``most`` and one are counted."""
-    found = [*connection.execute(QUESTIONS["stray"], {"most": most + 1}), *connection.execute(QUESTIONS["stray_dependants"])]
+    found = [
+        *connection.execute(QUESTIONS["stray"], {"most": most + 1}),
+        *connection.execute(QUESTIONS["stray_dependants"]),
+    ]
     return [_gated(row) for row in _dicts(found)]
 
 

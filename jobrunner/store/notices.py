@@ -18,8 +18,11 @@ from jobrunner.text import iso_instant
 BATCH = 1000
 """How many runs one call notes as dead at most."""
 _LATE_LIMIT = 300
-_LATE_RUNS = tuple(
-    Prepared(f"lateness.{name}") for name in ("of_types", "behind_gates", "stray", "of_schedules")
+_LATE_RUNS = (
+    Prepared("lateness.of_types"),
+    Prepared("lateness.behind_gates"),
+    Prepared("lateness.stray"),
+    Prepared("lateness.of_schedules"),
 )
 _SAMPLES = 3
 _OUTPUT_CHARACTERS = 2000

@@ -17,8 +17,10 @@ MOST_FREED = 2000
 
 
 class Strays(NamedTuple):
-    """The gates, as rows of job_type and gate, behind which runs wait and no claim looks; and the ids of runs that wait for
-    the end of other runs, and have none to wait for."""
+    """The gates, as rows of job_type and gate, behind which runs wait and no claim looks; and runs without parents.
+
+    These have the gate of those that wait for the end of other runs.
+    """
 
     gates: list[dict[str, Any]]
     dependants: list[int]

@@ -10,8 +10,8 @@ from jobrunner.store import retention, servers, tallies, ticks
 from jobrunner.store.connection import Connection
 from jobrunner.store.servers import Move
 from jobrunner.text import first_line_of
-from jobrunner.worker.batch_size import BatchSize
 from jobrunner.worker import strays
+from jobrunner.worker.batch_size import BatchSize
 from jobrunner.worker.context import TickContext
 
 _PRUNE_SECONDS = 1.0

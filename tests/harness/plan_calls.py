@@ -40,6 +40,7 @@ from jobrunner.store import (
     raw_driver,
     retention,
     schedules,
+    strays,
     tallies,
     ticks,
 )
@@ -72,6 +73,7 @@ DONE = AttemptResult(Outcome.SUCCEEDED)
 KEPT = ("succeeded", "cancelled", "dead", "ticks", "events")
 ALL_DONE = [(held, DONE) for held in AT_WORK]
 KEYED = [{"payload": "{}", "idempotency_key": f"k{n}"} for n in range(9)]
+STRAYS = strays.Strays([{"job_type": "keyed", "gate": f"customer [{n}]"} for n in (4, 5)], [1, 2])
 SETTLED = [{"id": 1, "outcome": "sent", "error": None}]
 
 
@@ -189,6 +191,7 @@ IDLE: dict[str, Call] = {
     "ticks.is_anything_due": ticks.is_anything_due,
     "ticks.is_any_expandable": ticks.is_any_expandable,
     "ticks.is_quarantined_due": ticks.is_quarantined_due,
+    "strays.find": strays.find,
     "expiries.expired_runs": expiries.expired_runs,
     "deadlines.is_any_overdue": deadlines.is_any_overdue,
     "schedules.expandable": lambda connection: expandable(connection, 500),
@@ -215,6 +218,7 @@ BUSY: dict[str, Call] = {
     "limits.count_open": lambda connection: limits.count_open(connection, LIMITED, 5),
     "limits.changed": lambda connection: limits.changed(connection, LIMITED),
     "limits.declare": lambda connection: limits.declare(connection, LIMITED[0]),
+    "strays.free": lambda connection: strays.free(connection, STRAYS),
     "dependants.is_any_ended": dependants.is_any_ended,
     "dependants.follow": dependants.follow,
     "dependants.attach": lambda connection: dependants.attach(connection, waiting_run(connection), [2_000_001], "run"),
@@ -293,6 +297,7 @@ BUSY: dict[str, Call] = {
 # A batch of 500 goes at a time, and with each run what belongs to it. Of what a tick leaves behind, 1000 are counted.
 OLD: dict[str, Call] = {
     **{f"retention.prune {name}": pruning(name) for name in KEPT},
+    "strays.find every one": lambda connection: strays.find(connection, every=True),
     "ticks.count_left": ticks.count_left,
     "ticks.close_tick late": lambda connection: ticks.close_tick(connection, 7, TickEnd({}, None, "budget")),
     # What died in a day and is of no type with a hook is read, too.

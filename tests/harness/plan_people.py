@@ -25,6 +25,7 @@ PEOPLE = {
     "tallies.count_attempts_of": "what prune calls",
     **dict.fromkeys(("tallies.now", "viewing.look"), "the clock, no table"),
     "findings.due_types": "what findings.facts calls",
+    "findings.stray_runs": "what findings.facts sends",
     "findings.waiting": "a person's command: one step in an index for each type, and 10 000 runs of each at most",
     "metrics.numbers": "what findings.facts sends, the tallies, and the runs at work by the index of their leases",
     **dict.fromkeys(

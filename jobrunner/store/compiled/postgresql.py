@@ -3478,9 +3478,10 @@ FROM jobrunner_schema.job_stray_dependants""",
     ('strays.dependants', (True,)): (
         """SELECT jobrunner_schema.job_runs.id
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.gate = 'after' AND NOT (EXISTS (SELECT jobrunner_schema.job_parents.run_id
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.gate = 'after' AND (SELECT jobrunner_schema.job_parents.run_id
 FROM jobrunner_schema.job_parents
-WHERE jobrunner_schema.job_parents.run_id = jobrunner_schema.job_runs.id))""",
+WHERE jobrunner_schema.job_parents.run_id = jobrunner_schema.job_runs.id
+ LIMIT 1) IS NULL""",
         {},
         {},
         (('id', None),),
@@ -3493,9 +3494,10 @@ FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.job_type = given.job_type AND jobrunner_schema.job_runs.gate = given.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed')
  LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS behind ON true
  LIMIT %(limit)s::INTEGER)
- UPDATE jobrunner_schema.job_runs SET gate=CASE WHEN (EXISTS (SELECT jobrunner_schema.job_parents.run_id
+ UPDATE jobrunner_schema.job_runs SET gate=CASE WHEN ((SELECT jobrunner_schema.job_parents.run_id
 FROM jobrunner_schema.job_parents
-WHERE jobrunner_schema.job_parents.run_id = jobrunner_schema.job_runs.id)) THEN 'after' ELSE '' END WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+WHERE jobrunner_schema.job_parents.run_id = jobrunner_schema.job_runs.id
+ LIMIT 1) IS NOT NULL) THEN 'after' ELSE '' END WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
 FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id""",
         {},
         {'given': (('job_type', None), ('gate', None))},
@@ -3505,9 +3507,10 @@ FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunn
         """WITH picked AS
 (SELECT jobrunner_schema.job_runs.id AS id
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id
-WHERE jobrunner_schema.job_runs.gate = 'after' AND jobrunner_schema.job_runs.status IN ('queued', 'failed') AND NOT (EXISTS (SELECT jobrunner_schema.job_parents.run_id
+WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND coalesce(jobrunner_schema.job_runs.gate, '') = 'after' AND (SELECT jobrunner_schema.job_parents.run_id
 FROM jobrunner_schema.job_parents
-WHERE jobrunner_schema.job_parents.run_id = jobrunner_schema.job_runs.id)) FOR NO KEY UPDATE OF job_runs SKIP LOCKED)
+WHERE jobrunner_schema.job_parents.run_id = jobrunner_schema.job_runs.id
+ LIMIT 1) IS NULL FOR NO KEY UPDATE OF job_runs SKIP LOCKED)
  UPDATE jobrunner_schema.job_runs SET gate='' WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
 FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id""",
         {},
@@ -4123,7 +4126,9 @@ WHERE first_of.id IS NOT NULL""",
     ),
     ('unclaimed.stray_dependants', ()): (
         """SELECT jobrunner_schema.job_gated.job_type, min(jobrunner_schema.job_gated.id) AS id, min(jobrunner_schema.job_gated.run_at) AS run_at, count(*) AS runs
-FROM jobrunner_schema.job_stray_dependants JOIN jobrunner_schema.job_gated ON jobrunner_schema.job_gated.id = jobrunner_schema.job_stray_dependants.id GROUP BY jobrunner_schema.job_gated.job_type""",
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.id = ANY(ARRAY(SELECT jobrunner_schema.job_stray_dependants.id
+FROM jobrunner_schema.job_stray_dependants)) GROUP BY jobrunner_schema.job_gated.job_type""",
         {},
         {},
         (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),

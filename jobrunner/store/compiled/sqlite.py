@@ -3451,10 +3451,11 @@ FROM job_stray_dependants""",
     ('strays.dependants', (True,)): (
         """SELECT job_runs.id
 FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.gate = 'after' AND NOT (EXISTS (SELECT job_parents.run_id
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.gate = 'after' AND (SELECT job_parents.run_id
 FROM job_parents
-WHERE job_parents.run_id = job_runs.id))""",
-        {},
+WHERE job_parents.run_id = job_runs.id
+ LIMIT 1 OFFSET :param_1) IS NULL""",
+        {'param_1': 0},
         {},
         (('id', None),),
     ),
@@ -3463,12 +3464,13 @@ WHERE job_parents.run_id = job_runs.id))""",
 (SELECT job_runs.id AS id
 FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate FROM json_each(:given)) AS given JOIN job_runs ON job_runs.job_type = given.job_type AND job_runs.gate = given.gate
 WHERE job_runs.status IN ('queued', 'failed')
- LIMIT :limit OFFSET :param_1)
- UPDATE job_runs SET gate=CASE WHEN (EXISTS (SELECT job_parents.run_id
+ LIMIT :limit OFFSET :param_2)
+ UPDATE job_runs SET gate=CASE WHEN ((SELECT job_parents.run_id
 FROM job_parents
-WHERE job_parents.run_id = job_runs.id)) THEN 'after' ELSE '' END WHERE job_runs.id IN (SELECT picked.id
+WHERE job_parents.run_id = job_runs.id
+ LIMIT 1 OFFSET :param_1) IS NOT NULL) THEN 'after' ELSE '' END WHERE job_runs.id IN (SELECT picked.id
 FROM picked) AND job_runs.status != 'running' RETURNING id""",
-        {'param_1': 0},
+        {'param_1': 0, 'param_2': 0},
         {'given': (('job_type', None), ('gate', None))},
         (('id', None),),
     ),
@@ -3476,12 +3478,13 @@ FROM picked) AND job_runs.status != 'running' RETURNING id""",
         """WITH picked AS
 (SELECT job_runs.id AS id
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id
-WHERE job_runs.gate = 'after' AND job_runs.status IN ('queued', 'failed') AND NOT (EXISTS (SELECT job_parents.run_id
+WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND coalesce(job_runs.gate, '') = 'after' AND (SELECT job_parents.run_id
 FROM job_parents
-WHERE job_parents.run_id = job_runs.id)))
+WHERE job_parents.run_id = job_runs.id
+ LIMIT 1 OFFSET :param_1) IS NULL)
  UPDATE job_runs SET gate='' WHERE job_runs.id IN (SELECT picked.id
 FROM picked) AND job_runs.status != 'running' RETURNING id""",
-        {},
+        {'param_1': 0},
         {'given': (('id', None),)},
         (('id', None),),
     ),
@@ -4094,7 +4097,9 @@ WHERE first_of.id IS NOT NULL""",
     ),
     ('unclaimed.stray_dependants', ()): (
         """SELECT job_gated.job_type, min(job_gated.id) AS id, min(job_gated.run_at) AS run_at, count(*) AS runs
-FROM job_stray_dependants JOIN job_gated ON job_gated.id = job_stray_dependants.id GROUP BY job_gated.job_type""",
+FROM job_gated
+WHERE job_gated.id IN (SELECT job_stray_dependants.id
+FROM job_stray_dependants) = 1 GROUP BY job_gated.job_type""",
         {},
         {},
         (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),

@@ -114,6 +114,17 @@ class Hosts:
             if each.host == host and (each.job_type == job_type if job_type else not self._is_async(each.job_type))
         )
 
+    def concurrency_of(self, kind: TickKind, job_type: str) -> int | None:
+        """How many runs of a type may be at work on a host by the type's own concurrency. None: any number."""
+        most: int | None = self.reports[kind].can_run.get(job_type, {}).get("concurrency")
+        return most
+
+    def is_full_of(self, view: HostView, job_type: str) -> int | None:
+        """The type's own concurrency on this host, if as many of its runs are at work there. None: they are not."""
+        kind = TickKind(view.host, view.application, view.types)
+        most = self.concurrency_of(kind, job_type) if kind in self.reports else None
+        return most if most is not None and len(self.holders(view.host, job_type)) >= most else None
+
     def _known(self, kind: TickKind) -> Mapping[str, Any]:
         known: Mapping[str, Any] = self.reports[kind].can_run
         return known
@@ -157,8 +168,10 @@ class Hosts:
         known = self._known(kind)
         if (pause := self.pause("host", kind.host)) is not None:
             return True, 0, f"can run it, but is paused{why(pause)}"
-        most = known[job_type].get("concurrency")
+        most = self.concurrency_of(kind, job_type)
         free = [] if most is None else [most - len(self.holders(kind.host, job_type))]
+        if most is not None and free[0] <= 0:
+            return True, 0, f"can run it, but as many runs of its type as its concurrency allows are running ({most})"
         if not known[job_type].get("is_async"):
             free.append(report.settings["concurrency"] - len(self.holders(kind.host)))
         if not free:

@@ -191,9 +191,15 @@ def _full(asked: Asked, able: list[HostView]) -> Explanation:
         sentence = f"waits: the hosts that can run it are paused: {', '.join(hosts)}."
         remedy = "jobrunner resume " + " ".join(f"--host {shlex.quote(host)}" for host in hosts)
         return asked.say("host_paused", sentence, remedy, paused_hosts=hosts)
-    holders = sorted({each for view in able for each in asked.hosts.holders(view.host)})
     where = ", ".join(sorted({view.host for view in able}))
-    sentence = f"waits for a free place: as many runs are running on {where} as may."
+    own = {asked.hosts.is_full_of(view, run.job_type) for view in able}
+    if None in own:
+        of_type, sentence = None, f"waits for a free place: as many runs are running on {where} as may."
+    else:
+        most = ", ".join(map(str, sorted(filter(None, own))))
+        of_type = run.job_type
+        sentence = f"waits: as many runs of its type are running on {where} as its concurrency allows ({most})."
+    holders = sorted({each for view in able for each in asked.hosts.holders(view.host, of_type)})
     first = f"jobrunner explain {holders[0]}" if holders else None
     return asked.say("host_full", sentence, first, running=holders[:20], run_at=run.run_at)
 

@@ -82,7 +82,9 @@ def forget() -> Delete:
 def forget_gates() -> Delete:
     """Delete the gates of a type that no run waits behind."""
     columns = job_runs.c
-    behind = select(columns.id).where(columns.job_type == job_gates.c.job_type, columns.gate == job_gates.c.gate, WAITING)
+    behind = select(columns.id).where(
+        columns.job_type == job_gates.c.job_type, columns.gate == job_gates.c.gate, WAITING
+    )
     return delete(job_gates).where(job_gates.c.job_type == _OF_TYPE, ~behind.correlate(job_gates).exists())
 
 
@@ -147,7 +149,8 @@ def _looked_at() -> list[ColumnElement[Any]]:
 def admit(name_count: int) -> Update:
     """Put due runs of a type behind the gate of their key, or of the type, most urgent first.
 
-    The names of the key's arguments are parameters, one by one and as a text. Without names there is one gate for all runs of the type.
+    The names of the key's arguments are parameters, one by one and as a text. Without names there is one gate for all
+    runs of the type.
     """
     due = job_claimable.c
     urgent = select(due.id).where(due.job_type == _OF_TYPE).order_by(due.turn_at, due.run_at, due.id)

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Float, FromClause, Integer, Select, bindparam, func, literal_column, or_, select
 
-from jobrunner.store.dialect.values import later, now
+from jobrunner.store.dialect.values import is_one_of, later, now
 from jobrunner.store.schema import job_gates, job_limits, job_runs
 from jobrunner.store.statements.limits import is_at_work, is_of_limits
 from jobrunner.store.views import job_gated, job_stray_dependants, job_stray_gates
@@ -24,9 +24,10 @@ def stray() -> Select[Any]:
 
 def stray_dependants() -> Select[Any]:
     """Of each type, the due runs that wait for others and have none to wait for."""
-    due, found = job_gated.c, job_stray_dependants.c
+    due = job_gated.c
     first: list[Any] = [func.min(due.id).label("id"), func.min(due.run_at).label("run_at"), func.count().label("runs")]
-    return select(due.job_type, *first).join_from(job_stray_dependants, job_gated, due.id == found.id).group_by(due.job_type)
+    found = select(due.job_type, *first).where(is_one_of(due.id, select(job_stray_dependants.c.id).scalar_subquery()))
+    return found.group_by(due.job_type)
 
 
 def behind_open_gates() -> Select[Any]:
