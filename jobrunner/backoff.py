@@ -138,7 +138,7 @@ _MAKERS: Sequence[Callable[..., Backoff]] = (fixed, exponential, waits, polynomi
 _SHAPES = tuple(each.__name__ for each in _MAKERS)
 
 DEFAULT = exponential("1m", cap="30m")
-"""1 m, 2 m, 4 m and so on, at most 30 m, ±20 %. Also used when another process than the owner ends an attempt."""
+"""1 m, 2 m, 4 m and so on, at most 30 m, ±20 %. Also used for a type that no host has reported."""
 
 UNTIL_DEPLOYED = fixed("22.5s", jitter=1 / 3)
 """15 to 30 s, until a run that does not fit this code is tried again. By then a deploy may have gone on."""

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -62,6 +63,54 @@ def test_event_loop_that_stalled_begins_no_run_done_by_another_host(
     tick.send_signal(signal.SIGCONT)
     assert tick.communicate(timeout=30) == ("", "")
     assert [line.attempt for line in app.trace()] == [2]
+
+
+BLOCKED_LOOP = """
+import os, socket, threading, time
+from jobrunner import job, clock
+from jobrunner.children.frames import Inbox
+from jobrunner.children.begun_marks import BegunMarks
+from jobrunner.children.inside.event_loop import serve
+from jobrunner.children.inside.own_work import DatabaseAccess
+from jobrunner.children.messages import StartRun
+
+ours, theirs = socket.socketpair()
+cell = os.memfd_create("running")
+os.ftruncate(cell, 8)
+in_time = clock.elapsed() + 0.1
+began = []
+
+@job("blocks")
+async def blocks(ctx):
+    began.append("blocks")
+    while clock.elapsed() <= in_time:
+        time.sleep(0.01)
+
+@job("late")
+async def late(ctx):
+    began.append("late")
+
+def start(run_id, job_type, begin_before):
+    return StartRun(run_id, job_type, {}, 1, 5, "2026-01-01T00:00:00+00:00", 0.0, 1000, begin_before)
+
+def read():
+    inbox, reports = Inbox(), {}
+    while len(reports) < 2:
+        reports.update({frame["run_id"]: frame["outcome"] for frame in inbox.feed(theirs.recv(1 << 16))})
+    print(began, reports)
+    theirs.close()
+
+threading.Thread(target=read).start()
+starts = [start(1, "blocks", in_time + 60), start(2, "late", in_time)]
+serve(ours, Inbox(), cell, BegunMarks(None), DatabaseAccess(), starts)
+"""
+
+
+@pytest.mark.promise("P2", "P6")
+def test_async_run_that_waited_behind_a_blocked_loop_does_not_begin_too_late() -> None:
+    """Both were received in time. Until the first one blocks the loop no more, another host may have the second."""
+    done = subprocess.run([sys.executable, "-c", BLOCKED_LOOP], capture_output=True, text=True, timeout=30, check=False)
+    assert (done.stdout, done.stderr) == ("['blocks'] {1: 'succeeded', 2: 'not_begun'}\n", "")
 
 
 def test_launcher_that_stalled_starts_no_command(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Many ticks at once: each run starts once, and a host never exceeds its limit."""
 
+import shutil
 import subprocess
 from collections import Counter
 from datetime import timedelta
@@ -107,7 +108,7 @@ def test_claim_leaves_to_its_tick_only_the_permits_that_no_other_tick_of_the_hos
 
 
 @pytest.mark.promise("P2", "P6")
-def test_permits_of_a_killed_tick_are_free_after_its_leases_have_expired(
+def test_permits_of_a_killed_tick_without_its_notes_are_free_after_its_leases_have_expired(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     insert_runs(database, PERMITS, "wait_for", {"path": str(app.path("never"))})
@@ -117,6 +118,7 @@ def test_permits_of_a_killed_tick_are_free_after_its_leases_have_expired(
     (waiting,) = insert_runs(database, 1)
     jobrunner.tick(env=settings)
     tick.kill()
+    shutil.rmtree(jobrunner.state_dir)
     jobrunner.tick(env=settings)
     assert outcomes(database, waiting) == []
     database.move_clock(timedelta(seconds=61))

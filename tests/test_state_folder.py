@@ -80,9 +80,9 @@ def test_notes_of_another_host_in_a_shared_home_are_not_used(tmp_path: Path) -> 
     file.add(os.getpid())
     (path,) = (tmp_path / "state").glob("tick-*.json")
     note = json.loads(path.read_text())
-    for field, value, stays in (("node", "another", True), ("boot", "before", False)):
+    for field, value, stays in (("node", "another", True), ("namespace", "pid:[7]", True), ("boot", "before", False)):
         path.write_text(json.dumps(note | {field: value}))
-        assert kill_leftovers([tmp_path / "state"]) == 0
+        assert kill_leftovers([tmp_path / "state"]) == (0, [])
         assert path.exists() == stays
     month = 31 * 86400
     path.write_text(json.dumps(note | {"node": "another"}))

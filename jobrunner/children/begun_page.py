@@ -16,12 +16,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from jobrunner import clock
 from jobrunner.children.begun_marks import BEGUN, BYTES, ENTRIES, ENTRY, ENTRY_BYTES, HEADER_BYTES, offset_of
 from jobrunner.model import Lease
 from jobrunner.settings.paths import StrPath
 from jobrunner.settings.state_folder import TICK_PAGES, files_in
 
 _FREE, _WAITING = 0, 1
+_OLD_SECONDS = 86400.0
 _ALL = 0
 """This id stands for all runs that were claimed with the token."""
 
@@ -35,7 +37,7 @@ class BegunPage:
     def __init__(self, folder: Path | None, name: str = "", boot: str = "") -> None:
         self.descriptor: int | None = None
         self._memory: mmap.mmap | None = None
-        self._path = None if folder is None else folder / f"tick-{name}.page"
+        self._path = None if folder is None else _path_of(folder, name)
         self._slots: dict[Lease, int] = {}
         self._free = list(range(ENTRIES))
         if self._path is not None:
@@ -110,11 +112,22 @@ class BegunPage:
 class Abandoned(NamedTuple):
     """The page of a tick that has died: the ids of runs never begun, by the token of their claim.
 
-    None in place of the ids means all runs of the claim.
+    None in place of the ids means all runs of the claim. ``mark`` is that of the tick.
     """
 
     never_begun: dict[str, list[int] | None]
     path: Path
+
+    @property
+    def mark(self) -> str:
+        begin, end = TICK_PAGES
+        return self.path.name.removeprefix(begin).removesuffix(end)
+
+    def is_old(self) -> bool:
+        """Whether it was written more than a day ago."""
+        with suppress(OSError):
+            return clock.utc_now().timestamp() - self.path.stat().st_mtime > _OLD_SECONDS
+        return True
 
     def forget(self) -> None:
         """Remove the page, because its runs were returned."""
@@ -141,6 +154,16 @@ def abandoned(folder: StrPath, boot: str) -> Iterator[Abandoned]:
             content = file.read(BYTES + 1)
             is_of_now = len(content) == BYTES and content[:HEADER_BYTES].rstrip(b"\0").decode("latin-1") == boot
             yield Abandoned(_read(content) if is_of_now and boot else {}, Path(path))
+
+
+def has_page(folder: StrPath, mark: str) -> bool:
+    """Whether the tick with this mark has a page."""
+    return os.path.exists(_path_of(folder, mark))
+
+
+def _path_of(folder: StrPath, mark: str) -> Path:
+    begin, end = TICK_PAGES
+    return Path(folder) / f"{begin}{mark}{end}"
 
 
 def _read(content: bytes) -> dict[str, list[int] | None]:

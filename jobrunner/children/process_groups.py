@@ -34,16 +34,44 @@ class _Noted(NamedTuple):
     """The note of one tick. ``groups`` holds the start time of the leader of each group."""
 
     path: Path
-    owner: str
+    owner: Owner
     node: str
     boot: str
+    namespace: str
     pid: int
     started: str
     mark: str
     groups: Mapping[int, str]
 
     def is_alive(self) -> bool:
-        return self.boot == boot_id() and _started(self.pid) == self.started
+        return self.boot == boot_id() and _is_running(self.pid, self.started)
+
+    def is_of_others(self) -> bool:
+        """Whether its processes cannot be seen from here: those of another host, or of another container."""
+        return self.node != os.uname().nodename or self.namespace not in ("", _namespace())
+
+
+class DeadTick(NamedTuple):
+    """A tick of this host whose process is gone and whose groups have ended: certainly nobody works on its runs.
+
+    ``path`` is its note. Call ``forget`` when it holds no more runs.
+    """
+
+    owner: Owner
+    mark: str
+    path: Path
+
+    def forget(self) -> None:
+        """Remove its note."""
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)
+
+
+class Leftovers(NamedTuple):
+    """How many processes were killed, and the ticks that are certainly dead."""
+
+    killed: int
+    dead: Sequence[DeadTick]
 
 
 class GroupFile:
@@ -55,6 +83,8 @@ class GroupFile:
         self._owner = owner
         self._mark = mark
         self._groups: dict[int, str] = {}
+        # Before the tick claims anything: so the next tick knows who it was, whatever has been started by then.
+        self._write()
 
     @property
     def is_usable(self) -> bool:
@@ -87,8 +117,10 @@ class GroupFile:
             return
         note = {
             "owner": self._owner.name,
+            "host": self._owner.host,
             "node": os.uname().nodename,
             "boot": boot_id(),
+            "namespace": _namespace(),
             "pid": os.getpid(),
             "started": _started(os.getpid()),
             "mark": self._mark,
@@ -114,28 +146,35 @@ def state_problem(folders: Sequence[StrPath]) -> str | None:
     )
 
 
-def kill_leftovers(folders: Iterable[StrPath], owners: Collection[str] = (), live: Collection[int] = ()) -> int:
+def kill_leftovers(folders: Iterable[StrPath], owners: Collection[str] = (), live: Collection[int] = ()) -> Leftovers:
     """Kill the leftover processes of dead ticks on this host, and the groups of ``owners``, dead or stalled.
 
-    If an owner is alive, its groups that are certainly idle or work on a run in ``live`` are not killed. Returns how
-    many processes were killed, after they are gone.
+    If an owner is alive, its groups that are certainly idle or work on a run in ``live`` are not killed. Returns after
+    the processes are gone.
     """
-    killed = 0
+    killed, dead = 0, []
     for noted in [note for folder in folders if is_private(folder) for note in _notes(folder)]:
-        if noted.node != os.uname().nodename:
+        if noted.is_of_others():
             # Several hosts, or containers of one kernel, share this folder. The host of the note handles it.
             _forget_if_old(noted.path)
             continue
         alive = noted.is_alive()
-        if alive and noted.owner not in owners:
+        if alive and noted.owner.name not in owners:
             continue
+        have_ended = False
         if noted.boot == boot_id():
             doomed = {pid: at for pid, at in noted.groups.items() if not (alive and is_surely_on(pid, live))}
-            killed += _kill_groups(noted._replace(groups=doomed))
-        if not alive:
-            with suppress(OSError):
-                noted.path.unlink(missing_ok=True)
-    return killed
+            processes, have_ended = _kill_groups(noted._replace(groups=doomed))
+            killed += processes
+        if alive:
+            continue
+        tick = DeadTick(noted.owner, noted.mark, noted.path)
+        if have_ended and noted.namespace:
+            dead.append(tick)
+        else:
+            # What it held is recovered when the leases are over.
+            tick.forget()
+    return Leftovers(killed, dead)
 
 
 def _forget_if_old(path: Path) -> None:
@@ -151,9 +190,10 @@ def _notes(folder: StrPath) -> Iterator[_Noted]:
             note = json.loads(path.read_text())
             yield _Noted(
                 path,
-                str(note["owner"]),
+                Owner(str(note.get("host", "")), str(note["owner"])),
                 str(note["node"]),
                 str(note["boot"]),
+                str(note.get("namespace", "")),
                 int(note["pid"]),
                 str(note["started"]),
                 str(note["mark"]),
@@ -161,7 +201,8 @@ def _notes(folder: StrPath) -> Iterator[_Noted]:
             )
 
 
-def _kill_groups(noted: _Noted) -> int:
+def _kill_groups(noted: _Noted) -> tuple[int, bool]:
+    """How many processes were killed, and whether none is left."""
     killed: set[int] = set()
     give_up_at = clock.elapsed() + _GIVE_UP_SECONDS
     # Repeated until none is left, because a group may fork while it is being killed.
@@ -171,7 +212,7 @@ def _kill_groups(noted: _Noted) -> int:
                 os.kill(pid, signal.SIGKILL)
                 killed.add(pid)
         time.sleep(0.01)
-    return len(killed)
+    return len(killed), not members
 
 
 def _members(noted: _Noted) -> list[int]:
@@ -213,6 +254,24 @@ def _started(pid: int) -> str:
     try:
         return _stat_fields(pid)[19]
     except (OSError, IndexError):
+        return ""
+
+
+def _is_running(pid: int, started: str) -> bool:
+    """Whether this process is there. One that has ended, and that its parent has not asked for yet, is not."""
+    try:
+        fields = _stat_fields(pid)
+        # The process goes on while another of its threads does.
+        return fields[19] == started and (fields[0] not in "ZX" or fields[17] != "1")
+    except (OSError, IndexError):
+        return False
+
+
+def _namespace() -> str:
+    """What numbers of processes mean is the same in the processes of one namespace only. "": the system has none."""
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
         return ""
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from jobrunner import backoff
+from jobrunner.backoff import Backoff
 from jobrunner.model import Policy, TickKind
 from jobrunner.store.connection import Connection
-from jobrunner.store.statement import Prepared
+from jobrunner.store.statement import Prepared, Row
 
 UNKNOWN_BOOT = "unknown"
 """The boot of a system that has no id of it."""
@@ -38,7 +42,7 @@ class HostReport(NamedTuple):
 
     @property
     def can_run(self) -> dict[str, dict[str, Any]]:
-        """The limits of each type that has any, and which command it is, by the name of the type."""
+        """The limits and the backoff of each type that has its own, and which command it is, by the name of the type."""
         return {policy.job_type: self._of(policy) for policy in sorted(self.policies, key=lambda each: each.job_type)}
 
     def _of(self, policy: Policy) -> dict[str, Any]:
@@ -85,10 +89,37 @@ def with_other_commands(connection: Connection, host: str, commands: Mapping[str
     return found
 
 
+class Backoffs:
+    """The backoffs of the types of some hosts, by their last reports. For whoever does not know the code."""
+
+    def __init__(self, reported: Iterable[Row]) -> None:
+        self._reported: dict[tuple[str, str], Any] = {}
+        for row in reported:
+            self._reported.update(((row.host, name), told) for name, told in row.can_run.items())
+
+    def wait(self, host: str | None, job_type: str, attempts: int) -> timedelta:
+        """The wait after this attempt of a run that a tick of this host had. The default for a type without a report.
+
+        A report is data that another version may have written: the default, too, where it is no backoff.
+        """
+        told = self._reported.get((host or "", job_type))
+        with suppress(AttributeError, ArithmeticError, KeyError, TypeError, ValueError):
+            if told is not None and "backoff" in told:
+                return max(timedelta(0), Backoff.from_data(told["backoff"]).wait(attempts))
+        return backoff.DEFAULT.wait(attempts)
+
+
+def backoffs(connection: Connection, hosts: Iterable[str | None]) -> Backoffs:
+    """The backoffs of the types of these hosts. Expects any transaction."""
+    given = [{"host": host} for host in sorted({host for host in hosts if host})]
+    return Backoffs(connection.execute(Prepared("hosts.reported"), {"given": given}) if given else ())
+
+
 def _limits(policy: Policy) -> dict[str, Any]:
     limits: Iterable[tuple[str, Any]] = (
         ("concurrency", policy.concurrency),
         ("is_async", policy.is_async),
+        ("backoff", None if policy.backoff == backoff.DEFAULT else policy.backoff.as_data()),
         *(() if policy.limits is None else policy.limits.as_data().items()),
     )
     return {name: value for name, value in limits if value}

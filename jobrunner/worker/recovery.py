@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 
 from jobrunner import clock
-from jobrunner.children.begun_page import abandoned
-from jobrunner.children.process_groups import boot_id, kill_leftovers
+from jobrunner.children.begun_page import Abandoned, abandoned, has_page
+from jobrunner.children.process_groups import DeadTick, boot_id, kill_leftovers
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError
+from jobrunner.model import Owner
 from jobrunner.settings import state_folder
 from jobrunner.store import claims, expiries
+from jobrunner.store.claims import Returned
+from jobrunner.store.database import Connection
 from jobrunner.store.finalize import Ended
 from jobrunner.text import first_line_of
 from jobrunner.worker.batch_size import BatchSize
@@ -23,39 +27,88 @@ _MOST_CUTS = 3
 
 
 def recover(context: TickContext) -> None:
-    """End every attempt whose lease has expired, of any type. First kill its leftover processes on this host."""
+    """End every attempt whose lease has expired or whose tick is dead, of any type.
+
+    First kill their leftover processes on this host.
+    """
     expired = context.database.read(expiries.expired_runs)
     # Before the runs are claimable again, because the old handler must not work at the same time as the new one.
     owners = {run.owner for run in expired if run.host == context.config.host and run.owner is not None}
     held = context.database.read(partial(expiries.held_runs, owners=owners)) if owners else set[int]()
     live = held.difference(run.run_id for run in expired)
-    killed = kill_leftovers(state_folder.for_state(context.config.state_dir), owners, live)
-    if killed:
-        context.log.warning("leftovers", result="killed", processes=killed)
-    _return_never_begun(context)
+    folders = state_folder.for_state(context.config.state_dir)
+    leftovers = kill_leftovers(folders, owners, live)
+    if leftovers.killed:
+        context.log.warning("leftovers", result="killed", processes=leftovers.killed)
+    _end_dead_ticks(context, [folder for folder in folders if state_folder.is_private(folder)], leftovers.dead)
     # Only these runs: if the lease of another run expires now, its handler has not been killed.
     _Recovery(context).recover([run.run_id for run in expired])
 
 
-def _return_never_begun(context: TickContext) -> None:
-    """Return the runs that a killed tick of this host had claimed and not begun: at once and uncharged."""
-    private = filter(state_folder.is_private, state_folder.for_state(context.config.state_dir))
-    for left in chain.from_iterable(abandoned(folder, boot_id()) for folder in private):
-        returned = [
-            context.database.write(partial(claims.return_unstarted, token=token, run_ids=run_ids))
-            for token, run_ids in left.never_begun.items()
-        ]
-        if not any(each.locked for each in returned):
+def _end_dead_ticks(context: TickContext, folders: Sequence[str], dead: Sequence[DeadTick]) -> None:
+    """Give back what the dead ticks of this host hold, without waiting for the ends of their leases.
+
+    Each page is locked meanwhile, so two ticks never do this for the same dead one at the same time.
+    """
+    ticks = {tick.mark: tick for tick in dead}
+    for left in chain.from_iterable(abandoned(folder, boot_id()) for folder in folders):
+        tick = ticks.pop(left.mark, None)
+        if tick is None:
+            # Its note is missing or from another container: some of its processes may be left.
+            if not _return_never_begun(context, left, None):
+                left.forget()
+        elif _end_dead_tick(context, tick, left):
             left.forget()
-        if runs := sum(each.runs for each in returned):
-            context.counts["released"] += runs
-            context.log.warning("released", result="unstarted runs of a killed tick", runs=runs)
+            tick.forget()
+    for tick in ticks.values():
+        # If another process has its page, that is a tick that does this now, or what a handler has left.
+        if not any(has_page(folder, tick.mark) for folder in folders) and _end_dead_tick(context, tick, None):
+            tick.forget()
+
+
+def _end_dead_tick(context: TickContext, tick: DeadTick, left: Abandoned | None) -> bool:
+    """End or return the runs that a dead tick holds; whether nothing more is to be done about it here."""
+    if not context.database.read(partial(expiries.is_tick, owner=tick.owner)):
+        # Its runs are in another database, whose next tick deals with it. After a day no lease is left.
+        return left is None or left.is_old()
+    locked = set[int]() if left is None else _return_never_begun(context, left, tick)
+    held_runs = partial(expiries.held_runs, owners=[tick.owner.name])
+    held = context.database.read(held_runs)
+    # A run that has never begun, and whose row is locked now, is returned by a later tick.
+    _Recovery(context, tick.owner).recover(sorted(held - locked))
+    return not held or not context.database.read(held_runs)
+
+
+def _return_never_begun(context: TickContext, left: Abandoned, tick: DeadTick | None) -> set[int]:
+    """Return the runs that a killed tick had claimed and not begun: at once and uncharged.
+
+    Returns the ids of those whose rows are locked.
+    """
+
+    def give_back(connection: Connection, token: str, run_ids: list[int] | None) -> Returned:
+        if run_ids is None and tick is not None:
+            # The COMMIT of its claim may be under way still. It is over when this transaction has its lock.
+            claims.lock_permits(connection, tick.owner.host)
+        return claims.return_unstarted(connection, token, run_ids)
+
+    returned = [
+        context.database.write(partial(give_back, token=token, run_ids=run_ids))
+        for token, run_ids in left.never_begun.items()
+    ]
+    if runs := sum(each.runs for each in returned):
+        context.counts["released"] += runs
+        context.log.warning("released", result="unstarted runs of a killed tick", runs=runs)
+    return {run_id for each in returned for run_id in each.locked}
 
 
 class _Recovery:
-    """Recovers in batches. If a batch cannot be written, its runs are tried one by one, and bad ones are skipped."""
+    """Recovers in batches. If a batch cannot be written, its runs are tried one by one, and bad ones are skipped.
 
-    def __init__(self, context: TickContext) -> None:
+    ``dead`` is the owner of the runs if it is certainly dead. None: only runs whose lease has expired are ended.
+    """
+
+    def __init__(self, context: TickContext, dead: Owner | None = None) -> None:
+        self._dead = dead
         self._database = context.database
         self._log = context.log
         self._counts = context.counts
@@ -90,7 +143,10 @@ class _Recovery:
                 self._batch_size.took(clock.elapsed() - began_at)
 
     def _end(self, some: list[int], *, with_output: bool = True) -> None:
-        work = partial(expiries.recover, limit=len(some), only=some, with_output=with_output)
+        if self._dead is None:
+            work = partial(expiries.recover, limit=len(some), only=some, with_output=with_output)
+        else:
+            work = partial(expiries.recover_of, owner=self._dead, run_ids=some, with_output=with_output)
         recovered: list[Ended] = self._database.write(work)
         self._database.hit("recover.committed")
         for ended in recovered:

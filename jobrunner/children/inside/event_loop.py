@@ -106,11 +106,6 @@ class _Server:
                 run.work.cancel()
 
     def _begin(self, start: StartRun) -> None:
-        if clock.elapsed() > start.begin_before:
-            # The host has stalled since the claim: another tick may have the run by now.
-            self._send(reports.not_begun(start))
-            return
-        self._marks.begin(start.slot)
         run = _Run(start, self._send, self._loop)
         context = contextvars.copy_context()
         context.run(_running.set, run.run_id)
@@ -136,6 +131,11 @@ class _Server:
 
     async def _attempt(self, run: _Run) -> Report:
         start = run.start
+        # Asked here, in the first step of the run: another handler may have blocked the loop since it was received.
+        if clock.elapsed() > start.begin_before:
+            # The host or the loop has stalled since the claim: another tick may have the run by now.
+            return reports.not_begun(start)
+        self._marks.begin(start.slot)
         job = registered().get(start.job_type)
         arguments = reports.arguments_of(job, start, is_async=True)
         if isinstance(arguments, Report):

@@ -1859,6 +1859,18 @@ FROM (SELECT locked_by FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) 
         {'given': (('locked_by', None),)},
         (('id', None),),
     ),
+    ('expiries.is_tick', ()): (
+        """SELECT EXISTS (SELECT jobrunner_schema.job_ticks.id
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.id IN (SELECT last.id
+FROM (SELECT jobrunner_schema.job_ticks.id AS id
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.host >= %(host)s::VARCHAR AND jobrunner_schema.job_ticks.host <= %(host)s::VARCHAR ORDER BY jobrunner_schema.job_ticks.host DESC, jobrunner_schema.job_ticks.id DESC
+ LIMIT 1000) AS last) AND jobrunner_schema.job_ticks.worker = %(worker)s::VARCHAR) AS anon_1""",
+        {},
+        {},
+        (('', 'boolean'),),
+    ),
     ('expiries.locked', (False,)): (
         """SELECT jobrunner_schema.job_recoverable.id
 FROM jobrunner_schema.job_recoverable ORDER BY jobrunner_schema.job_recoverable.host, jobrunner_schema.job_recoverable.id
@@ -1873,6 +1885,14 @@ FROM jobrunner_schema.job_recoverable
 WHERE jobrunner_schema.job_recoverable.id IN (SELECT given.id
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given) ORDER BY jobrunner_schema.job_recoverable.host, jobrunner_schema.job_recoverable.id
  LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
+    ('expiries.locked_of', ()): (
+        """SELECT jobrunner_schema.job_runs.id
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id
+WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.locked_by = %(owner)s::VARCHAR FOR NO KEY UPDATE OF job_runs SKIP LOCKED""",
         {},
         {'given': (('id', None),)},
         (('id', None),),
@@ -2170,12 +2190,12 @@ FROM (SELECT id, lease_token, outcome, status, error_type, error, traceback, out
         (),
     ),
     ('finalize.running_of', ()): (
-        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.releases, jobrunner_schema.job_runs.lease_expiries, jobrunner_schema.job_runs.incompatible_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.has_dependants, jobrunner_schema.job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_runs.locked_by, jobrunner_schema.job_runs.output
+        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.releases, jobrunner_schema.job_runs.lease_expiries, jobrunner_schema.job_runs.incompatible_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.has_dependants, jobrunner_schema.job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_runs.locked_by, jobrunner_schema.job_runs.host, jobrunner_schema.job_runs.output
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id
 WHERE jobrunner_schema.job_runs.status = 'running' ORDER BY jobrunner_schema.job_runs.id""",
         {},
         {'given': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('output', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('host', None), ('output', None)),
     ),
     ('finalize.succeed', (False,)): (
         """WITH held AS
@@ -2413,6 +2433,15 @@ FROM held) AND jobrunner_schema.job_runs.lease_token IS NOT NULL RETURNING jobru
         {'before': -2592000.0, 'after': 2592000.0},
         {},
         (),
+    ),
+    ('hosts.reported', ()): (
+        """SELECT jobrunner_schema.job_hosts.host, jobrunner_schema.job_hosts.can_run
+FROM jobrunner_schema.job_hosts
+WHERE jobrunner_schema.job_hosts.host IN (SELECT given.host
+FROM (SELECT host FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(host VARCHAR(255))) AS given) ORDER BY jobrunner_schema.job_hosts.reported_at, jobrunner_schema.job_hosts.id""",
+        {},
+        {'given': (('host', None),)},
+        (('host', None), ('can_run', 'json')),
     ),
     ('hosts.write', ('postgresql',)): (
         """INSERT INTO jobrunner_schema.job_hosts (id, host, application, types, digest, can_run, settings, database, boot, last_boot, reported_at) VALUES (%(host_id)s::VARCHAR, %(its_host)s::VARCHAR, %(its_application)s::VARCHAR, %(its_types)s::VARCHAR, %(its_digest)s::VARCHAR, %(its_can_run)s::JSONB, %(its_settings)s::JSONB, %(its_database)s::VARCHAR, %(its_boot)s::VARCHAR, %(its_boot)s::VARCHAR, jobrunner_schema.jobrunner_now()) ON CONFLICT (id) DO UPDATE SET host = excluded.host, application = excluded.application, types = excluded.types, digest = excluded.digest, can_run = excluded.can_run, settings = excluded.settings, database = excluded.database, boot = excluded.boot, last_boot = CASE WHEN (excluded.boot = jobrunner_schema.job_hosts.boot) THEN jobrunner_schema.job_hosts.last_boot ELSE jobrunner_schema.job_hosts.boot END, is_twin_at = CASE WHEN (excluded.boot != jobrunner_schema.job_hosts.boot AND excluded.boot = jobrunner_schema.job_hosts.last_boot) THEN jobrunner_schema.jobrunner_now() ELSE jobrunner_schema.job_hosts.is_twin_at END, reported_at = jobrunner_schema.jobrunner_now()""",

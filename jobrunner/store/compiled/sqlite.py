@@ -1859,6 +1859,18 @@ FROM (SELECT json_extract(value, '$.locked_by') AS locked_by FROM json_each(:giv
         {'given': (('locked_by', None),)},
         (('id', None),),
     ),
+    ('expiries.is_tick', ()): (
+        """SELECT EXISTS (SELECT job_ticks.id
+FROM job_ticks
+WHERE job_ticks.id IN (SELECT last.id
+FROM (SELECT job_ticks.id AS id
+FROM job_ticks
+WHERE job_ticks.host >= :host AND job_ticks.host <= :host ORDER BY job_ticks.host DESC, job_ticks.id DESC
+ LIMIT 1000 OFFSET :param_1) AS last) AND job_ticks.worker = :worker) AS anon_1""",
+        {'param_1': 0},
+        {},
+        (('', 'boolean'),),
+    ),
     ('expiries.locked', (False,)): (
         """SELECT job_recoverable.id
 FROM job_recoverable ORDER BY job_recoverable.host, job_recoverable.id
@@ -1874,6 +1886,14 @@ WHERE job_recoverable.id IN (SELECT given.id
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given) ORDER BY job_recoverable.host, job_recoverable.id
  LIMIT :limit OFFSET :param_1""",
         {'param_1': 0},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
+    ('expiries.locked_of', ()): (
+        """SELECT job_runs.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id
+WHERE job_runs.status = 'running' AND job_runs.locked_by = :owner""",
+        {},
         {'given': (('id', None),)},
         (('id', None),),
     ),
@@ -2185,12 +2205,12 @@ FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_tok
         (('run_id', None), ('lease_token', None), ('finished_at', 'instant')),
     ),
     ('finalize.running_of', ()): (
-        """SELECT job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.attempts, job_runs.max_attempts, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.run_at, job_runs.has_dependants, job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, job_runs.locked_by, job_runs.output
+        """SELECT job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.attempts, job_runs.max_attempts, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.run_at, job_runs.has_dependants, job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, job_runs.locked_by, job_runs.host, job_runs.output
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id
 WHERE job_runs.status = 'running' ORDER BY job_runs.id""",
         {},
         {'given': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('output', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('host', None), ('output', None)),
     ),
     ('findings.broken_definitions', ()): (
         """SELECT job_definitions.name, job_definitions.last_error, job_definitions.last_slot_at
@@ -2400,6 +2420,15 @@ FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
         {'before': -2592000.0, 'after': 2592000.0},
         {},
         (),
+    ),
+    ('hosts.reported', ()): (
+        """SELECT job_hosts.host, job_hosts.can_run
+FROM job_hosts
+WHERE job_hosts.host IN (SELECT given.host
+FROM (SELECT json_extract(value, '$.host') AS host FROM json_each(:given)) AS given) ORDER BY job_hosts.reported_at, job_hosts.id""",
+        {},
+        {'given': (('host', None),)},
+        (('host', None), ('can_run', 'json')),
     ),
     ('hosts.write', ('sqlite',)): (
         """INSERT INTO job_hosts (id, host, application, types, digest, can_run, settings, "database", boot, last_boot, reported_at) VALUES (:host_id, :its_host, :its_application, :its_types, :its_digest, :its_can_run, :its_settings, :its_database, :its_boot, :its_boot, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) ON CONFLICT (id) DO UPDATE SET host = excluded.host, application = excluded.application, types = excluded.types, digest = excluded.digest, can_run = excluded.can_run, settings = excluded.settings, "database" = excluded."database", boot = excluded.boot, last_boot = CASE WHEN (excluded.boot = job_hosts.boot) THEN job_hosts.last_boot ELSE job_hosts.boot END, is_twin_at = CASE WHEN (excluded.boot != job_hosts.boot AND excluded.boot = job_hosts.last_boot) THEN (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) ELSE job_hosts.is_twin_at END, reported_at = (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))""",

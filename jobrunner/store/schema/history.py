@@ -88,7 +88,7 @@ job_hosts = Table(
     Column("types", Text, nullable=False),
     # Of all that is reported.
     Column("digest", short_text(64), nullable=False),
-    # The limits of each type that it has a handler for, by the name of the type.
+    # The limits and the backoff of each type that it has a handler for, by the name of the type.
     Column("can_run", JsonObject, nullable=False),
     Column("settings", JsonObject, nullable=False),
     Column("database", Text, nullable=False),

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Integer, Select, bindparam, select
+from sqlalchemy import Integer, Select, and_, bindparam, exists, literal_column, select
 
 from jobrunner.store.dialect.rows import rows
-from jobrunner.store.schema import job_runs
+from jobrunner.store.schema import job_runs, job_ticks
+from jobrunner.store.statements.findings import ticks_of
 from jobrunner.store.statements.holding import RUNNING
 from jobrunner.store.views import job_recoverable
 
+_LAST_TICKS = literal_column("1000", Integer())
+"""A tick that was killed is looked for by the next ones."""
 VARIANTS = {"locked": [(False,), (True,)]}
 
 
@@ -24,6 +27,22 @@ def held_by() -> Select[Any]:
     """The runs that a list of owners holds."""
     columns, given = job_runs.c, rows("given", {"locked_by": job_runs.c.locked_by.type})
     return select(columns.id).where(columns.status == RUNNING, columns.locked_by.in_(select(given.c.locked_by)))
+
+
+def is_tick() -> Select[Any]:
+    """Whether a tick of this host and this name is among its last ones in this database."""
+    columns = job_ticks.c
+    host, worker = (bindparam(name, type_=columns[name].type) for name in ("host", "worker"))
+    last = ticks_of(host).limit(_LAST_TICKS).subquery("last")
+    return select(exists(select(columns.id).where(columns.id.in_(select(last.c.id)), columns.worker == worker)))
+
+
+def locked_of() -> Select[Any]:
+    """Lock the runs of the list ``given`` that the owner ``owner`` holds, also those whose lease goes on."""
+    columns, given = job_runs.c, rows("given", {"id": job_runs.c.id.type})
+    is_held = and_(columns.status == RUNNING, columns.locked_by == bindparam("owner", type_=columns.locked_by.type))
+    found = select(columns.id).join_from(given, job_runs, columns.id == given.c.id).where(is_held)
+    return found.with_for_update(of=job_runs, skip_locked=True, key_share=True)
 
 
 def locked(some: bool) -> Select[Any]:

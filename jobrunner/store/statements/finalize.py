@@ -222,7 +222,7 @@ def running_of() -> Select[Any]:
     columns, given = job_runs.c, rows("given", {"id": job_runs.c.id.type})
     # This is also the order of the results.
     return (
-        _running(columns.locked_by, columns.output)
+        _running(columns.locked_by, columns.host, columns.output)
         .join_from(given, job_runs, columns.id == given.c.id)
         .order_by(columns.id)
     )

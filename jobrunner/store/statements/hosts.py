@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Delete, Executable, Float, ScalarSelect, String, bindparam, case, delete, or_, select
+from sqlalchemy import Delete, Executable, Float, ScalarSelect, Select, String, bindparam, case, delete, or_, select
 
+from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.statements import inserting
 from jobrunner.store.dialect.values import later, now
 from jobrunner.store.schema import job_hosts
@@ -46,6 +47,13 @@ def write(database: str) -> Executable:
         },
     )
     return statement
+
+
+def reported() -> Select[Any]:
+    """What the ticks of some hosts can run, by their reports. The newest report of a host comes last."""
+    columns, given = job_hosts.c, rows("given", {"host": job_hosts.c.host.type})
+    found = select(columns.host, columns.can_run).where(columns.host.in_(select(given.c.host)))
+    return found.order_by(columns.reported_at, columns.id)
 
 
 def forget() -> Delete:
