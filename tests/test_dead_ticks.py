@@ -51,6 +51,7 @@ COMMAND = """
 command = ["/bin/sh", "-c", 'echo "$JOBRUNNER_RUN_ID 1 $$" >> "$TRACE_FILE"; while [ ! -e {go} ]; do sleep 0.05; done']
 concurrency = 1
 """
+HOW_IT_WORKS = Path(__file__).parents[1] / "docs" / "how-it-works.md"
 KINDS = ("wait_for", "by_key", "asynchronous", "command")
 
 
@@ -103,6 +104,10 @@ def test_killed_tick_holds_no_place_of_its_host_its_type_or_its_key_after_the_ne
 def test_run_of_a_killed_tick_is_tried_again_after_the_backoff_of_its_own_type(
     jobrunner: Commands, app: App, database: Database, host: str | None
 ) -> None:
+    """As the page says of a tick that is killed while the handler works."""
+    (row,) = (line for line in HOW_IT_WORKS.read_text().splitlines() if line.startswith("| while the handler works"))
+    assert "if only the tick was killed, when the next tick of the same host begins" in row
+    assert "after the backoff of its type" in row
     runs = [queue(database, name, {"path": str(app.path("go"))}) for name in ("soon", "late", "wait_for")]
     kill(at_work(jobrunner, app, 3))
     # A host that knows none of these types.
