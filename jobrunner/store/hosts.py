@@ -42,7 +42,7 @@ class HostReport(NamedTuple):
 
     @property
     def can_run(self) -> dict[str, dict[str, Any]]:
-        """The limits and the backoff of each type that has its own, and which command it is, by the name of the type."""
+        """The limits and the backoff of each type that has its own, and which command it is, by its name."""
         return {policy.job_type: self._of(policy) for policy in sorted(self.policies, key=lambda each: each.job_type)}
 
     def _of(self, policy: Policy) -> dict[str, Any]:
