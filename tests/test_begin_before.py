@@ -106,7 +106,6 @@ serve(ours, Inbox(), cell, BegunMarks(None), DatabaseAccess(), starts)
 """
 
 
-@pytest.mark.promise("P2", "P6")
 def test_async_run_that_waited_behind_a_blocked_loop_does_not_begin_too_late() -> None:
     """Both were received in time. Until the first one blocks the loop no more, another host may have the second."""
     done = subprocess.run([sys.executable, "-c", BLOCKED_LOOP], capture_output=True, text=True, timeout=30, check=False)

@@ -55,7 +55,7 @@ def _end_dead_ticks(context: TickContext, folders: Sequence[str], dead: Sequence
         tick = ticks.pop(left.mark, None)
         if tick is None:
             # Its note is missing or from another container: some of its processes may be left.
-            if not _return_never_begun(context, left, None):
+            if not _return_never_begun(context, left, None).locked:
                 left.forget()
         elif _end_dead_tick(context, tick, left):
             left.forget()
@@ -68,22 +68,21 @@ def _end_dead_ticks(context: TickContext, folders: Sequence[str], dead: Sequence
 
 def _end_dead_tick(context: TickContext, tick: DeadTick, left: Abandoned | None) -> bool:
     """End or return the runs that a dead tick holds; whether nothing more is to be done about it here."""
-    if not context.database.read(partial(expiries.is_tick, owner=tick.owner)):
-        # Its runs are in another database, whose next tick deals with it. After a day no lease is left.
-        return left is None or left.is_old()
-    locked = set[int]() if left is None else _return_never_begun(context, left, tick)
+    returned = Returned(0, frozenset()) if left is None else _return_never_begun(context, left, tick)
     held_runs = partial(expiries.held_runs, owners=[tick.owner.name])
     held = context.database.read(held_runs)
+    if not held:
+        # If it is unknown here, its runs are in another database, whose next tick deals with it. After a day no lease
+        # is left.
+        is_known = returned.runs > 0 or context.database.read(partial(expiries.is_tick, owner=tick.owner))
+        return is_known or left is None or left.is_old()
     # A run that has never begun, and whose row is locked now, is returned by a later tick.
-    _Recovery(context, tick.owner).recover(sorted(held - locked))
-    return not held or not context.database.read(held_runs)
+    _Recovery(context, tick.owner).recover(sorted(held - returned.locked))
+    return not context.database.read(held_runs)
 
 
-def _return_never_begun(context: TickContext, left: Abandoned, tick: DeadTick | None) -> set[int]:
-    """Return the runs that a killed tick had claimed and not begun: at once and uncharged.
-
-    Returns the ids of those whose rows are locked.
-    """
+def _return_never_begun(context: TickContext, left: Abandoned, tick: DeadTick | None) -> Returned:
+    """Return the runs that a killed tick had claimed and not begun: at once and uncharged."""
 
     def give_back(connection: Connection, token: str, run_ids: list[int] | None) -> Returned:
         if run_ids is None and tick is not None:
@@ -98,7 +97,7 @@ def _return_never_begun(context: TickContext, left: Abandoned, tick: DeadTick | 
     if runs := sum(each.runs for each in returned):
         context.counts["released"] += runs
         context.log.warning("released", result="unstarted runs of a killed tick", runs=runs)
-    return {run_id for each in returned for run_id in each.locked}
+    return Returned(runs, frozenset(run_id for each in returned for run_id in each.locked))
 
 
 class _Recovery:

@@ -1866,7 +1866,7 @@ WHERE jobrunner_schema.job_ticks.id IN (SELECT last.id
 FROM (SELECT jobrunner_schema.job_ticks.id AS id
 FROM jobrunner_schema.job_ticks
 WHERE jobrunner_schema.job_ticks.host >= %(host)s::VARCHAR AND jobrunner_schema.job_ticks.host <= %(host)s::VARCHAR ORDER BY jobrunner_schema.job_ticks.host DESC, jobrunner_schema.job_ticks.id DESC
- LIMIT 1000) AS last) AND jobrunner_schema.job_ticks.worker = %(worker)s::VARCHAR) AS anon_1""",
+ LIMIT 20) AS last) AND jobrunner_schema.job_ticks.worker = %(worker)s::VARCHAR) AS anon_1""",
         {},
         {},
         (('', 'boolean'),),
@@ -1892,7 +1892,7 @@ FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS list
     ('expiries.locked_of', ()): (
         """SELECT jobrunner_schema.job_runs.id
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id
-WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.locked_by = %(owner)s::VARCHAR FOR NO KEY UPDATE OF job_runs SKIP LOCKED""",
+WHERE jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.locked_by = %(owner)s::VARCHAR FOR NO KEY UPDATE OF job_runs SKIP LOCKED""",
         {},
         {'given': (('id', None),)},
         (('id', None),),

@@ -1866,7 +1866,7 @@ WHERE job_ticks.id IN (SELECT last.id
 FROM (SELECT job_ticks.id AS id
 FROM job_ticks
 WHERE job_ticks.host >= :host AND job_ticks.host <= :host ORDER BY job_ticks.host DESC, job_ticks.id DESC
- LIMIT 1000 OFFSET :param_1) AS last) AND job_ticks.worker = :worker) AS anon_1""",
+ LIMIT 20 OFFSET :param_1) AS last) AND job_ticks.worker = :worker) AS anon_1""",
         {'param_1': 0},
         {},
         (('', 'boolean'),),
@@ -1892,7 +1892,7 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)
     ('expiries.locked_of', ()): (
         """SELECT job_runs.id
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id
-WHERE job_runs.status = 'running' AND job_runs.locked_by = :owner""",
+WHERE job_runs.lease_token IS NOT NULL AND job_runs.locked_by = :owner""",
         {},
         {'given': (('id', None),)},
         (('id', None),),

@@ -12,8 +12,8 @@ from jobrunner.store.statements.findings import ticks_of
 from jobrunner.store.statements.holding import RUNNING
 from jobrunner.store.views import job_recoverable
 
-_LAST_TICKS = literal_column("1000", Integer())
-"""A tick that was killed is looked for by the next ones."""
+_LAST_TICKS = literal_column("20", Integer())
+"""Enough for a tick that was killed and holds no run: the next ones look for it."""
 VARIANTS = {"locked": [(False,), (True,)]}
 
 
@@ -40,7 +40,10 @@ def is_tick() -> Select[Any]:
 def locked_of() -> Select[Any]:
     """Lock the runs of the list ``given`` that the owner ``owner`` holds, also those whose lease goes on."""
     columns, given = job_runs.c, rows("given", {"id": job_runs.c.id.type})
-    is_held = and_(columns.status == RUNNING, columns.locked_by == bindparam("owner", type_=columns.locked_by.type))
+    # Not by the status: the planner would read all running rows by their index. Only a running one has a token.
+    is_held = and_(
+        columns.lease_token.is_not(None), columns.locked_by == bindparam("owner", type_=columns.locked_by.type)
+    )
     found = select(columns.id).join_from(given, job_runs, columns.id == given.c.id).where(is_held)
     return found.with_for_update(of=job_runs, skip_locked=True, key_share=True)
 
