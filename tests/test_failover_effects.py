@@ -10,9 +10,12 @@ from typing import Any
 import psycopg
 import pytest
 from sqlalchemy import create_engine, text
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.orm import Session
 
 from harness import wait_for
 from harness.async_connections import asyncpg_connection, asyncpg_pool, psycopg_connection
+from harness.django_connection import django_connection
 from harness.effects import LostRun, OtherSide, close_all, effects_of, rows_of_effects, state
 from harness.standby import Pair
 from jobrunner.effects.run import RunEffects
@@ -116,6 +119,18 @@ def given_engine(pair: Pair, effects: RunEffects) -> None:
     engine.dispose()
 
 
+def given_session(pair: Pair, effects: RunEffects) -> None:
+    engine = create_engine(pair.url.replace("postgresql:", "postgresql+psycopg:"))
+    with Session(engine) as given, effects.transaction(given, lambda: None) as session:
+        session.execute(text(INSERT))
+    engine.dispose()
+
+
+def given_django(pair: Pair, effects: RunEffects) -> None:
+    with django_connection(pair.database) as given, effects.transaction(given, lambda: None) as connection:
+        connection.cursor().execute(INSERT)
+
+
 def given_awaited(opening: Any) -> Block:
     async def work(pair: Pair, effects: RunEffects) -> None:
         async with (
@@ -132,12 +147,22 @@ async def _ours(_: Pair, effects: RunEffects) -> None:
         await connection.execute(text(INSERT))
 
 
+async def _engine_of_asyncpg(pair: Pair, effects: RunEffects) -> None:
+    engine = create_async_engine(pair.url.replace("postgresql:", "postgresql+asyncpg:"))
+    async with effects.transaction(engine, lambda: None) as connection:
+        await connection.execute(text(INSERT))
+    await engine.dispose()
+
+
 BLOCKS: dict[str, Block] = {
     "none": given_none,
     "psycopg": given_psycopg,
     "engine": given_engine,
+    "session": given_session,
+    "Django": given_django,
     "none, awaited": lambda pair, effects: asyncio.run(_ours(pair, effects)),
     "psycopg, awaited": given_awaited(psycopg_connection),
+    "engine of asyncpg": lambda pair, effects: asyncio.run(_engine_of_asyncpg(pair, effects)),
     "asyncpg": given_awaited(asyncpg_connection),
     "pool of asyncpg": given_awaited(asyncpg_pool),
 }

@@ -1,6 +1,7 @@
 """Ticks beside a standby that stalls and is promoted: the ledger outside of the database shows one payment."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -61,6 +62,32 @@ def test_payment_is_made_once_though_the_standby_without_its_intent_is_promoted(
         jobrunner_on_pair.tick()
     assert traces(app) == ["begun", "begun", "paid charge:7"]
     assert run_of(promoted, run_id)["status"] == "succeeded"
+
+
+@pytest.mark.promise("P14")
+def test_result_is_written_again_until_the_standby_has_it_and_the_tick_ends_well(
+    pair: Pair, jobrunner_on_pair: Commands, app: App
+) -> None:
+    go, log = app.path("go"), app.path("log")
+    (run_id,) = insert_runs(pair.database, 1, "wait_for", {"path": str(go)})
+    tick = jobrunner_on_pair.start("tick", env={"JOBRUNNER_LEASE": "8s", "JOBRUNNER_LOG": str(log)})
+    wait_for(app.trace, 20, "the handler")
+    pair.stall()
+    go.touch()
+    # The watch has cut its COMMIT: the result is visible, and no standby has it.
+    pair.database.wait_until("SELECT status = 'succeeded' FROM job_runs")
+    wait_for(lambda: "finalize" in events(log), 20, "the second try")
+    wait_for(pair.waiting, 20, "its COMMIT")
+    assert run_of(pair.standby, run_id)["status"] == "running"
+    assert "finalized" not in events(log)
+    pair.resume()
+    assert jobrunner_on_pair.finish(tick).returncode == 0
+    assert "finalized" in events(log)
+    assert run_of(pair.fail_over(), run_id)["status"] == "succeeded"
+
+
+def events(log: Path) -> list[str]:
+    return [line["event"] for line in read_log(log)]
 
 
 def moves(database: Database) -> list[dict[str, Any]]:

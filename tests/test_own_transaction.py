@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 import jobrunner as package
 from harness import Database, PostgresDatabase, SQLiteDatabase, pages, postgresql_only, sqlite_only
+from harness.django_connection import django_connection
 from harness.effects import LostRun, close_all, effects_of, place_order, state
 from harness.invariants import outcomes
 from jobrunner import HandlerStopped, TransactionTooLong
@@ -124,46 +125,12 @@ def test_example_of_the_page_commits_the_order_the_mail_and_the_run(database: Da
 
 @pytest.mark.promise("P5")
 def test_connection_of_django_commits_the_run_with_its_atomic_block(database: Database, run: LostRun) -> None:
-    django = pytest.importorskip("django")
-    from django.conf import settings
-
-    options: dict[str, Any] = (
-        {"ENGINE": "django.db.backends.sqlite3", "NAME": str(database.path)}
-        if isinstance(database, SQLiteDatabase)
-        else postgres_of_django(database)
-    )
-    if not settings.configured:
-        settings.configure(DATABASES={"default": options})
-        django.setup()
-    from django.db import connections
-    from django.db.utils import ConnectionHandler
-
-    handler = ConnectionHandler({"default": options})
-    connection = handler["default"]
-    before = connections._connections.default if hasattr(connections._connections, "default") else None
-    connections["default"] = connection
-    try:
+    with django_connection(database) as connection:
         with pytest.raises(ZeroDivisionError):
             work_in(effects_of(database.url, run.claim()), connection, write_by_cursor, divide_by_zero)
         assert state(database, run) == ("running", 0)
         work_in(effects_of(database.url, run.claim()), connection, write_by_cursor)
         assert state(database, run) == ("succeeded", 1)
-    finally:
-        connection.close()
-        if before is not None:
-            connections["default"] = before
-
-
-def postgres_of_django(database: Database) -> dict[str, Any]:
-    given = psycopg.conninfo.conninfo_to_dict(database.url)
-    return {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": given["dbname"],
-        "USER": given["user"],
-        "PASSWORD": given["password"],
-        "HOST": given["host"],
-        "PORT": given["port"],
-    }
 
 
 @pytest.mark.promise("P5")
