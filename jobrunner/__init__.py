@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jobrunner.backoff import exponential, fixed, polynomial, waits
     from jobrunner.effects.files import write_file
     from jobrunner.effects.webhooks import post_webhook
-    from jobrunner.errors import KeyTaken, QueueFull, TransactionTooLong
+    from jobrunner.errors import CommitUnconfirmed, KeyTaken, QueueFull, TransactionTooLong
     from jobrunner.jobs.context import Context
     from jobrunner.jobs.effect import Effect, EffectInProgress, NotApplied, UncertainEffect
     from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "CommitUnconfirmed",
     "Context",
     "Discard",
     "Effect",
@@ -62,7 +63,7 @@ _MODULES = {
     **dict.fromkeys(("Enqueued", "Entry", "enqueue", "enqueue_many"), "application.enqueueing"),
     **dict.fromkeys(("enqueue_async", "enqueue_many_async"), "application.enqueueing_async"),
     **dict.fromkeys(("Effect", "EffectInProgress", "NotApplied", "UncertainEffect"), "jobs.effect"),
-    **dict.fromkeys(("KeyTaken", "QueueFull", "TransactionTooLong"), "errors"),
+    **dict.fromkeys(("CommitUnconfirmed", "KeyTaken", "QueueFull", "TransactionTooLong"), "errors"),
     "group": "application.grouping",
     **dict.fromkeys(("after_run", "around_run", "before_run"), "application.middleware"),
     "job": "application.registry",

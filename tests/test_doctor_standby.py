@@ -6,8 +6,11 @@ import pytest
 from psycopg import sql
 
 from harness import Commands, Database, PostgresDatabase, postgresql_only, sqlite_only
+from harness.doc_tables import DOCS, first_table, names_in
 from harness.invariants import insert_runs
 from harness.standby import Pair
+
+NO_STANDBY = "none is connected: what this server loses, only a backup has"
 
 
 def look(jobrunner: Commands, name: str, **env: str) -> dict[str, Any]:
@@ -26,6 +29,10 @@ def execute(database: PostgresDatabase, remedy: str) -> None:
 def test_doctor_tells_which_standby_there_is_and_what_a_promotion_of_it_costs(
     pair: Pair, jobrunner_on_pair: Commands
 ) -> None:
+    """In the words of the page."""
+    words = names_in(first_table((DOCS / "failover.md").read_text(), "Which standby there is"))
+    assert words[0] in NO_STANDBY
+    asynchronous, waited, waiting = words[1:]
     found = look(jobrunner_on_pair, "standby")
     hidden = "1 connected; whether COMMITs wait for it, only a role with pg_read_all_stats may see"
     assert (found["verdict"], found["found"]) == ("ok", hidden)
@@ -33,15 +40,15 @@ def test_doctor_tells_which_standby_there_is_and_what_a_promotion_of_it_costs(
     pair.access.execute(sql.SQL("GRANT pg_read_all_stats TO {}").format(role))
     try:
         found = look(jobrunner_on_pair, "standby")
-        assert (found["verdict"], found["found"]) == ("ok", "1 connected; COMMITs wait for 1 of them")
+        assert (found["verdict"], found["found"]) == ("ok", waited)
         pair.set_synchronous("")
         found = look(jobrunner_on_pair, "standby")
         assert found["verdict"] == "ok"
-        assert "1 connected, asynchronous: after a promotion the last moments are lost" in found["found"]
+        assert f"{asynchronous}: after a promotion the last moments are lost" in found["found"]
         pair.set_synchronous("another")
         found = look(jobrunner_on_pair, "standby")
         assert found["verdict"] == "wrong"
-        assert "synchronous_standby_names = 'another'): each COMMIT waits" in found["found"]
+        assert f"synchronous_standby_names = 'another'): {waiting}" in found["found"]
         execute(pair.database, found["remedy"])
         pair.wait_for_setting("synchronous_standby_names", "")
         assert look(jobrunner_on_pair, "standby")["verdict"] == "ok"
@@ -57,7 +64,7 @@ def test_doctor_tells_that_there_is_no_standby_and_that_commits_are_acknowledged
 ) -> None:
     assert isinstance(database, PostgresDatabase)
     found = look(jobrunner, "standby")
-    assert found["found"] == "none is connected: what this server loses, only a backup has"
+    assert found["found"] == NO_STANDBY
     execute(database, f'ALTER DATABASE "{database.database}" SET synchronous_commit = off')
     found = look(jobrunner, "synchronous commit")
     assert found["verdict"] == "warning"

@@ -4,21 +4,24 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness import Commands, wait_for
 from harness.at_work import OWNER, running
+from harness.effects import LostRun, OtherSide, close_all, effects_of
 from harness.invariants import insert_runs
 from harness.plan_calls import request
 from harness.standby import Pair
 from jobrunner.errors import CommitUnconfirmed, ConnectionLost
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.model import Policy
+from jobrunner.model import Lease, Policy
 from jobrunner.store import claims, enqueue, expansion, finalize
 from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database as Store
+from jobrunner.store.drivers.commits import CommitWarnings
 from jobrunner.store.enqueue_sql import NewRun
 from jobrunner.store.location import locate
 from jobrunner.store.waits import Waits
@@ -141,6 +144,47 @@ def test_key_that_another_process_has_left_without_a_standby_is_no_answer_to_an_
     pair.resume()
     assert jobrunner_on_pair(*again).stdout == "1\n"
     assert pair.fail_over().value(found) == 1
+
+
+def test_asynchronous_promotion_frees_the_slots_keys_and_effects_of_the_last_moments_as_the_page_says(
+    pair: Pair, tmp_path: Path
+) -> None:
+    other_side = OtherSide(tmp_path / "ledger")
+    run = LostRun(pair.database)
+    each_slot, _ = slot(pair)
+    each_key, _ = key(pair)
+    pair.set_synchronous("")
+
+    def last_moments(url: str, lease: Lease) -> list[Any]:
+        effects_of(url, lease).once("mail", other_side.send, "raise", "mail")
+        with closing(Store(locate(url), patience=LONG)) as store:
+            enqueued: Any = store.write(each_key)
+            expanded: Any = store.write(each_slot)
+        return [enqueued.created, [len(each.run_ids) for each in expanded.expanded]]
+
+    pair.wait_for_standby()
+    pair.stall()
+    first = last_moments(pair.url, run.claim())
+    promoted = pair.fail_over()
+    assert first == last_moments(promoted.url, LostRun(promoted).claim()) == [True, [1]]
+    assert other_side.calls() == {"mail": 2}
+    close_all()
+
+
+class Listed:
+    """As psycopg2 keeps its notices."""
+
+    def __init__(self) -> None:
+        self.notices = ["NOTICE: of before"]
+
+
+def test_commit_on_a_driver_whose_warnings_cannot_be_read_is_no_answer_by_itself() -> None:
+    assert not CommitWarnings(object()).is_acknowledged()
+    driver = Listed()
+    warnings = CommitWarnings(driver)
+    assert warnings.is_acknowledged()
+    driver.notices.append("WARNING:  canceling wait for synchronous replication due to user request")
+    assert not warnings.is_acknowledged()
 
 
 def waits_again(pair: Pair, answer: "Future[Any]") -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from harness import App, Commands, Database, PostgresDatabase, postgresql_only, sqlite_only, wait_for
+from harness import App, Commands, Database, PostgresDatabase, pages, postgresql_only, sqlite_only, wait_for
 from harness.effect_jobs import traces
 from harness.handlers_rows import run_of
 from harness.invariants import insert_runs, read_log
@@ -91,7 +91,10 @@ def events(log: Path) -> list[str]:
 
 
 def moves(database: Database) -> list[dict[str, Any]]:
-    return [row["detail"] for row in database.query("SELECT detail FROM job_events WHERE action = 'server changed'")]
+    """By the question of the page."""
+    name = "tests/test_failover_ticks.py::test_promotion_is_noticed_once_in_the_trail_and_in_the_log"
+    (block,) = pages.checked_by(name)
+    return [row["detail"] for row in database.query(block.text)]
 
 
 def prune(jobrunner: Commands, app: App) -> list[str]:

@@ -143,6 +143,12 @@ class Pair:
 
         wait_for(lambda: read() == value, 10, "the setting")
 
+    def wait_for_standby(self) -> None:
+        """Until the standby has all that is committed."""
+        caught_up = "SELECT flush_lsn >= pg_current_wal_lsn() FROM pg_stat_replication"
+        with self.access.admin() as connection:
+            wait_for(lambda: connection.execute(caught_up).fetchone() == (True,), 20, "the standby")
+
     def stall(self) -> None:
         """From now on nothing reaches the standby, and each COMMIT waits for it."""
         self._line.stall()
