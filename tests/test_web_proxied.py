@@ -14,7 +14,11 @@ from harness.web_server import Served, served
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 NewPerson = Callable[..., Person]
 NAME = "jobs.example"
-FOREIGN_PAGE = '<form method=post action="{action}"><input name=reason value=x><button>You have won</button></form>'
+# Without the icon a browser asks for one, at any time.
+FOREIGN_PAGE = (
+    '<link rel="icon" href="data:,"><form method=post action="{action}">'
+    "<input name=reason value=x><button>You have won</button></form>"
+)
 
 
 def test_page_works_behind_a_proxy_and_refuses_the_forms_of_other_pages(
@@ -44,9 +48,10 @@ def test_page_works_behind_a_proxy_and_refuses_the_forms_of_other_pages(
                         ada.forgive("Opener-Policy header has been ignored")  # as told of every page without TLS
             stranger = person()
             stranger.origins.add(f"http://other.example:{ports['http']}")
+            # The page, its style sheet, its script and its icon are refused, the icon at any time.
+            stranger.expect("403 for http://other.example")
+            stranger.expect("other.example")
             assert stranger.go(f"http://other.example:{ports['http']}/jobs/").status == 403
-            # The style sheet is refused, too.
-            stranger.forgive("other.example")
 
 
 def acts(ada: Person, server: Served, home: str, database: Database) -> None:

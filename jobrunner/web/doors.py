@@ -8,7 +8,6 @@ import secrets
 import threading
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from http.cookies import CookieError, SimpleCookie
 from typing import Generic, Protocol, TypeVar
 from urllib.parse import parse_qs
 
@@ -18,7 +17,7 @@ from jobrunner.log import Log
 from jobrunner.web.call import Page
 from jobrunner.web.core import for_nobody, root_of, trouble
 from jobrunner.web.guard import HEADERS, SAFE_METHODS, foreign
-from jobrunner.web.messages import Request, Response
+from jobrunner.web.messages import Request, Response, cookies_of
 from jobrunner.web.peers import Address, WrongTries, address, origin_of
 from jobrunner.web.people import LONGEST_PASSWORD, People, Person, UserFile
 from jobrunner.web.visitors import READ_ONLY, Verb, Visitor
@@ -70,11 +69,7 @@ class Sessions(Generic[T]):
         self._found.pop(_digest(self._secret_of(request)), None)
 
     def _secret_of(self, request: Request) -> str:
-        try:
-            found = SimpleCookie(request.headers.get("cookie", "")).get(self._name)
-        except CookieError:
-            return ""
-        return "" if found is None else found.value
+        return cookies_of(request).get(self._name, "")
 
     def _sent(self, request: Request, secret: str, seconds: int) -> Response:
         # Without a path: the browser takes the folder of the address as it sees it, also behind a proxy.
@@ -112,10 +107,20 @@ class LinkDoor:
 
 
 class PasswordDoor:
-    """Opens for the people who are in a user file now. With ``is_read_only`` all of them may only look."""
+    """Opens for the people who are in a user file now. With ``is_read_only`` all of them may only look.
+
+    ``elapsed`` is the clock by which those wait who have given wrong passwords.
+    """
 
     def __init__(
-        self, file: UserFile, port: int, proxies: Collection[Address], log: Log, *, is_read_only: bool
+        self,
+        file: UserFile,
+        port: int,
+        proxies: Collection[Address],
+        log: Log,
+        *,
+        is_read_only: bool,
+        elapsed: Callable[[], float] = clock.elapsed,
     ) -> None:
         self._file = file
         self._sessions = Sessions[Person](port)
@@ -123,7 +128,7 @@ class PasswordDoor:
         self._log = log
         self._problem = ""
         self._is_read_only = is_read_only
-        self._tries = WrongTries(clock.elapsed)
+        self._tries = WrongTries(elapsed)
         # A try takes some tenths of a second of a processor. Those who ask for more at once are refused at once.
         self._places = threading.BoundedSemaphore(_MOST_HASHED_AT_ONCE)
 

@@ -50,3 +50,19 @@ def joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
         between = "; " if name == "cookie" else ", "
         found[name] = f"{found[name]}{between}{value}" if name in found else value
     return found
+
+
+def cookies_of(request: Request) -> dict[str, str]:
+    """The cookies by their names, split at ";" as frameworks do.
+
+    All applications of a host share its cookies, whatever the port. One that no standard allows must not hide the
+    others, as it does with ``http.cookies``. Of two with the same name the first one is that of the longer path.
+    """
+    found: dict[str, str] = {}
+    for each in request.headers.get("cookie", "").split(";"):
+        name, _, value = each.partition("=")
+        value = value.strip()
+        if len(value) >= 2 and value[0] == value[-1] == '"':
+            value = value[1:-1]
+        found.setdefault(name.strip(), value)
+    return found

@@ -14,14 +14,14 @@ from typing import Any
 import uvicorn
 
 from jobrunner.web.asgi import serving
+from jobrunner.web.connections import Limits, limited
 from jobrunner.web.messages import Request, Response
 
-_MOST_CONNECTIONS = 100
 _DATE_SECONDS = 1.0
 """The header Date, which has whole seconds, is made anew this often."""
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """Waits to be ended, where uvicorn's own looks for that ten times a second: most pages are looked at by nobody."""
 
     _end: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
@@ -42,12 +42,12 @@ class _Server(uvicorn.Server):
             loop.call_soon_threadsafe(is_ended.set)
 
 
-def serve(respond: Callable[[Request], Response], listening: socket.socket) -> None:
-    """Answer requests on this socket until SIGINT or SIGTERM. Raises KeyboardInterrupt after the first."""
+def server_of(respond: Callable[[Request], Response], limits: Limits) -> Server:
+    """What answers requests, within these limits."""
     config = uvicorn.Config(
         serving(respond),
         loop="asyncio",
-        http="h11",
+        http=limited(limits),
         ws="none",
         lifespan="off",
         # No line for each request, in which the token stands. Our own errors go to the log of jobrunner.web.
@@ -56,10 +56,15 @@ def serve(respond: Callable[[Request], Response], listening: socket.socket) -> N
         server_header=False,
         # What a proxy says is judged in one place, ``peers``, which needs the address of the connection itself.
         proxy_headers=False,
-        limit_concurrency=_MOST_CONNECTIONS,
+        limit_concurrency=limits.most,
         timeout_graceful_shutdown=5,
     )
-    server, interrupted = _Server(config), threading.Event()
+    return Server(config)
+
+
+def serve(respond: Callable[[Request], Response], listening: socket.socket) -> None:
+    """Answer requests on this socket until SIGINT or SIGTERM. Raises KeyboardInterrupt after the first."""
+    server, interrupted = server_of(respond, Limits()), threading.Event()
 
     def interrupt(*_: Any) -> None:
         interrupted.set()

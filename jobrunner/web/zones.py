@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from datetime import tzinfo
-from http.cookies import CookieError, SimpleCookie
 
 from jobrunner.errors import BadSchedule
 from jobrunner.schedules import timezones
-from jobrunner.web.messages import Request
+from jobrunner.web.messages import Request, cookies_of
 
 COOKIE = "jobrunner_zone"
 _LONGEST_NAME = 60
@@ -17,9 +16,9 @@ _KEPT_SECONDS = 400 * 24 * 3600
 def zone_of(request: Request) -> tzinfo:
     """The zone that the visitor has chosen. A cookie that is none of ours means UTC."""
     try:
-        found = SimpleCookie(request.headers.get("cookie", "")).get(COOKIE)
-        return timezones.find("UTC" if found is None or len(found.value) > _LONGEST_NAME else found.value)
-    except (CookieError, BadSchedule):
+        found = cookies_of(request).get(COOKIE, "")
+        return timezones.find(found if 0 < len(found) <= _LONGEST_NAME else "UTC")
+    except BadSchedule:
         return timezones.find("UTC")
 
 

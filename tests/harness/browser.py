@@ -37,6 +37,7 @@ class Person:
     def __init__(self, context: BrowserContext) -> None:
         self.context = context
         self.troubles: list[str] = []
+        self.expected: dict[str, int] = {}
         self.origins: set[str] = set()
         context.add_init_script(TELLS_OF_THE_POLICY)
         context.set_default_timeout(20_000)
@@ -71,18 +72,32 @@ class Person:
         assert found, (part, self.troubles)
         self.troubles = [each for each in self.troubles if part not in each]
 
+    def expect(self, part: str) -> None:
+        """Expect troubles with this text from now on, at least one, whenever they come.
+
+        A browser asks for the icon of a page when it likes, also after the test has gone on.
+        """
+        self.expected[part] = 0
+
+    def _trouble(self, text: str) -> None:
+        known = [part for part in self.expected if part in text]
+        for part in known:
+            self.expected[part] += 1
+        if not known:
+            self.troubles.append(text)
+
     def _request(self, request: Request) -> None:
         if origin_of(request.url) not in self.origins and not request.url.startswith("data:,"):
-            self.troubles.append(f"{self.page.url}: a request to {request.url[:200]}")
+            self._trouble(f"{self.page.url}: a request to {request.url[:200]}")
 
     def _response(self, response: Response) -> None:
         if response.status >= 400:
-            self.troubles.append(f"{self.page.url}: {response.status} for {response.url[:200]}")
+            self._trouble(f"{self.page.url}: {response.status} for {response.url[:200]}")
 
     def _console(self, message: ConsoleMessage) -> None:
         # Each answer that is a refusal is told twice: once is enough.
         if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
-            self.troubles.append(f"{self.page.url}: {message.text[:300]}")
+            self._trouble(f"{self.page.url}: {message.text[:300]}")
 
     def _dialog(self, dialog: Dialog) -> None:
         self.troubles.append(f"{self.page.url}: a dialog: {dialog.message[:200]}")
@@ -130,3 +145,4 @@ def person(browser: Browser) -> Iterator[Callable[..., Person]]:
     for each in made:
         each.context.close()
     assert [trouble for each in made for trouble in each.troubles] == []
+    assert [part for each in made for part, times in each.expected.items() if not times] == []
