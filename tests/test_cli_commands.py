@@ -41,7 +41,7 @@ OPTIONS = {
     "cancel": ["JOB_ID", "--reason", "--error-like"],
     "reschedule": ["JOB_ID", "--run-at", "--over"],
     "priority": ["N", "JOB_ID"],
-    "run": ["TYPE", "--payload", "--timeout", "--reason"],
+    "run": ["TYPE", "--payload", "--timeout", "--debug", "--reason"],
     "discard": ["JOB_ID", "--reason"],
     "runs": ["--status", "--type", "--since", "--before", "--limit", "--json", "--jsonl"],
     "errors": ["--type", "--schedule", "--since", "--until", "--error-like", "--limit", "--json"],

@@ -20,11 +20,12 @@ from jobrunner.cli.types import Checked, read_payload, timeout_of_a_run
 from jobrunner.errors import JobrunnerError
 from jobrunner.jobs.payload import parse_payload
 from jobrunner.lifecycle import CLAIMABLE, Status
-from jobrunner.store import admin, audit, bulk
+from jobrunner.settings.config import Config
+from jobrunner.store import admin, audit, bulk, queries
 from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database
 from jobrunner.store.enqueue import enqueue
-from jobrunner.store.enqueue_sql import Enqueued
+from jobrunner.store.enqueue_sql import Enqueued, NewRun
 from jobrunner.store.logs import RunAtWork
 
 _LOOK_SECONDS = 0.3
@@ -41,13 +42,19 @@ _MOST_URGENT = 1000
     metavar="DURATION",
     help='The limit of the attempt; "none" for no limit. [default: the job type\'s]',
 )
+@click.option("--debug", "is_debugged", is_flag=True, help="Call the handler in this process, with no time limit.")
 @options.REASON
-def run(job_type: str, payload: str, timeout: timedelta | str | None) -> None:
+def run(job_type: str, payload: str, timeout: timedelta | str | None, is_debugged: bool) -> None:
     """Run a job type once, now, on this host, and show what it prints: to try it.
 
     It is a run like every other: it stands in the database with its output and its end, limits and pauses hold for it,
     and a tick of this command works on it. It has one attempt and the highest priority. Ctrl-C cancels it; a second
-    Ctrl-C leaves it alone. The output comes with the heartbeats, so it may be some seconds late.
+    Ctrl-C leaves it alone. The output comes with the heartbeats, so it may be some seconds late. If it fails, its
+    traceback is shown.
+
+    With --debug the handler is called in this process: breakpoint() stops there, with this terminal, and no timeout
+    ends it. Its output goes to the terminal only. While a person looks, the lease of the run is renewed. If a limit or
+    a pause is in the way, nothing is enqueued.
 
     Exit status 0: it has succeeded; 1: it is dead or cancelled; 130: Ctrl-C cancelled it.
 
@@ -61,9 +68,11 @@ def run(job_type: str, payload: str, timeout: timedelta | str | None) -> None:
         payload_limit=config.payload_limit,
         priority=_MOST_URGENT,
         max_attempts=1,
-        timeout=timeout,
+        timeout="none" if is_debugged else timeout,
         traceparent=os.environ.get("TRACEPARENT"),
     )
+    if is_debugged:
+        sys.exit(_debug(config, new))
     policy = session.policy_of(config, job_type, "run it on a host that has one", checked)
     database = session.open_database(config, creates=True)
     who = session.actor()
@@ -78,6 +87,28 @@ def run(job_type: str, payload: str, timeout: timedelta | str | None) -> None:
     if enqueued.id is None:
         raise JobrunnerError(f"dropped: as many runs of {job_type} wait as its max_waiting allows")
     sys.exit(_Running(database, enqueued.id, job_type).follow())
+
+
+def _debug(config: Config, new: NewRun) -> int:
+    from jobrunner.cli import debugging
+
+    job = debugging.handler_of(config, new.job_type, parse_payload(new.payload, config.payload_limit))
+    database = session.open_database(config, creates=True)
+    run_id = debugging.run(config, database, job, new)
+    printer = Printer(run_id, None)
+    found = database.read(printer.look)
+    printer.show(found)
+    if found.status == Status.SUCCEEDED:
+        return 0
+    _show_traceback(database, run_id)
+    return 1
+
+
+def _show_traceback(database: Database, run_id: int) -> None:
+    """Print the traceback of the last attempt, if it has one."""
+    shown = database.read(partial(queries.show, run_id=run_id))
+    if shown is not None and shown.attempt_log and (text := shown.attempt_log[-1].traceback):
+        render.block(text, indent="   ")
 
 
 class _Running:
@@ -112,6 +143,8 @@ class _Running:
             self._end_tick()
         if found.status == Status.SUCCEEDED:
             return 0
+        if found.status == Status.DEAD:
+            _show_traceback(self._database, self._run_id)
         return 130 if self._is_cancelled and found.status == Status.CANCELLED else 1
 
     def _ask_to_stop(self, *_: Any) -> None:

@@ -1,0 +1,187 @@
+"""run --debug: one run in this very process, so that its handler can be stepped through.
+
+It is claimed in the transaction that enqueues it, and ended, as a tick does both. A thread renews its lease meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from jobrunner import names
+from jobrunner.application import middleware
+from jobrunner.application.job import Job
+from jobrunner.application.registry import registered
+from jobrunner.children.inside import connections, reports
+from jobrunner.children.inside.imports import import_handlers
+from jobrunner.children.inside.own_work import DatabaseAccess, OwnWork
+from jobrunner.children.messages import FromChild, Hello, ImportFailed, Progress, Report, StartRun
+from jobrunner.cli import environment, render, session, streams
+from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable, JobrunnerError, PayloadMismatch, UsageError
+from jobrunner.jobs.outcomes import Discard, Retry, Snooze
+from jobrunner.jobs.payload import check_match
+from jobrunner.model import ClaimedRun, Owner
+from jobrunner.settings.config import Config
+from jobrunner.store import audit, bulk, claims, finalize, holding, limits
+from jobrunner.store.claims import ClaimRequest
+from jobrunner.store.connection import Connection
+from jobrunner.store.database import Database
+from jobrunner.store.enqueue import enqueue
+from jobrunner.store.enqueue_sql import NewRun
+from jobrunner.worker.attempt import result_of
+
+
+def handler_of(config: Config, job_type: str, payload: Mapping[str, Any]) -> Job[Any, Any]:
+    """The handler, imported by this process. Raises UsageError, HandlersUnavailable, and PayloadMismatch."""
+    if job_type in config.commands:
+        raise UsageError(
+            f"{job_type} is a command of jobrunner.toml, which has no code to step through; leave out --debug"
+        )
+    answer = import_handlers(Hello(config.imports, "", config.app_dir, tuple(config.commands)), lambda _: None)
+    if isinstance(answer, ImportFailed):
+        if answer.traceback is not None:
+            render.block(answer.traceback, indent="")
+        raise HandlersUnavailable(f"importing the handlers failed: {answer.error}", answer.traceback)
+    job = registered().get(job_type)
+    if job is None:
+        known = ", ".join(registered()) or "none"
+        raise UsageError(f"this host has no handler for {job_type!r}; it has: {known}")
+    check_match(job_type, job.check, payload)
+    return job
+
+
+def run(config: Config, database: Database, job: Job[Any, Any], new: NewRun) -> int:
+    """Enqueue, claim, call and end the run; returns its id. Raises JobrunnerError if it may not begin now."""
+    owner = Owner(config.host, names.worker(config.host, os.urandom(4).hex()))
+    for policy in database.read(partial(limits.changed, policies=[job.policy])):
+        while database.write(partial(limits.declare, policy=policy)):
+            pass
+    claimed = database.write(partial(_begin, config=config, owner=owner, job=job, new=new, who=session.actor()))
+    beat = _Beat(config, database.second_connection(), claimed)
+    beat.start()
+    try:
+        report = _call(config, job, claimed, beat)
+    finally:
+        beat.end()
+    result = result_of(report, job.policy, claimed.attempt)
+    (ended,) = database.write(partial(finalize.finalize_all, owner=owner, ends=[(claimed.lease, result)]))
+    if not isinstance(ended, finalize.Ended):
+        streams.to_stderr(f"jobrunner: the end of this attempt was not written: {ended.value}")
+    return claimed.lease.run_id
+
+
+def _begin(
+    connection: Connection, config: Config, owner: Owner, job: Job[Any, Any], new: NewRun, who: Any
+) -> ClaimedRun:
+    """In one transaction: nobody else can claim the run, and if it may not begin now, there is none."""
+    enqueued = enqueue(connection, new, job.policy)
+    if enqueued.id is None:
+        raise JobrunnerError(f"dropped: as many runs of {job.name} wait as its max_waiting allows")
+    audit.write(connection, [audit.event(who, "run", None, {}, bulk.database_now(connection), enqueued.id)])
+    request = ClaimRequest(owner, os.urandom(16).hex(), [job.policy], 1, config.concurrency, config.lease)
+    claimed = claims.claim(connection, request).runs
+    if not claimed:
+        raise JobrunnerError(
+            f"no run of {job.name} may begin here now, and nothing was enqueued: jobrunner explain {job.name}"
+        )
+    if claimed[0].lease.run_id != enqueued.id:
+        first = claimed[0].lease.run_id
+        raise JobrunnerError(
+            f"run {first} of {job.name} comes first, and nothing was enqueued; try again when it is done"
+        )
+    return claimed[0]
+
+
+def _call(config: Config, job: Job[Any, Any], run: ClaimedRun, beat: _Beat) -> Report:
+    start = StartRun(
+        run_id=run.lease.run_id,
+        job_type=run.job_type,
+        payload=run.payload,
+        attempt=run.attempt,
+        max_attempts=run.max_attempts,
+        started_at=run.started_at.isoformat(),
+        lateness_seconds=0.0,
+        result_limit=config.payload_limit,
+        begin_before=float("inf"),
+        lease_token=run.lease.token,
+    )
+    arguments = reports.arguments_of(job, start, is_async=job.policy.is_async)
+    if isinstance(arguments, Report):
+        raise PayloadMismatch(str(arguments.error))
+    url = environment.database_url(config)
+    hello = Hello((), "", database_url=url, schema=config.schema, lease_seconds=config.lease.total_seconds())
+    own = OwnWork(start, DatabaseAccess(hello))
+    progress = reports.Progress(start.run_id, beat.note)
+    context = reports.context_of(start, progress, lambda: beat.was_asked_to_stop, own)
+    connections.prepare()
+    connections.before_run()
+    try:
+        if job.policy.is_async:
+            value = asyncio.run(_call_async(job, context, arguments, own))
+        else:
+            value = middleware.wrapped(job.function)(context, **arguments)
+            own.close(value)
+        report = reports.returned(value, job, start)
+    except (Retry, Discard, Snooze) as asked:
+        report = reports.requested(asked, job, start)
+    except BaseException as error:  # noqa: BLE001 - also what leaves the debugger, and Ctrl-C
+        report = reports.failed(error, job, start)
+    progress.flush()
+    connections.after_run(report)
+    return report
+
+
+async def _call_async(job: Job[Any, Any], context: Any, arguments: Mapping[str, Any], own: OwnWork) -> Any:
+    value = await middleware.wrapped_async(job.function)(context, **arguments)
+    await own.close_async(value)
+    return value
+
+
+class _Beat(threading.Thread):
+    """Renews the lease, and writes the progress, however long a person looks at a line."""
+
+    def __init__(self, config: Config, database: Database, run: ClaimedRun) -> None:
+        super().__init__(name="jobrunner-heartbeat", daemon=True)
+        self.was_asked_to_stop = False
+        self._config = config
+        self._database = database
+        self._lease = run.lease
+        self._done = threading.Event()
+        self._progress: Progress | None = None
+        self._is_lost = False
+
+    def note(self, message: FromChild) -> None:
+        """Keep the progress for the next beat."""
+        if isinstance(message, Progress):
+            self._progress = message
+
+    def end(self) -> None:
+        """Write what is left, and end."""
+        self._done.set()
+        self.join(timeout=self._config.lease.total_seconds())
+        self._database.close()
+
+    def run(self) -> None:
+        while not self._done.wait(self._config.heartbeat.total_seconds()):
+            self._try_to_beat()
+        self._try_to_beat()
+
+    def _try_to_beat(self) -> None:
+        try:
+            self._database.write(self._beat)
+        except DatabaseUnavailable as error:
+            streams.to_stderr(f"jobrunner: the lease of the run could not be renewed: {error}")
+
+    def _beat(self, connection: Connection) -> None:
+        renewal = holding.renew(connection, [self._lease], self._config.lease)
+        self.was_asked_to_stop = bool(renewal.renewed.get(self._lease))
+        is_held = self._lease in renewal.renewed or self._lease in renewal.locked or self._lease in renewal.committed
+        if not is_held and not self._is_lost:
+            self._is_lost = True
+            streams.to_stderr("jobrunner: the run has lost its lease, so its end will not be written")
+        if self._progress is not None:
+            holding.report(connection, {self._lease: {"progress": self._progress.progress}})
