@@ -71,7 +71,7 @@ OPTIONS = {
     ],
     "doctor": ["--json", "--no-crontab"],
     "prune": ["--dry-run", "--json"],
-    "archive": ["FILE", "--before", "--type", "--keep", "--finish", "--restore"],
+    "archive": ["FILE", "--before", "--type", "--keep", "--finish", "--restore", "--state"],
     "restore": ["BACKUP", "--reason"],
     "show": ["JOB_ID", "--json"],
     "migrate": ["--sql", "--to", "--delete-data"],

@@ -5,22 +5,18 @@ A line has a run and its attempts. JSON columns are in it as the database has th
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
 from jobrunner import failpoints
-from jobrunner.admin.archive_file import HEAD, batches, refused
-from jobrunner.errors import JobrunnerError, UsageError
+from jobrunner.admin.archive_file import HEAD, batches, new_file, refused
 from jobrunner.lifecycle import FINISHED
-from jobrunner.settings.whole_file import synchronize_folder
 from jobrunner.store import archive, tallies
 from jobrunner.store.archive import JSON_COLUMNS, Archived, Batch, CannotRestore, Ended, Position
 from jobrunner.store.connection import Connection, DriverError
@@ -61,34 +57,16 @@ def write(
     while database.write(tallies.fold):
         pass
     instant = database.read(tallies.now) - before if isinstance(before, timedelta) else before
-    temporary = file.with_name(f".{file.name}.{os.urandom(8).hex()}")
     count = left_out = 0
-    try:
-        with _created(temporary) as stream:
-            stream.write(msgspec.json.encode(HEAD | {"before": iso_instant(instant)}) + b"\n")
-            for batch in _read(database, instant, job_types):
-                stream.writelines(map(_line, batch.runs))
-                count, left_out = count + len(batch.runs), left_out + batch.left_out
-                report(len(batch.runs))
-            stream.flush()
-            os.fsync(stream.fileno())
-        failpoints.hit("archive.before_link")
-        if count:
-            os.link(temporary, file)
-    except FileExistsError:
-        raise UsageError(f"{file} exists; give a new name") from None
-    except OSError as error:
-        raise JobrunnerError(f"cannot write {file}: {error.strerror}; nothing was deleted") from None
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
-    synchronize_folder(file.parent)
+    with new_file(file) as draft:
+        draft.stream.write(msgspec.json.encode(HEAD | {"before": iso_instant(instant)}) + b"\n")
+        for batch in _read(database, instant, job_types):
+            draft.stream.writelines(map(_line, batch.runs))
+            count, left_out = count + len(batch.runs), left_out + batch.left_out
+            report(len(batch.runs))
+        draft.is_wanted = count > 0
     failpoints.hit("archive.written")
     return Written(count, left_out)
-
-
-def _created(temporary: Path) -> BinaryIO:
-    return os.fdopen(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb")
 
 
 def _read(database: Database, before: datetime, job_types: Sequence[str]) -> Iterator[Batch]:

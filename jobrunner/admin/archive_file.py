@@ -1,35 +1,95 @@
-"""Reads an archive line by line, and refuses what jobrunner cannot have written. It knows no database."""
+"""The file of an archive: written as a whole, and read line by line. Refuses what jobrunner cannot have written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
-from jobrunner.errors import UsageError
+from jobrunner import failpoints
+from jobrunner.errors import JobrunnerError, UsageError
 from jobrunner.lifecycle import FINISHED
+from jobrunner.settings.whole_file import synchronize_folder
 from jobrunner.store.archive import COLUMNS, INSTANTS, JSON_COLUMNS, Archived
 
 HEAD = {"jobrunner_archive": 1}
+STATE = "state"
 LARGEST_ID = 2**53 - 1
 """The largest whole number that every reader of JSON keeps. The database counts on from the highest id."""
 _LARGEST_LINE = 64 * 2**20
 
 
+@dataclass
+class Draft:
+    """A file that is being written. It appears under its name only if it is wanted, and as a whole."""
+
+    stream: BinaryIO
+    is_wanted: bool = True
+
+
+@contextmanager
+def new_file(file: Path) -> Iterator[Draft]:
+    """A new file, which appears when all of it is on the disk. Raises UsageError if it exists."""
+    temporary = file.with_name(f".{file.name}.{os.urandom(8).hex()}")
+    try:
+        with os.fdopen(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as stream:
+            draft = Draft(stream)
+            yield draft
+            stream.flush()
+            os.fsync(stream.fileno())
+        failpoints.hit("archive.before_link")
+        if draft.is_wanted:
+            os.link(temporary, file)
+    except FileExistsError:
+        raise UsageError(f"{file} exists; give a new name") from None
+    except OSError as error:
+        raise JobrunnerError(f"cannot write {file}: {error.strerror}; nothing was deleted") from None
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+    synchronize_folder(file.parent)
+
+
 def batches(file: Path, size: int) -> Iterator[list[Archived]]:
     """The runs of a file. Raises UsageError, which names the file and the line."""
+    if holds_state(file):
+        raise UsageError(f"{file} holds no runs; put what it holds into a database with --restore")
+    decoded = (_archived(file, number, parts) for number, parts in lines_of(file))
+    while batch := list(islice(decoded, size)):
+        yield batch
+
+
+def holds_state(file: Path) -> bool:
+    """Whether the file is of ``archive --state``."""
+    return head_of(file).get("holds") == msgspec.Raw(msgspec.json.encode(STATE))
+
+
+def head_of(file: Path) -> dict[str, msgspec.Raw]:
+    """The first line."""
     try:
         with file.open("rb") as stream:
-            head = stream.readline(_LARGEST_LINE)
-            if _decoded(file, 1, head).get("jobrunner_archive") != msgspec.Raw(b"1"):
-                raise UsageError(f"{file} is no archive of jobrunner")
-            numbered = enumerate(iter(lambda: stream.readline(_LARGEST_LINE), b""), 2)
-            while batch := [_archived(file, number, line) for number, line in islice(numbered, size)]:
-                yield batch
+            head = _decoded(file, 1, stream.readline(_LARGEST_LINE))
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}") from None
+    if head.get("jobrunner_archive") != msgspec.Raw(b"1"):
+        raise UsageError(f"{file} is no archive of jobrunner")
+    return head
+
+
+def lines_of(file: Path) -> Iterator[tuple[int, dict[str, msgspec.Raw]]]:
+    """The lines after the first, with their numbers."""
+    try:
+        with file.open("rb") as stream:
+            for number, line in enumerate(iter(lambda: stream.readline(_LARGEST_LINE), b""), 1):
+                if number > 1:
+                    yield number, _decoded(file, number, line)
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}") from None
 
@@ -46,8 +106,7 @@ def _decoded(file: Path, number: int, line: bytes) -> dict[str, msgspec.Raw]:
         raise refused(file, number, f"{error}; it is no archive of jobrunner, or was cut") from None
 
 
-def _archived(file: Path, number: int, line: bytes) -> Archived:
-    parts = _decoded(file, number, line)
+def _archived(file: Path, number: int, parts: Mapping[str, msgspec.Raw]) -> Archived:
     try:
         run = _values("job_runs", msgspec.json.decode(parts["run"], type=dict[str, msgspec.Raw]))
         listed = msgspec.json.decode(parts["attempts"], type=list[dict[str, msgspec.Raw]])
@@ -64,15 +123,16 @@ def _values(table: str, given: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
         raise ValueError(f"{table} has no column {unknown[0][:60]!r} in this version")
     if missing := [name for name, is_needed in COLUMNS[table].items() if is_needed and name not in given]:
         raise ValueError(f"{missing[0]} is missing")
-    return {name: _value(name, given.get(name)) for name in COLUMNS[table]}
+    return {name: value_of(given.get(name), name, JSON_COLUMNS, INSTANTS) for name in COLUMNS[table]}
 
 
-def _value(name: str, raw: msgspec.Raw | None) -> Any:
+def value_of(raw: msgspec.Raw | None, name: str, of_json: Container[str], instants: Container[str]) -> Any:
+    """The value of a column; of JSON it is the text."""
     if raw is None or bytes(raw) == b"null":
         return None
-    if name in JSON_COLUMNS:
+    if name in of_json:
         return bytes(raw).decode()
-    return msgspec.json.decode(raw, type=datetime) if name in INSTANTS else msgspec.json.decode(raw)
+    return msgspec.json.decode(raw, type=datetime) if name in instants else msgspec.json.decode(raw)
 
 
 def _check(run: Mapping[str, Any], attempts: list[dict[str, Any]]) -> None:

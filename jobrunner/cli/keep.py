@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import click
 
 from jobrunner.admin import archive as archives
+from jobrunner.admin import archive_file, archive_state, restoring
 from jobrunner.admin import prune as pruning
-from jobrunner.admin import restoring
 from jobrunner.cli import environment, known, options, render, session, streams
 from jobrunner.cli.selecting import instant_or_ago
 from jobrunner.cli.types import Checked
 from jobrunner.names import check_job_type
+from jobrunner.store.database import Database
 
 
 @click.command()
@@ -63,7 +65,12 @@ def prune(dry_run: bool, as_json: bool) -> None:
 )
 @click.option("--keep", is_flag=True, help="Write the file only; delete nothing.")
 @click.option("--finish", is_flag=True, help="Delete what FILE holds: after an archive that was interrupted.")
-@click.option("--restore", is_flag=True, help="Put the runs of FILE back into the database.")
+@click.option("--restore", is_flag=True, help="Put what FILE holds back into the database.")
+@click.option(
+    "--state",
+    is_flag=True,
+    help="Write what is no run, for another database: schedules, pauses, keys, effects and the audit trail.",
+)
 def archive(
     file: Path,
     before: datetime | timedelta | None,
@@ -71,24 +78,28 @@ def archive(
     keep: bool,
     finish: bool,
     restore: bool,
+    state: bool,
 ) -> None:
     """Write ended runs with their attempts to FILE, as JSON lines, and delete them once FILE is on the disk.
 
     Interrupted at any point it loses nothing: a run is in the database, in FILE, or in both. What was restored is as
     old as before, so a tick prunes it again: restore into another database, or with a longer JOBRUNNER_KEEP_….
 
+    What --state has written is restored before any runs: keys and events name runs by their ids.
+
     Example: jobrunner archive --before 90d /backups/runs.jsonl
     """
-    wanted = [before is not None, finish, restore]
+    wanted = [before is not None, finish, restore, state]
     if sum(wanted) != 1:
-        raise click.UsageError("give one of --before, --finish and --restore")
+        raise click.UsageError("give one of --before, --finish, --restore and --state")
     if (job_types or keep) and before is None:
         raise click.UsageError("--type and --keep belong to --before")
     database = session.open_database(environment.load(), for_many_rows=True)
+    if state:
+        render.done(f"wrote {_counted(archive_state.write(database, file.absolute()))} to {file}; nothing was deleted")
+        return
     if restore:
-        with render.progress(None, "runs") as report:
-            restored, others = archives.restore(database, file, report)
-        render.done(f"restored {restored} runs; {others} were there already")
+        _put_back(database, file)
         return
     if before is not None:
         with render.progress(None, "runs") as report:
@@ -108,6 +119,20 @@ def archive(
     render.done(f"deleted {deleted.deleted} runs; {deleted.changed} stay or were gone")
     if deleted.refused is not None:
         render.line(f"the database refuses to delete some: {deleted.refused}")
+
+
+def _put_back(database: Database, file: Path) -> None:
+    if archive_file.holds_state(file):
+        rows, present = archive_state.restore(database, file)
+        render.done(f"restored {_counted(rows)}; {sum(present.values())} were there already")
+        return
+    with render.progress(None, "runs") as report:
+        restored, others = archives.restore(database, file, report)
+    render.done(f"restored {restored} runs; {others} were there already")
+
+
+def _counted(rows: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {kind}{'s' * (count != 1)}" for kind, count in rows.items()) or "nothing"
 
 
 @click.command()

@@ -37,6 +37,11 @@ PEOPLE = {
         "a person's command: reads old runs in the order of their ends, and writes them by their ids",
     ),
     **dict.fromkeys(
+        ("state_rows.has_runs", "state_rows.highest_run", "state_rows.insert", "state_rows.read"),
+        "a person's command: reads whole tables in the order of their keys, and writes them by these",
+    ),
+    "state_rows.raise_ids": "a sequence, no table of ours",
+    **dict.fromkeys(
         (
             "inspection.clock",
             "inspection.file",
