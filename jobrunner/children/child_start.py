@@ -27,8 +27,14 @@ class ChildStart:
     def failure(self, child: ChildProcess) -> tuple[str, str | None]:
         """Why the child, which has ended, was not ready before, as one line; and the traceback or its last output.
 
-        A module may write any characters. The line goes into a table, a log and a terminal.
+        A module may write any characters, and secrets. Both go into a table, a log and a terminal.
         """
+        from jobrunner.masking.shapes import without_secrets
+
+        line, detail = self._failure(child)
+        return without_secrets(line), None if detail is None else without_secrets(detail)
+
+    def _failure(self, child: ChildProcess) -> tuple[str, str | None]:
         what = one_line(f"importing the handler module {self.module!r}" if self.module else "starting", 200)
         if self.error is not None and self.asked_at is None:
             return one_line(f"{what} failed: {self.error}", 1000), self.traceback
