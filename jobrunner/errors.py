@@ -97,9 +97,14 @@ class HandlerNotCalled(JobrunnerError):
 
 
 class DatabaseUnavailable(JobrunnerError):
-    """The database cannot be reached, or its connection was lost."""
+    """The database cannot be reached, or its connection was lost. ``found`` says why, and ``remedy`` what to do."""
 
     exit_code = 69
+
+    def __init__(self, found: str, remedy: str | None = None) -> None:
+        super().__init__(found if remedy is None else f"{found}; {remedy}")
+        self.found = found
+        self.remedy = remedy
 
 
 class DatabaseDamaged(DatabaseUnavailable):

@@ -39,4 +39,4 @@ def test_advisory_locks_of_any_role_block_no_claim_no_apply_and_no_listening(
         assert migrating.returncode == 69
         # A role that may see more is told more.
         seen = r"\((doing what only that role may see|idle)\)"
-        assert re.fullmatch(rf"jobrunner: [^\n]*: session {session} of the role [^\n]* {seen}\n", stderr)
+        assert re.fullmatch(rf"jobrunner: [^\n]*: session {session} of the role [^\n]* {seen}; [^\n]*\n", stderr)

@@ -108,7 +108,7 @@ def test_paused_pooler_is_detected_and_a_resumed_pooler_is_used(
     for process in started:
         _, stderr = process.communicate(timeout=25)
         assert process.returncode == 69
-        assert re.fullmatch(r"jobrunner: [^\n]* (no answer for (2|3\.75) s|did not answer in time)\n", stderr)
+        assert re.fullmatch(r"jobrunner: [^\n]* (no answer for (2|3\.75) s|did not answer in time); [^\n]*\n", stderr)
     bouncer.tell("RESUME")
     assert jobrunner.tick(env=env).stderr == ""
     assert outcomes(database, run_id) == ["succeeded"]

@@ -16,7 +16,7 @@ from harness.processes import has_open, is_working
 
 # Where the system tells, the process is named.
 PROCESS = r"process \d+ \(.*\) of the user \S+ holds the write lock of the file"
-HOLDS = rf"jobrunner: [^\n]*(?:another process holds its lock|{PROCESS})\n"
+HOLDS = rf"jobrunner: [^\n]*(?:another process holds its lock|{PROCESS}); [^\n]*\n"
 
 
 @contextlib.contextmanager

@@ -68,7 +68,10 @@ def test_result_refused_for_good_blocks_its_run_and_tick_only_for_a_limited_time
     log = app.path("log")
     tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "2s", "JOBRUNNER_LOG": str(log)})
     told = wait_for_exit(tick, 69)
-    assert re.fullmatch(r"jobrunner: cannot use the database [^\n]* the disk is full or failing\n", told)
+    assert re.fullmatch(
+        r"jobrunner: cannot use the database [^\n]* the disk is full or failing; free space on the disk of [^\n]*\n",
+        told,
+    )
     # Renewed for one lease after its end, and over after another.
     (run,) = database.query("SELECT status, claimed_at, locked_until FROM job_runs WHERE id = ?", [run_id])
     assert run["status"] == "running"

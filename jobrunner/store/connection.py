@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from jobrunner.store.statement import Compiled, Row, Statement, Values, compiled
 from jobrunner.store.waits import Waits
@@ -18,7 +18,12 @@ NO_VALUES: Values = {}
 
 
 class DriverError(Exception):
-    """What a driver has raised, as ``orig``. ``is_gone``: its connection is closed or broken."""
+    """What a driver has raised, as ``orig``. ``is_gone``: its connection is closed or broken.
+
+    ``statement`` is the text that was sent, without its parameters.
+    """
+
+    statement = ""
 
     def __init__(self, orig: Exception, *, is_gone: bool) -> None:
         super().__init__(f"({type(orig).__module__.partition('.')[0]}.{type(orig).__name__}) {orig}")
@@ -123,6 +128,13 @@ class DriverExecutor(Executor):
         return found
 
 
+class Holder(NamedTuple):
+    """Who blocks a call, as text for a person, and what ends it."""
+
+    text: str
+    remedy: str
+
+
 class Wire(ABC):
     """One connection, from its first byte. Any thread may use it."""
 
@@ -135,8 +147,8 @@ class Wire(ABC):
         """End the connection, which also ends every wait on it."""
 
     @abstractmethod
-    def holder(self) -> str | None:
-        """The session that blocks the current call, as text for a person. None means that it is not known."""
+    def holder(self) -> Holder | None:
+        """The session that blocks the current call. None means that it is not known."""
 
 
 class Connection(DriverExecutor):
@@ -202,7 +214,9 @@ class Connection(DriverExecutor):
         try:
             return self._run(known, parameters)
         except self.error_type as error:
-            raise self.raised(error) from error
+            raised = self.raised(error)
+            raised.statement = known.text
+            raise raised from error
 
     def _fetch(self, cursor: Any) -> list[tuple[Any, ...]]:
         try:

@@ -20,8 +20,9 @@ from jobrunner.errors import (
     DatabaseUnavailable,
     SchemaMismatch,
 )
-from jobrunner.store import failures
-from jobrunner.store.connection import Connection, DriverError, Wire
+from jobrunner.store import causes, failures, rights
+from jobrunner.store.causes import Cause
+from jobrunner.store.connection import Connection, DriverError, Holder, Wire
 from jobrunner.store.drivers.opening import open_connection, waits_unfairly
 from jobrunner.store.location import Location
 from jobrunner.store.waits import Waits
@@ -53,7 +54,7 @@ class Database:
         # These describe the current call. Other threads read them.
         self._call_since: float | None = None
         self._wire: Wire | None = None
-        self._holder: str | None = None
+        self._holder: Holder | None = None
         self._is_cut = False
         self.waits_unfairly = waits_unfairly(location)
 
@@ -211,22 +212,29 @@ class Database:
             is_transient = failures.is_transient(error) and not (self._is_cut and failures.is_cancelled(error))
             if not is_transient and (self._is_cut or failures.is_lost(error)):
                 self.close()
-                raise ConnectionLost(
-                    f"lost the connection to the database {self.location.label}: {self._reason(error.orig)}"
-                ) from None
+                reason, remedy = self._cause(error.orig)
+                lost = f"lost the connection to the database {self.location.label}: {reason}"
+                raise ConnectionLost(lost, remedy) from None
             if failures.is_refused(error):
-                raise self._unreachable(error.orig) from None
+                raise self._unreachable(error.orig, error.statement) from None
             raise
 
     def _held(self) -> DatabaseHeld:
-        holder = self._holder or "another session holds a lock that is needed"
-        return DatabaseHeld(f"cannot use the database {self.location.label}: {holder}")
+        holder = self._holder or Holder(
+            "another session holds a lock that is needed", "find it in pg_locks, and let it end its transaction"
+        )
+        return DatabaseHeld(f"cannot use the database {self.location.label}: {holder.text}", holder.remedy)
 
-    def _unreachable(self, error: BaseException) -> DatabaseUnavailable:
+    def _unreachable(self, error: BaseException, statement: str = "") -> DatabaseUnavailable:
         kind = DatabaseDamaged if failures.is_damaged(error) else DatabaseUnavailable
-        return kind(f"cannot use the database {self.location.label}: {self._reason(error)}")
+        reason, remedy = self._cause(error, statement)
+        return kind(f"cannot use the database {self.location.label}: {reason}", remedy)
 
-    def _reason(self, error: BaseException) -> str:
+    def _cause(self, error: BaseException, statement: str = "") -> Cause:
         if self._holder is not None:
-            return self._holder
-        return f"no answer for {self.waits.call:g} s" if self._is_cut else failures.refusal_reason(error)
+            return Cause(*self._holder)
+        if self._is_cut:
+            return Cause(f"no answer for {self.waits.call:g} s", causes.SLOW)
+        if failures.is_denied(error) and self._connection is not None:
+            return rights.lacking(self._connection, error, statement) or causes.cause(error, self.location)
+        return causes.cause(error, self.location)

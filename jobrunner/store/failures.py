@@ -52,6 +52,11 @@ def is_refused(error: DriverError) -> bool:
     return re.search(r"readonly|is full|malformed|not a database|unable to open", str(error.orig)) is not None
 
 
+def is_denied(error: BaseException) -> bool:
+    """Whether the role lacks a right."""
+    return getattr(error, "sqlstate", None) == "42501"
+
+
 def is_damaged(error: BaseException) -> bool:
     """Whether SQLite has met something in the file that it cannot have written."""
     return "malformed" in str(error)
@@ -62,41 +67,3 @@ def is_missing_schema(error: DriverError) -> bool:
     state = getattr(error.orig, "sqlstate", None)
     words = str(error.orig)
     return state in ("42P01", "3F000") or (state == "42883" and "jobrunner_now" in words) or "no such table" in words
-
-
-def refusal_reason(error: BaseException) -> str:
-    """Why a connection was refused, in our own words.
-
-    The driver's text may quote the whole URL with the password. So it is only matched, and never shown.
-    """
-    words = str(error).lower()
-    for pattern, reason in _REASONS:
-        if re.search(pattern, words):
-            return reason
-    return "the server did not accept the connection"
-
-
-_REASONS = (
-    (r"password authentication failed|no password supplied", "the user name or password was refused"),
-    (r"permission denied|must be owner", "its user may not do that with jobrunner's tables"),
-    (r"role .* does not exist", "the user does not exist there"),
-    (r"database .* does not exist", "the server has no database of that name"),
-    (r"pg_hba", "the server's pg_hba.conf does not let this user and host in"),
-    (r"too many (clients|connections)", "the server has no free connection"),
-    (r"starting up|shutting down|recovery", "the server is starting up or shutting down"),
-    (r"refused", "nothing listens there (connection refused)"),
-    (r"timeout|timed out", "it did not answer in time"),
-    (r"resolve|name or service|nodename|no address", "the host name cannot be resolved"),
-    (r"due to (idle|transaction)", "the server ended it, since its transaction stood still for too long"),
-    (r"no such file", "there is no such file or socket"),
-    (r"unable to open", "it cannot be opened, or nothing can be written beside it (permissions, read-only, full)"),
-    (r"malformed", "the file is damaged; restore a backup: jobrunner restore BACKUP"),
-    (r"not a database|file is encrypted", "the file is not an SQLite database"),
-    (r"readonly|read-only", "it is read-only"),
-    (r"locked|busy|interrupted", "another process holds its lock"),
-    (r"ssl|certificate", "the TLS connection could not be made"),
-    (r"unreachable|no route", "the network cannot reach it"),
-    (r"reset|closed the connection|terminat|eof", "the connection was closed"),
-    (r"full|disk|no space left", "the disk is full or failing"),
-    (r"invalid", "an option in the URL is not valid"),
-)

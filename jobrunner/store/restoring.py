@@ -16,7 +16,7 @@ from pathlib import Path
 from jobrunner import clock, failpoints
 from jobrunner.errors import DatabaseHeld, DatabaseUnavailable, SchemaMismatch, UsageError
 from jobrunner.settings.state_folder import make_private
-from jobrunner.store import failures, raw_driver
+from jobrunner.store import causes, raw_driver
 from jobrunner.store.check import number_of
 from jobrunner.store.database import Database
 from jobrunner.store.drivers.sqlite import WAL
@@ -52,9 +52,7 @@ def restore(database: Database, backup: Path, progress: Callable[[int], None] = 
                 _empty(file)
                 _copy(source, file, database.waits.file, progress)
         except (sqlite3.Error, OSError) as error:
-            raise DatabaseUnavailable(
-                f"cannot restore {database.location.label}: {failures.refusal_reason(error)}"
-            ) from None
+            raise DatabaseUnavailable(f"cannot restore {database.location.label}: {causes.reason(error)}") from None
     return version
 
 
@@ -68,7 +66,7 @@ def _opened(backup: Path) -> sqlite3.Connection:
             raise UsageError(f"cannot read {backup}: there is no such file")
         return sqlite3.connect(uri, uri=True)
     except (sqlite3.Error, OSError) as error:
-        raise UsageError(f"cannot read {backup}: {failures.refusal_reason(error)}") from None
+        raise UsageError(f"cannot read {backup}: {causes.reason(error)}") from None
 
 
 def _checked(source: sqlite3.Connection, backup: Path) -> int:
@@ -81,7 +79,7 @@ def _checked(source: sqlite3.Connection, backup: Path) -> int:
     except sqlite3.OperationalError:
         row = None
     except sqlite3.Error as error:
-        raise UsageError(f"{backup}: {failures.refusal_reason(error)}; nothing was changed") from None
+        raise UsageError(f"{backup}: {causes.reason(error)}; nothing was changed") from None
     if row is None:
         raise UsageError(f"{backup} is no database of jobrunner; nothing was changed")
     version = number_of(str(row[0]))

@@ -45,7 +45,12 @@ def reachable(database: Database) -> tuple[bool, list[Check]]:
             return True, [*_file(location, database.read(inspection.file)), integrity]
         return True, list(_server(location, database.read(inspection.server)))
     except DatabaseUnavailable as error:
-        return False, [wrong("database", str(error), "see that the server runs, and that the URL names it")]
+        return False, [unusable(error)]
+
+
+def unusable(error: DatabaseUnavailable) -> Check:
+    """Why the database cannot be used, and the remedy of that cause."""
+    return wrong("database", error.found, error.remedy or "name another one with JOBRUNNER_DATABASE_URL")
 
 
 def _integrity(database: Database, file: Path) -> tuple[bool, Check]:
@@ -99,8 +104,11 @@ def schema(database: Database) -> tuple[bool, Check]:
     try:
         database.read(check_schema)
         pieces = drift(database)
+    except DatabaseUnavailable as error:
+        return False, unusable(error)
     except JobrunnerError as error:
-        return False, wrong("schema", str(error), remedy)
+        found, _, other = str(error).partition("; ")
+        return False, wrong("schema", found, other.removeprefix("run: ") or remedy)
     if not pieces:
         return True, ok("schema", f"version {SCHEMA_REVISION}, complete")
     names = ", ".join(f"{each.kind} {each.name}" if each.kind != "into" else f"row of {each.name}" for each in pieces)

@@ -82,7 +82,7 @@ def _in_database(patient: Patient, report: Report) -> tuple[bool, Needed] | None
     try:
         checks, is_ticking, needed = patient.database.read(lambda connection: _read(connection, patient.config))
     except DatabaseUnavailable as error:
-        report.checks.append(wrong("database", str(error), "see who holds it up"))
+        report.checks.append(database.unusable(error))
         return None
     report.checks.extend(checks)
     return is_ticking, needed

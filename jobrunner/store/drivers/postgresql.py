@@ -12,7 +12,7 @@ from psycopg.adapt import AdaptersMap
 from psycopg.types.json import set_json_loads
 
 from jobrunner.store import raw_driver
-from jobrunner.store.connection import Connection, DriverError, Wire
+from jobrunner.store.connection import Connection, DriverError, Holder, Wire
 from jobrunner.store.drivers.commits import MARKER, CommitWarnings
 from jobrunner.store.encoding import read_json
 from jobrunner.store.statement import Compiled
@@ -45,7 +45,7 @@ class ServerWire(Wire):
     def shut(self) -> None:
         raw_driver.shut_down(self._driver)
 
-    def holder(self) -> str | None:
+    def holder(self) -> Holder | None:
         if self.session is None:
             return None
         given = {each.keyword.decode(): each.val.decode() for each in self._driver.pgconn.info if each.val}
@@ -54,12 +54,17 @@ class ServerWire(Wire):
             return None
         pid, role, state, since = found
         if not pid:
-            return "a prepared transaction (see pg_prepared_xacts) holds a lock that is needed"
+            return Holder(
+                "a prepared transaction (see pg_prepared_xacts) holds a lock that is needed",
+                "end it with COMMIT PREPARED or ROLLBACK PREPARED and its gid",
+            )
         if state is None:
             doing = "doing what only that role may see"
         else:
             doing = f"{state}, its transaction open since {since} UTC" if since else state
-        return f"session {pid} of the role {visible(one_line(role or '?', 80))} holds a lock that is needed ({doing})"
+        who = f"session {pid} of the role {visible(one_line(role or '?', 80))}"
+        remedy = f"let it end its transaction, or end it: SELECT pg_terminate_backend({pid})"
+        return Holder(f"{who} holds a lock that is needed ({doing})", remedy)
 
 
 class ServerConnection(Connection):

@@ -9,7 +9,7 @@ from typing import Any
 
 from jobrunner.errors import JobrunnerError
 from jobrunner.store import raw_driver
-from jobrunner.store.connection import Connection, DriverError, Wire
+from jobrunner.store.connection import Connection, DriverError, Holder, Wire
 from jobrunner.store.encoding import read_text
 from jobrunner.store.statement import Compiled
 from jobrunner.store.waits import Waits
@@ -31,11 +31,13 @@ class FileWire(Wire):
     def shut(self) -> None:
         self._driver.interrupt()
 
-    def holder(self) -> str | None:
+    def holder(self) -> Holder | None:
         from jobrunner.store.drivers import file_locks
 
         found = file_locks.writer(str(self._file))
-        return None if found is None else f"{found} holds the write lock of the file"
+        if found is None:
+            return None
+        return Holder(f"{found} holds the write lock of the file", f"let it end its transaction, or: kill {found.pid}")
 
 
 class FileConnection(Connection):
