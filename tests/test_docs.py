@@ -20,6 +20,7 @@ from harness import App, Commands, Database, handlers_rows, pages, typed_jobs
 from harness.doc_tables import DOCS, first_table, names_in
 from harness.help_texts import listed_commands
 from jobrunner import Context, errors, lifecycle
+from jobrunner.admin.doctor.database import CHECK_SECONDS
 from jobrunner.application import registry
 from jobrunner.application.enqueueing import Enqueued
 from jobrunner.cli.program import cli
@@ -27,6 +28,7 @@ from jobrunner.errors import JobrunnerError
 from jobrunner.jobs.options import OPTIONS
 from jobrunner.lifecycle import Event, Status
 from jobrunner.settings import config
+from jobrunner.store import damage, raw_driver
 
 ROOT = Path(__file__).parent.parent
 SCHEDULES = (DOCS / "schedules.md").read_text()
@@ -261,3 +263,12 @@ def run_page(monkeypatch: pytest.MonkeyPatch) -> Any:
     import cli_page
 
     return cli_page
+
+
+def test_page_on_restoring_names_the_files_and_how_large_a_file_is_checked() -> None:
+    page = (pages.ROOT / "docs/operations.md").read_text("utf-8").partition("### Restore an SQLite file")[2]
+    section = page.partition("\n### ")[0]
+    assert {f"`FILE{suffix}`" for suffix in ("-wal", "-shm", "-journal")} <= set(re.findall(r"`FILE-\w+`", section))
+    assert f"up to {raw_driver.MOST_BYTES_CHECKED // 2**20} MB" in section
+    assert f"up to {damage.MOST_BYTES_OF_COMMAND // 2**20} MB" in section
+    assert (CHECK_SECONDS, "any for five\nseconds" in section) == (5.0, True)

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from jobrunner import failpoints
-from jobrunner.admin.archive_file import HEAD, batches, new_file, refused
+from jobrunner.admin.archive_file import HEAD, batches, new_file, parts_of, refused
 from jobrunner.lifecycle import FINISHED
 from jobrunner.store import archive, tallies
 from jobrunner.store.archive import JSON_COLUMNS, Archived, Batch, CannotRestore, Ended, Position
@@ -82,15 +81,8 @@ def _read(database: Database, before: datetime, job_types: Sequence[str]) -> Ite
 
 
 def _line(archived: Archived) -> bytes:
-    run = {name: _json(name, value) for name, value in archived.run.items()}
+    run = parts_of(archived.run, JSON_COLUMNS)
     return msgspec.json.encode({"run": run, "schedule": archived.schedule, "attempts": archived.attempts}) + b"\n"
-
-
-def _json(name: str, value: Any) -> Any:
-    if name not in JSON_COLUMNS or value is None:
-        return value
-    # White space between the parts of a JSON text, where a line break may stand. In a string there can be none.
-    return msgspec.Raw(value.replace("\n", " ").replace("\r", " ").encode())
 
 
 def delete(database: Database, file: Path, report: Callable[[int], None]) -> Deleted:

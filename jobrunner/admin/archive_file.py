@@ -57,6 +57,16 @@ def new_file(file: Path) -> Iterator[Draft]:
     synchronize_folder(file.parent)
 
 
+def parts_of(row: Mapping[str, Any], of_json: Container[str]) -> dict[str, Any]:
+    """The columns of a row for a line: of JSON as the database has it."""
+    return {name: _raw(value) if name in of_json and value is not None else value for name, value in row.items()}
+
+
+def _raw(text: str) -> msgspec.Raw:
+    # White space between the parts of a JSON text, where a line break may stand. In a string there can be none.
+    return msgspec.Raw(text.replace("\n", " ").replace("\r", " ").encode())
+
+
 def batches(file: Path, size: int) -> Iterator[list[Archived]]:
     """The runs of a file. Raises UsageError, which names the file and the line."""
     if holds_state(file):

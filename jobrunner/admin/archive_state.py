@@ -10,9 +10,19 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from jobrunner.admin.archive_file import HEAD, LARGEST_ID, STATE, head_of, lines_of, new_file, refused, value_of
+from jobrunner.admin.archive_file import (
+    HEAD,
+    LARGEST_ID,
+    STATE,
+    head_of,
+    lines_of,
+    new_file,
+    parts_of,
+    refused,
+    value_of,
+)
 from jobrunner.errors import UsageError
-from jobrunner.store import state_rows
+from jobrunner.store import numbering, state_rows
 from jobrunner.store.connection import Connection, DriverError
 from jobrunner.store.database import Database
 from jobrunner.text import one_line
@@ -47,13 +57,7 @@ def write(database: Database, file: Path) -> Mapping[str, int]:
 
 def _encoded(kind: str, row: Mapping[str, Any]) -> bytes:
     of_json = state_rows.shape(kind).json_columns
-    values = {name: value_of_column(value) if name in of_json else value for name, value in row.items()}
-    return msgspec.json.encode({kind: values}) + b"\n"
-
-
-def value_of_column(value: str | None) -> Any:
-    """The text of a JSON column, as a part of a line."""
-    return None if value is None else msgspec.Raw(value.replace("\n", " ").replace("\r", " ").encode())
+    return msgspec.json.encode({kind: parts_of(row, of_json)}) + b"\n"
 
 
 def restore(database: Database, file: Path) -> tuple[Mapping[str, int], Mapping[str, int]]:
@@ -73,7 +77,7 @@ def restore(database: Database, file: Path) -> tuple[Mapping[str, int], Mapping[
         for kind, lines in _batches(file):
             restored[kind] += _insert(connection, file, kind, lines)
             seen[kind] += len(lines)
-        state_rows.raise_ids(connection, top)
+        numbering.reserve(connection, "job_runs", top)
         return restored, seen - restored
 
     return database.write(work)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 _PATHS = ("--env-file", "--config", "--log-file")
 # Less than five minutes, because no tick comes at the very second.
 _METRICS_STAY_SECONDS = 280.0
-_MOST_BYTES_CHECKED = 8 * 2**20
-"""As ``damage.MOST_BYTES_OF_TICK``."""
 _SETTINGS = ("--budget", "--grace", "--concurrency", "--batch")
 
 _is_due: Config | None = None
@@ -79,7 +77,7 @@ def _is_file_changed(folders: Sequence[str], url: str, config: Config) -> bool:
     file = raw_driver.file_of(url)
     if file is None or not state_folder.is_changed(folders, url, config.schema, config.host, file):
         return False
-    return os.stat(file).st_size <= _MOST_BYTES_CHECKED
+    return os.stat(file).st_size <= raw_driver.MOST_BYTES_CHECKED
 
 
 def _is_old(metrics: str) -> bool:

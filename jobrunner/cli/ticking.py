@@ -10,7 +10,7 @@ from jobrunner.errors import JobrunnerError
 from jobrunner.log import open_log
 from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config
-from jobrunner.store import damage, waits
+from jobrunner.store import damage, raw_driver, waits
 from jobrunner.store.database import Database
 from jobrunner.store.location import locate
 from jobrunner.worker.tick import tick
@@ -28,7 +28,7 @@ def run(config: Config, *, types: Collection[str] | None = None, on_stderr: bool
             opening.make_ready(config, database, creates=True)
             # Otherwise the short look at what is due has done it, or nothing else has written the file.
             if idle.settings_if_due() is None:
-                damage.check(database, damage.MOST_BYTES_OF_TICK)
+                damage.check(database, raw_driver.MOST_BYTES_CHECKED)
         except JobrunnerError as error:
             log.error("tick", result="failed", error=str(error))
             raise

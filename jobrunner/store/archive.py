@@ -11,7 +11,7 @@ from sqlalchemy import JSON, Column, Select, Table, Text, and_, cast, or_, selec
 
 from jobrunner import failpoints
 from jobrunner.lifecycle import Status
-from jobrunner.store import retention
+from jobrunner.store import numbering, retention
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.statements import inserting
@@ -30,11 +30,6 @@ COLUMNS = {
     for table, columns in ((job_runs, _COLUMNS), (job_attempts, list(job_attempts.columns)))
 }
 """The columns of a line of an archive, by the table, and whether each must be given."""
-_HIGHEST_ID = """
-SELECT setval(sequence, top) FROM (
-  SELECT CAST(pg_get_serial_sequence(%(table)s, 'id') AS regclass) AS sequence, %(top)s::bigint AS top
-) AS given WHERE top > coalesce(pg_sequence_last_value(sequence), 0)
-"""
 
 
 @dataclass(frozen=True)
@@ -168,11 +163,10 @@ def restore(connection: Connection, archived: Sequence[Archived], *, is_trial: b
         for attempt_id in sorted(set(attempts) - set(inserted)):
             raise CannotRestore(attempts[attempt_id].line, f"another attempt has the id {attempt_id}, or its number")
     _restore_keys(connection, archived)
-    if connection.database == "postgresql" and not is_trial:
-        # Otherwise a later run would get an id that is taken. SQLite does this itself. It is not rolled back.
+    if not is_trial:
+        # Otherwise a later run would get an id that is taken.
         for name, ids in (("job_runs", [each.run["id"] for each in archived]), ("job_attempts", list(attempts))):
-            if ids:
-                connection.execute(_HIGHEST_ID, {"table": _named(connection, name), "top": max(ids)})
+            numbering.reserve(connection, name, max(ids, default=0))
     return len(present)
 
 
@@ -207,10 +201,6 @@ def _restore_keys(connection: Connection, archived: Sequence[Archived]) -> None:
         where=or_(job_keys.c.run_id.is_(None), job_keys.c.run_id < insert.excluded.run_id),
     )
     connection.execute(statement, {"given": given})
-
-
-def _named(connection: Connection, name: str) -> str:
-    return name if connection.schema is None else f'"{connection.schema}".{name}'
 
 
 def _inserting(connection: Connection, table: Table, columns: Sequence[Column[Any]]) -> Any:

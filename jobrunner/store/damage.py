@@ -12,8 +12,6 @@ from jobrunner.errors import DatabaseDamaged, DatabaseUnavailable
 from jobrunner.store.database import Database
 from jobrunner.text import one_line
 
-MOST_BYTES_OF_TICK = 8 * 2**20
-"""A larger file is not looked at by each tick: this one takes a twentieth of a second."""
 MOST_BYTES_OF_COMMAND = 64 * 2**20
 _QUICK_CHECK = "PRAGMA quick_check(1)"
 

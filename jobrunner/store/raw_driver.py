@@ -34,6 +34,10 @@ SQLITE_NOW = (
 SQLITE_WORDS = {"schema": "", "now": SQLITE_NOW, "ten_minutes": "600000000", "given": "?"}
 
 
+MOST_BYTES_CHECKED = 8 * 2**20
+"""A tick does not check a larger SQLite file for damage: this one takes a twentieth of a second."""
+
+
 class UnusualUrl(Exception):
     """The raw driver does not handle this URL. The full tick handles it, or reports what is wrong."""
 

@@ -29,17 +29,6 @@ TABLES = {
 """By the word for a row of each, in the order in which they are restored."""
 _NUMBERS = ("id", "definition_id")
 _BATCH = 500
-# Of SQLite, whose ids go on after the highest that ever was.
-_RAISE_IN_FILE = """
-INSERT INTO sqlite_sequence (name, seq) SELECT 'job_runs', :top
-WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'job_runs')
-"""
-_RAISE_FURTHER = "UPDATE sqlite_sequence SET seq = max(seq, :top) WHERE name = 'job_runs'"
-_RAISE_ON_SERVER = """
-SELECT setval(sequence, top) FROM (
-  SELECT CAST(pg_get_serial_sequence(%(table)s, 'id') AS regclass) AS sequence, %(top)s::bigint AS top
-) AS given WHERE top > coalesce(pg_sequence_last_value(sequence), 0)
-"""
 
 
 @dataclass(frozen=True)
@@ -132,13 +121,3 @@ def insert(connection: Connection, kind: str, given: Sequence[Mapping[str, Any]]
     chosen = select(*values.values()).select_from(source).where(is_new)
     statement = inserting(connection.database, table).from_select(list(values), chosen)
     return connection.execute(statement.on_conflict_do_nothing(), {"given": given}).rowcount
-
-
-def raise_ids(connection: Connection, top: int) -> None:
-    """Give no run an id up to this."""
-    if connection.database == "sqlite":
-        for statement in (_RAISE_IN_FILE, _RAISE_FURTHER):
-            connection.execute(statement, {"top": top})
-    elif top:
-        name = "job_runs" if connection.schema is None else f'"{connection.schema}".job_runs'
-        connection.execute(_RAISE_ON_SERVER, {"table": name, "top": top})

@@ -40,7 +40,7 @@ PEOPLE = {
         ("state_rows.has_runs", "state_rows.highest_run", "state_rows.insert", "state_rows.read"),
         "a person's command: reads whole tables in the order of their keys, and writes them by these",
     ),
-    "state_rows.raise_ids": "a sequence, no table of ours",
+    "numbering.reserve": "a sequence, no table of ours",
     **dict.fromkeys(
         (
             "inspection.clock",

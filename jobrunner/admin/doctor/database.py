@@ -23,7 +23,8 @@ _IDLE_SECONDS, _LONG_IDLE_SECONDS = 2.0, 60.0
 _LONG_SECONDS = 600.0
 _MANY_DEAD, _DEAD_SHARE = 100_000, 0.5
 _LARGE_BYTES = 100 * 2**20
-_CHECK_SECONDS = 5.0
+CHECK_SECONDS = 5.0
+"""For a check of a whole SQLite file."""
 
 
 def reachable(database: Database) -> tuple[bool, list[Check]]:
@@ -56,12 +57,12 @@ def unusable(error: DatabaseUnavailable) -> Check:
 def _integrity(database: Database, file: Path) -> tuple[bool, Check]:
     """Whether the file is not known to be damaged."""
     try:
-        is_whole = damage.is_whole(database, _CHECK_SECONDS)
+        is_whole = damage.is_whole(database, CHECK_SECONDS)
     except DatabaseDamaged as error:
         found, _, remedy = str(error).rpartition("; ")
         return False, wrong("integrity", found, remedy)
     if is_whole is None:
-        found = f"not known: a check of the whole file takes longer than {_CHECK_SECONDS:g} s"
+        found = f"not known: a check of the whole file takes longer than {CHECK_SECONDS:g} s"
         return True, ok("integrity", f"{found}; sqlite3 {file} 'PRAGMA quick_check'")
     return True, ok("integrity", "no damage found in the file (quick_check)")
 
