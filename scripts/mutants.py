@@ -81,6 +81,9 @@ ASKED_FOR = f"{AT_ONCE}::test_quarantined_run_is_claimed_only_by_a_claim_for_it_
 SLOT_TWICE = f"{AT_ONCE}::test_a_slot_that_is_expanded_again_makes_no_second_run"
 ALONE = f"{POISON}::test_quarantined_run_is_started_alone_in_its_tick"
 EFFECTS = "tests/test_effects.py"
+FAILOVER = "tests/test_failover.py"
+OWN_CONFIRMED = "test_own_transaction_whose_wait_was_cancelled_is_committed_only_when_the_standby_has_it"
+TAKEN_BACK = "test_intent_that_cannot_be_confirmed_is_taken_back_so_that_the_next_attempt_calls"
 LATE_OUTCOME = "test_outcome_that_arrives_after_the_lease_was_lost_is_recorded_unless_the_effect_was_taken_over"
 GOES_ON = "test_handler_that_goes_on_after_its_commit_keeps_no_lease_and_ends_as_succeeded_whatever_it_does"
 
@@ -413,6 +416,49 @@ MUTATIONS = (
         "tuple(held for held, row in ended.items() if row.output == UNTOLD)",
         "()",
         [f"tests/test_own_transaction_stopped.py::{GOES_ON}"],
+    ),
+    # A standby that stalls.
+    Mutation(
+        "what is found again is an answer",
+        f"{STORE}/database.py",
+        "if writes and self._doubt.is_open:",
+        "if False:",
+        [f"{FAILOVER}::test_row_whose_commit_was_cut_is_no_answer_until_a_standby_has_it"],
+    ),
+    Mutation(
+        "a second connection does not know the doubt of the first",
+        f"{STORE}/database.py",
+        "patience=self.waits, doubt=self._doubt)",
+        "patience=self.waits)",
+        [f"{FAILOVER}::test_row_whose_commit_was_cut_is_no_answer_until_a_standby_has_it"],
+    ),
+    Mutation(
+        "a COMMIT with a warning is an answer",
+        f"{STORE}/drivers/postgresql.py",
+        "return self._warnings.is_acknowledged()",
+        "return True",
+        [f"{FAILOVER}::test_claim_whose_wait_for_the_standby_was_cancelled_hands_out_no_run_before_a_standby_has_it"],
+    ),
+    Mutation(
+        "a key that was only found is an answer",
+        f"{STORE}/enqueue.py",
+        "if any(not each.created for each in answers):",
+        "if False:",
+        [f"{FAILOVER}::test_key_that_another_process_has_left_without_a_standby_is_no_answer_to_an_enqueue"],
+    ),
+    Mutation(
+        "an own transaction with a warning is committed",
+        f"{STORE}/transactions.py",
+        "return warnings.is_acknowledged()",
+        "return True",
+        [f"tests/test_failover_effects.py::{OWN_CONFIRMED}"],
+    ),
+    Mutation(
+        "an intent without a standby stays",
+        "jobrunner/effects/once.py",
+        "                    self._withdraw(call)\n",
+        "",
+        [f"tests/test_failover_effects.py::{TAKEN_BACK}"],
     ),
     # The page.
     Mutation(

@@ -1,5 +1,6 @@
 """Ticks beside a standby that stalls and is promoted: the ledger outside of the database shows one payment."""
 
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -145,3 +146,14 @@ def test_server_that_does_not_say_what_it_is_stops_no_tick_and_hides_no_promotio
 def test_file_has_no_server_that_could_change(jobrunner: Commands, database: Database, app: App) -> None:
     assert prune(jobrunner, app) == []
     assert database.query("SELECT server FROM job_state") == [{"server": None}]
+
+
+def test_idle_tick_beside_a_stalled_standby_says_in_one_line_what_its_commit_waits_for(
+    pair: Pair, jobrunner_on_pair: Commands
+) -> None:
+    jobrunner_on_pair.tick()
+    pair.stall()
+    done = jobrunner_on_pair("tick", env={"JOBRUNNER_LEASE": "2s"}, check=False)
+    said = r"jobrunner: [^\n]* its COMMIT waits for a synchronous standby that does not confirm it\n"
+    assert (done.returncode, done.stdout) == (69, "")
+    assert re.fullmatch(said, done.stderr), done.stderr

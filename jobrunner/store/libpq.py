@@ -13,12 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Self
 
 from jobrunner.store import sockets
 from jobrunner.store.waits import Waits
 
 _CONNECTION_OK = 0
+_ignore = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)(lambda *_: None)
+"""libpq itself would print what the server warns of on stderr."""
 _DONE = (1, 2)  # PGRES_COMMAND_OK, PGRES_TUPLES_OK
 _FOLDERS = ("psycopg_binary.libs", "psycopg_binary/.dylibs")
 _NAMES = ("libpq.so.5", "libpq.5.dylib")
@@ -44,10 +46,14 @@ def change(options: Mapping[str, Any], statements: str, values: Sequence[str], w
         if library.PQstatus(connection) != _CONNECTION_OK:
             raise OSError(library.PQerrorMessage(connection).decode("utf-8", "replace"))
         text = statements % tuple(_quoted(library, connection, value) for value in values)
-        with _Limit(library, connection, waits):
+        library.PQsetNoticeProcessor(connection, _ignore, None)
+        with _Limit(library, connection, waits) as limit:
             # One message is one transaction, with only the result of the last statement.
             result = ctypes.c_void_p(library.PQexec(connection, text.encode()))
         try:
+            if limit.is_over:
+                # Also if it succeeded: its COMMIT has waited in vain for a standby, and the full tick says so.
+                raise OSError("no answer in time")
             if library.PQresultStatus(result) not in _DONE:
                 raise OSError(library.PQresultErrorMessage(result).decode("utf-8", "replace"))
             return int(library.PQcmdTuples(result) or 0)
@@ -72,21 +78,24 @@ class _Limit:
     """Ends the call that is made inside: first by a request to the server, then by closing the socket."""
 
     def __init__(self, library: Any, connection: ctypes.c_void_p, waits: Waits) -> None:
+        self.is_over = False
         self._library = library
         self._cancel = ctypes.c_void_p(library.PQgetCancel(connection))
         self._socket = library.PQsocket(connection)
         self._timers = [threading.Timer(waits.call, self._ask), threading.Timer(waits.call + waits.cancel, self._shut)]
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         for timer in self._timers:
             timer.daemon = True
             timer.start()
+        return self
 
     def __exit__(self, *_: object) -> None:
         for timer in self._timers:
             timer.cancel()
 
     def _ask(self) -> None:
+        self.is_over = True
         error = ctypes.create_string_buffer(256)
         self._library.PQcancel(self._cancel, error, len(error))
 

@@ -20,14 +20,17 @@ from jobrunner.store.waits import Waits
 from jobrunner.text import one_line, visible
 
 # The sessions that hold the needed lock, without those that only wait before us. A prepared transaction has pid 0. The
-# state of another role's session is visible only to that role and to superusers.
+# state of another role's session is visible only to that role and to superusers. Our own session is one of them if it
+# waits for a standby.
 _HOLDERS = """
 WITH RECURSIVE ahead (pid) AS (
   SELECT unnest(pg_blocking_pids(%s)) UNION SELECT unnest(pg_blocking_pids(ahead.pid)) FROM ahead
 )
-SELECT ahead.pid, usename, state, to_char(xact_start AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')
-FROM ahead LEFT JOIN pg_stat_activity USING (pid)
-WHERE cardinality(pg_blocking_pids(ahead.pid)) = 0 ORDER BY xact_start LIMIT 1
+SELECT pid, usename, state, to_char(xact_start AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS'),
+  coalesce(wait_event, '') = 'SyncRep' AS waits_for_standby
+FROM (SELECT pid FROM ahead UNION SELECT pid FROM pg_stat_activity WHERE pid = %s AND wait_event = 'SyncRep') AS found
+LEFT JOIN pg_stat_activity USING (pid)
+WHERE cardinality(pg_blocking_pids(pid)) = 0 ORDER BY xact_start LIMIT 1
 """
 
 
@@ -49,10 +52,13 @@ class ServerWire(Wire):
         if self.session is None:
             return None
         given = {each.keyword.decode(): each.val.decode() for each in self._driver.pgconn.info if each.val}
-        found = raw_driver.first_row(given, _HOLDERS, (self.session,))
+        found = raw_driver.first_row(given, _HOLDERS, (self.session, self.session))
         if found is None:
             return None
-        pid, role, state, since = found
+        pid, role, state, since, waits_for_standby = found
+        if waits_for_standby:
+            whose = "its COMMIT" if pid == self.session else f"the COMMIT of session {pid}, which holds a needed lock,"
+            return f"{whose} waits for a synchronous standby that does not confirm it"
         if not pid:
             return Holder(
                 "a prepared transaction (see pg_prepared_xacts) holds a lock that is needed",
