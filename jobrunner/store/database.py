@@ -23,6 +23,7 @@ from jobrunner.errors import (
 from jobrunner.store import causes, failures, rights
 from jobrunner.store.causes import Cause
 from jobrunner.store.connection import Connection, DriverError, Holder, Wire
+from jobrunner.store.drivers import commits
 from jobrunner.store.drivers.opening import open_connection, waits_unfairly
 from jobrunner.store.location import Location
 from jobrunner.store.waits import Waits
@@ -187,7 +188,8 @@ class Database:
                     return
         self.close()
         raise CommitUnconfirmed(
-            f"the database {self.location.label} has applied the COMMIT, but no synchronous standby has confirmed it"
+            f"the database {self.location.label} has applied the COMMIT, but no synchronous standby has confirmed it",
+            commits.REMEDY,
         )
 
     def _call(self, call: Callable[[], T]) -> T:

@@ -13,6 +13,9 @@ from typing import Any
 MARKER = "SELECT pg_catalog.pg_logical_emit_message(true, 'jobrunner', 'commit')"
 """Writes a record into the server's log, and no row. Without any record a COMMIT waits for nobody."""
 
+REMEDY = (
+    "start the standby, or go on without it: ALTER SYSTEM SET synchronous_standby_names = ''; SELECT pg_reload_conf()"
+)
 _UNCONFIRMED = ("01000", "57P01")
 """A warning (also one of a deferred trigger, which costs only a second COMMIT), and the end of the session."""
 

@@ -13,7 +13,7 @@ from psycopg.types.json import set_json_loads
 
 from jobrunner.store import raw_driver
 from jobrunner.store.connection import Connection, DriverError, Holder, Wire
-from jobrunner.store.drivers.commits import MARKER, CommitWarnings
+from jobrunner.store.drivers.commits import MARKER, REMEDY, CommitWarnings
 from jobrunner.store.encoding import read_json
 from jobrunner.store.statement import Compiled
 from jobrunner.store.waits import Waits
@@ -58,7 +58,10 @@ class ServerWire(Wire):
         pid, role, state, since, waits_for_standby = found
         if waits_for_standby:
             whose = "its COMMIT" if pid == self.session else f"the COMMIT of session {pid}, which holds a needed lock,"
-            return f"{whose} waits for a synchronous standby that does not confirm it"
+            return Holder(
+                f"{whose} waits for a synchronous standby that does not confirm it",
+                REMEDY,
+            )
         if not pid:
             return Holder(
                 "a prepared transaction (see pg_prepared_xacts) holds a lock that is needed",
