@@ -6,17 +6,21 @@ from datetime import timedelta
 
 import pytest
 
-from harness import Database, wait_for
+from harness import Database, PostgresDatabase, postgresql_only, wait_for
 from harness.at_work import running
-from harness.invariants import insert_runs, snapshot
+from harness.invariants import insert_runs, snapshot, statuses
+from harness.locks import open_transaction
+from harness.obstacles import commits_wait, sessions
 from harness.statements import before_statements
 from harness.tick_parts import tick_parts
 from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
+from jobrunner.log import Silence
 from jobrunner.model import Policy
 from jobrunner.store import claims, holding
 from jobrunner.store.database import Database as Store
 from jobrunner.worker.claimer import Wanted
+from jobrunner.worker.finalizer import Finalizer
 from jobrunner.worker.hand import News
 from jobrunner.worker.heartbeat import FENCE_SHARE
 
@@ -136,3 +140,56 @@ def test_a_handler_is_stopped_at_three_quarters_of_a_lease_that_is_not_renewed_a
         posted = [(each, held.lease) for each, held in news]
         assert posted == [(News.UNRENEWED, leases["stopped"]), (News.UNRENEWED, leases["killed"])]
         assert set(killed) == {"killed"}
+
+
+class Warnings(Silence):
+    """Keeps what a part of a tick warns of."""
+
+    def __init__(self) -> None:
+        self.told: list[object] = []
+
+    def warning(self, event: str, **fields: object) -> None:
+        self.told.append(fields["result"])
+
+
+def try_again(finalizer: Finalizer) -> None:
+    before = finalizer.next_try_at() or 0
+    wait_for(lambda: finalizer.work() or (finalizer.next_try_at() or 0) > before, 20, "a try")
+
+
+@postgresql_only
+def test_results_that_wait_for_a_beat_of_their_own_tick_are_written_after_it_without_a_word(
+    database: PostgresDatabase,
+) -> None:
+    """The beat locks the rows of all runs at hand, and its COMMIT may take its time."""
+    with tick_parts(database, MINUTE) as tick:
+        warnings = tick.finalizer._log = Warnings()
+        runs = tick.take(running(database, 128))
+        for run in runs:
+            tick.work(run)
+        with commits_wait(database, "NEW.status = 'running'"):
+            tick.heartbeat.start()
+            tick.heartbeat._beat_now.set()
+            wait_for(lambda: sessions(database, "query LIKE '%COMMIT%'"), 20, "the COMMIT of the beat")
+            for run in runs:
+                tick.end(run, AttemptResult(Outcome.SUCCEEDED))
+            for _ in range(3):
+                try_again(tick.finalizer)
+            assert statuses(database) == {"running": 128}
+        wait_for(lambda: tick.finalizer.work() or tick.finalizer.is_settled(), 20, "the results")
+    assert statuses(database) == {"succeeded": 128}
+    assert warnings.told == []
+
+
+@postgresql_only
+def test_results_that_wait_for_another_transaction_are_told(database: PostgresDatabase) -> None:
+    with tick_parts(database, MINUTE) as tick:
+        warnings = tick.finalizer._log = Warnings()
+        lease, *_ = running(database, 1)
+        (run,) = tick.take([lease])
+        tick.work(run)
+        with open_transaction(database, "SELECT id FROM job_runs WHERE id = ANY(%s) FOR UPDATE", [lease.run_id]):
+            tick.end(run, AttemptResult(Outcome.SUCCEEDED))
+            wait_for(lambda: tick.finalizer.work() or warnings.told, 20, "a word")
+        wait_for(lambda: tick.finalizer.work() or tick.finalizer.is_settled(), 20, "the results")
+    assert warnings.told == ["another transaction has locked its row; to be tried again"]

@@ -12,9 +12,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from harness import App, Commands, Database, PostgresDatabase, PrivatePostgres, postgresql_only, sqlite_only
+from harness import App, Commands, Database, PostgresDatabase, PrivatePostgres, postgresql_only, sqlite_only, wait_for
 from harness.databases import Copies
-from harness.handlers_rows import queue, status_of, wait_until_running
+from harness.handlers_rows import queue, wait_until_running
 from harness.listening_ticks import check_left_quietly, linger, log_lines, stop, wait_for_success
 from harness.pooler import pooler
 from harness.postgres import Lifeline
@@ -148,44 +148,87 @@ def test_flood_of_runs_pauses_notifications_and_is_drained(jobrunner: Commands, 
 
 
 @postgresql_only
-def test_cut_connection_ends_listening_without_output(jobrunner: Commands, database: PostgresDatabase) -> None:
+def test_listening_tick_whose_connection_is_cut_goes_on_listening(
+    jobrunner: Commands, database: PostgresDatabase
+) -> None:
     tick = linger(jobrunner)
-    assert database.cut_connections() == 1
-    check_left_quietly(tick, 10)
-    assert "lost the connection" in ended_early(jobrunner)
+    for _ in range(2):
+        assert database.cut_connections() >= 1
+        database.wait_until(WAITS, describe="that it listens again")
+        wait_for_success(database, queue(database, "append"))
+    stop(tick)
     (row,) = database.query("SELECT * FROM job_ticks")
-    assert row["finished_at"] is not None
-    assert row["error"] == ended_early(jobrunner)
+    assert (row["ended_by"], row["error"], row["counts"]["succeeded"]) == ("signal", None, 2)
+    told = [line["result"] for line in log_lines(jobrunner, "linger")]
+    assert told == ["listens", *["lost its connection", "listens again"] * 2, "over"]
+
+
+@postgresql_only
+def test_tick_that_listens_again_is_superseded_by_the_next_one_and_says_so(
+    jobrunner: Commands, database: PostgresDatabase
+) -> None:
+    older = linger(jobrunner)
+    assert database.cut_connections() >= 1
+    database.wait_until(WAITS, describe="that it listens again")
+    newer = linger(jobrunner)
+    check_left_quietly(older)
+    wait_for_success(database, queue(database, "append"))
+    assert database.query("SELECT ended_by FROM job_ticks WHERE finished_at IS NOT NULL") == [
+        {"ended_by": "superseded"}
+    ]
+    (line,) = log_lines(jobrunner, "tick")
+    assert (line["result"], line["ended_by"]) == ("done", "superseded")
+    stop(newer)
 
 
 @postgresql_only
 @pytest.mark.promise("P14", on="postgresql")
-def test_running_runs_finish_after_the_listening_connection_is_cut(
+def test_running_runs_finish_and_later_ones_begin_after_the_listening_connection_is_cut(
     jobrunner: Commands, app: App, database: PostgresDatabase
 ) -> None:
     tick = linger(jobrunner)
     run_id = queue(database, "wait_for", {"path": str(app.path("go"))})
     wait_until_running(database, run_id)
     database.cut_connections()
-    database.wait_until(f"SELECT waiting = 0 AS none FROM ({WAITS}) AS locks")
-    late = queue(database, "append")
+    wait_for_success(database, queue(database, "append"))
     app.release("go")
-    check_left_quietly(tick)
-    assert (status_of(database, run_id), status_of(database, late)) == ("succeeded", "queued")
-    assert "lost the connection" in ended_early(jobrunner)
+    wait_for_success(database, run_id)
+    stop(tick)
+    assert database.value("SELECT count(*) FROM job_attempts") == 2
 
 
-def test_stopped_server_ends_listening_without_output(
+def wait_for_the_first_seconds(database: PostgresDatabase) -> None:
+    # Not in the middle of its first claim, of which it would have to find out what became.
+    database.wait_until("SELECT listening_at < jobrunner_now() - interval '2 seconds' AS waits FROM job_ticks")
+
+
+def test_listening_tick_waits_for_a_server_that_comes_back(
     private_jobrunner: Commands, private_postgres: PrivatePostgres
 ) -> None:
     tick = linger(private_jobrunner)
-    # Not in the middle of its first claim, of which it would have to find out what became.
-    private_postgres.database.wait_until(
-        "SELECT listening_at < jobrunner_now() - interval '3 seconds' AS waits FROM job_ticks"
-    )
+    database = private_postgres.database
+    wait_for_the_first_seconds(database)
     private_postgres.stop()
-    check_left_quietly(tick)
-    assert "lost the connection" in ended_early(private_jobrunner)
+    wait_for(lambda: any(line["result"] == "lost its connection" for line in log_lines(private_jobrunner, "linger")))
+    # A plain tick cannot do anything.
+    assert private_jobrunner.tick(check=False).returncode == 69
+    assert tick.poll() is None
+    private_postgres.start()
+    wait_for_success(database, queue(database, "append"))
+    stop(tick)
+    (row,) = database.query("SELECT * FROM job_ticks WHERE listening_at IS NOT NULL")
+    assert (row["error"], row["counts"]["succeeded"]) == (None, 1)
+
+
+def test_listening_tick_that_is_cut_off_until_its_time_is_over_says_so(
+    private_jobrunner: Commands, private_postgres: PrivatePostgres
+) -> None:
+    tick = linger(private_jobrunner, "5s")
+    wait_for_the_first_seconds(private_postgres.database)
+    private_postgres.stop()
+    out, err = tick.communicate(timeout=30)
+    assert (tick.returncode, out, err.count("\n")) == (69, "", 1)
+    assert err.startswith(("jobrunner: cannot use the database", "jobrunner: lost the connection"))
     private_postgres.start()
     after = linger(private_jobrunner)
     wait_for_success(private_postgres.database, queue(private_postgres.database, "append"))
@@ -205,5 +248,6 @@ def test_replaced_or_removed_sqlite_file_ends_listening(
     os.remove(path)
     if replaced:
         os.rename(f"{path}.new", path)
-    check_left_quietly(tick, 10)
-    assert "lost the connection" in ended_early(jobrunner)
+    out, err = tick.communicate(timeout=10)
+    assert (tick.returncode, out, err) == (69, "", f"jobrunner: {ended_early(jobrunner)}\n")
+    assert "lost the connection" in err

@@ -51,6 +51,8 @@ class Finalizer:
         self._log = context.log
         self._counts = context.counts
         self._beside = beside
+        # When the last group was sent.
+        self._sent_at = 0.0
 
     def add(self, held: RunInHand, result: AttemptResult) -> None:
         """Take the result of a run. The next ``work`` writes it."""
@@ -120,6 +122,7 @@ class Finalizer:
     def _try(self, group: list[tuple[RunInHand, PendingWrite]]) -> None:
         ends = [(held.lease, held.result) for held, _ in group if held.result is not None]
         work = partial(self._write, ends)
+        self._sent_at = clock.elapsed()
         if len(group) >= _WORTH_A_THREAD and self._beside.is_usable():
             self._beside.ask(work)
             return
@@ -185,8 +188,11 @@ class Finalizer:
                 continue
             write.has_failed = True
             self._hand.move(held, Phase.ENDED)
-            # The first time the lock may belong to a beat of this tick, so it is not logged.
-            if write.pause_seconds == 2 * _FIRST_PAUSE_SECONDS:
+            if self._hand.was_beating(self._sent_at):
+                # A beat of this tick has locked its rows, or had when the write was sent. Nobody needs to look.
+                write.pause_seconds = _FIRST_PAUSE_SECONDS
+            elif write.pause_seconds == 2 * _FIRST_PAUSE_SECONDS:
+                # Not the first time: most locks are gone soon.
                 log_run(self._log, "finalize", held.run, result=f"{answer.value}; to be tried again")
             self._postpone(held, write, DatabaseUnavailable(f"run {held.lease.run_id}: {answer.value}"))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from enum import Enum
 from itertools import chain
@@ -125,6 +126,8 @@ class Hand:
         # Other threads read this too, so it is changed and iterated only under the lock.
         self._by_lease: dict[Lease, RunInHand] = {}
         self._lock = threading.Lock()
+        self._is_beating = False
+        self._beat_ended_at = 0.0
 
     # The life of a run. Main thread only.
 
@@ -231,6 +234,20 @@ class Hand:
             return False
         # A result that the database always refuses must not keep its run, and its tick, for ever.
         return held.ended_at is None or clock.elapsed() <= held.ended_at + self._lease_seconds
+
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """While the block runs, a beat is under way, which may have locked the rows of runs."""
+        self._is_beating = True
+        try:
+            yield
+        finally:
+            self._beat_ended_at = clock.elapsed()
+            self._is_beating = False
+
+    def was_beating(self, since: float) -> bool:
+        """Whether a beat was under way at any time since then."""
+        return self._is_beating or self._beat_ended_at >= since
 
     def note_renewed(self, leases: Iterable[Lease], sent_at: float) -> None:
         """Note that a statement sent at ``sent_at`` has renewed these leases."""

@@ -100,8 +100,9 @@ class Heartbeat(TickThread):
         if clock.elapsed() - self._step_at > self._lease_seconds / 2:
             return False
         try:
-            self._renew_all(due)
-            self._write_reports()
+            with self._hand.beating():
+                self._renew_all(due)
+                self._write_reports()
         except JobrunnerError as error:
             if not self._closing:
                 self._log.warning("heartbeat", result="failed", error=str(error))

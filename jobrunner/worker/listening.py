@@ -1,6 +1,7 @@
 """Listening: a tick waits for new runs and claims them, until the next tick of its kind listens.
 
-It waits for notifications. One may be lost on the way, so it also asks the database each second.
+It waits for notifications. One may be lost on the way, so it also asks the database each second. If its connection is
+lost, it connects again and goes on, for as long as its time lasts.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from functools import partial
 
 from jobrunner import clock
 from jobrunner.children.supervisor import Supervisor
-from jobrunner.errors import DatabaseUnavailable
+from jobrunner.errors import ConnectionLost, DatabaseUnavailable
 from jobrunner.store import listen
+from jobrunner.store.check import check_schema
 from jobrunner.store.listen import Listener
 from jobrunner.worker import housekeeping
 from jobrunner.worker.context import TickContext
@@ -23,6 +25,7 @@ _APART_SECONDS = 0.01
 _MOST_NOTIFICATIONS = 100
 """In a second. Notifications slow down the callers that enqueue, so after this many they pause until it is over."""
 _PAUSED_ASK_SECONDS = 0.02
+_CONNECT_AGAIN_SECONDS = 1.0
 
 
 class CannotListen(DatabaseUnavailable):
@@ -53,6 +56,8 @@ class Listening(Period):
         self._claimed = 0
         self._asked_at = 0.0
         self._ask_at = 0.0
+        # When its connection was lost, the time at which it tries to listen again.
+        self._begin_again_at: float | None = None
 
     def goes_on(self) -> bool:
         return not self._is_over and clock.elapsed() < self._ends_at
@@ -74,7 +79,10 @@ class Listening(Period):
         While no handler is at work, it also recovers and expands. While one is, that would delay its runs, so the next
         tick does it. Raises DatabaseUnavailable, and ConnectionLost as soon as the connection is lost.
         """
+        self.has_answered = False
         if not self._has_begun():
+            if self._begin_again_at is not None:
+                return self._begin_again()
             if is_ready:
                 self._begin()
             return False
@@ -91,7 +99,7 @@ class Listening(Period):
 
     def next_step_at(self) -> float:
         if self._listener is None:
-            return self._ends_at
+            return min(self._ends_at, self._begin_again_at or self._ends_at)
         step = min(self._next_question_at(), self._ends_at)
         if self._listener.look_seconds is None:
             return step
@@ -107,17 +115,51 @@ class Listening(Period):
     def _has_begun(self) -> bool:
         return self._listener is not None or self._is_over
 
+    def lose(self, error: DatabaseUnavailable) -> None:
+        if self._listener is None or not isinstance(error, ConnectionLost):
+            # It listens still, or tries to already.
+            return
+        if self._database.location.file is not None:
+            # Another file may have its name by now, and the other connections of this tick have the old one.
+            self.end(error)
+            return
+        self._log.warning("linger", result="lost its connection", error=str(error))
+        self._begin_again_at = clock.elapsed()
+        # Before the listener is closed, which would ask the lost connection.
+        self._database.close()
+        self._forget_listener()
+
     def _begin(self) -> None:
         try:
-            self._listener = Listener(self._database)
-            if self._listener.descriptor is not None:
-                self._supervisor.watch(self._listener.descriptor)
-            self._database.write(partial(listen.report_listening, tick_id=self._tick_id))
+            self._listen()
         except DatabaseUnavailable as error:
             self.end(error)
             raise CannotListen(str(error)) from error
         types = self._context.types
         self._log.info("linger", result="listens", types=None if types is None else sorted(types))
+
+    def _begin_again(self) -> bool:
+        """Connect and listen again, at most once in a second; whether there may be runs that nobody has announced."""
+        if self._begin_again_at is None or clock.elapsed() < self._begin_again_at:
+            return False
+        self._begin_again_at = clock.elapsed() + _CONNECT_AGAIN_SECONDS
+        # It may be another server by now, with a schema of its own.
+        self._database.read(check_schema)
+        self._listen()
+        self._begin_again_at, self._ask_at, self.has_answered = None, 0.0, True
+        self._log.info("linger", result="listens again")
+        return True
+
+    def _listen(self) -> None:
+        listener = Listener(self._database)
+        try:
+            self._database.write(partial(listen.report_listening, tick_id=self._tick_id))
+        except DatabaseUnavailable:
+            listener.close()
+            raise
+        self._listener = listener
+        if listener.descriptor is not None:
+            self._supervisor.watch(listener.descriptor)
 
     def _count_notifications(self, listener: Listener) -> None:
         notified = listener.notifications()
@@ -140,6 +182,7 @@ class Listening(Period):
         self._was_notified = False
         self._asked_at = clock.elapsed()
         outlook = self._database.read(partial(listen.look_ahead, tick_id=self._tick_id, kind=self._kind))
+        self.has_answered = True
         self._ask_at = self._asked_at + min(_ASK_SECONDS, outlook.next_in)
         if outlook.is_superseded:
             self._is_superseded = True
@@ -161,6 +204,9 @@ class Listening(Period):
             return
         self._is_over = True
         (self._log.warning if fields else self._log.info)("linger", result=result, **fields)
+        self._forget_listener()
+
+    def _forget_listener(self) -> None:
         listener, self._listener = self._listener, None
         if listener is None:
             return

@@ -13,7 +13,7 @@ from typing import Any
 from jobrunner import clock
 from jobrunner.children.events import Died, Event, Ready, Reported, StartFailed
 from jobrunner.children.supervisor import Supervisor
-from jobrunner.errors import ConnectionLost, DatabaseUnavailable, HandlersUnavailable
+from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable
 from jobrunner.worker import dependants
 from jobrunner.worker.abandon import abandon
 from jobrunner.worker.backpressure import declare_limits
@@ -144,8 +144,12 @@ class Loop:
             self._context.stop.at is None
             and self._pools.refusal is None
             and self._period.goes_on()
-            and (self._hand.count(*AT_WORK_PHASES) > 0 or not self._outage.has_lasted())
+            and (self._hand.count(*AT_WORK_PHASES) > 0 or self._waits_for_the_database())
         )
+
+    def _waits_for_the_database(self) -> bool:
+        """Whether to wait for a database that is away. A listening tick waits until its time is over."""
+        return self._period.is_open_ended or not self._outage.has_lasted()
 
     def _raise_trouble(self) -> None:
         if self._pools.refusal is not None:
@@ -154,10 +158,8 @@ class Loop:
             self._report_failed_starts()
             raise HandlersUnavailable(*self._pools.starts.failures[-1])
         trouble = self._finalizer.trouble
-        lost_only_its_connection = isinstance(self._outage.error, ConnectionLost) and self._returner.is_settled()
-        if not (self._period.is_open_ended and lost_only_its_connection):
-            # A listening tick loses no run with its connection. If the database is away, the next tick reports it.
-            trouble = self._outage.error or trouble
+        # Also a listening tick that was cut off until its end: its exit status tells that it was not relieved.
+        trouble = self._outage.error or trouble
         if trouble is not None:
             raise trouble
 
@@ -191,6 +193,8 @@ class Loop:
             try:
                 if self._period.look(is_ready=is_ready, is_free=not self._hand.count(*AT_WORK_PHASES)):
                     self._pools.ask_soon()
+                if self._period.has_answered:
+                    self._outage.end()
             except DatabaseUnavailable as error:
                 self._note_outage(error)
                 if isinstance(error, CannotListen):
@@ -282,6 +286,6 @@ class Loop:
     def _note_outage(self, error: DatabaseUnavailable) -> None:
         """Note that the database did not answer. The tick asks again soon, for as long as a restart takes."""
         self._pools.ask_in(LOOK_AGAIN_SECONDS)
-        self._period.end(error)
+        self._period.lose(error)
         if self._outage.note(error):
             self._context.log.error("database", result="unavailable", error=str(error))

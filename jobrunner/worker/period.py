@@ -15,11 +15,13 @@ class Period(ABC):
     """Decides whether a tick may still claim, and when the loop must look again.
 
     ``is_open_ended``: the tick goes on when nothing is due. ``trouble`` is the reason if the database has ended the
-    period early. If nothing was due, the loop asks the database again after ``ask_again_seconds``.
+    period early. ``has_answered``: the last ``look`` has got an answer of the database. If nothing was due, the loop
+    asks the database again after ``ask_again_seconds``.
     """
 
     is_open_ended = False
     trouble: str | None = None
+    has_answered = False
 
     @abstractmethod
     def goes_on(self) -> bool:
@@ -51,6 +53,9 @@ class Period(ABC):
         ``is_ready``: handlers could begin a run at once. ``is_free``: none is at work. Raises DatabaseUnavailable.
         """
         return False
+
+    def lose(self, error: DatabaseUnavailable) -> None:  # noqa: B027 - a budget has nothing to lose
+        """Note that the database did not answer. A period that goes on connects again."""
 
     def end(self, trouble: DatabaseUnavailable | None = None) -> None:  # noqa: B027 - a budget needs no end
         """Claim no more. The tick still waits for its runs at work."""

@@ -109,6 +109,9 @@ class Tick:
         if self._context.pinging is not None:
             self._context.pinging.close()
         reason = {} if problem is None else {"error": str(problem)}
+        if context.config.linger and problem is None:
+            # A tick that was relieved, and one that was not.
+            reason["ended_by"] = context.record.ended_by
         self._context.log.info(
             "tick",
             result="failed" if problem else "done",
