@@ -98,8 +98,8 @@ def _call(function: Callable[..., Any], context: Context, /, **arguments: Any) -
             for after in filter(_is_plain, reversed(_after)):
                 try:
                     after(context, ended)
-                except BaseException:  # noqa: BLE001 - whatever it is, the run has ended already
-                    traceback.print_exc()
+                except BaseException as error:  # noqa: BLE001 - whatever it is, the run has ended already
+                    _print(error)
     # None if one of ``_around`` has caught the handler's exception.
     return value
 
@@ -127,9 +127,17 @@ async def _call_async(function: Callable[..., Awaitable[Any]], context: Context,
             for after in reversed(_after):
                 try:
                     await _done(after(context, ended))
-                except BaseException:  # noqa: BLE001 - whatever it is, the run has ended already
-                    traceback.print_exc()
+                except BaseException as error:  # noqa: BLE001 - whatever it is, the run has ended already
+                    _print(error)
     return value
+
+
+def _print(error: BaseException) -> None:
+    """Print the traceback to the run's output, from the function on that has raised the error."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    traceback.print_exception(type(error), error, trace or error.__traceback__)
 
 
 async def _done(value: object) -> None:

@@ -176,6 +176,8 @@ class Supervisor:
                 process.close_channel()
             else:
                 process.kill()
+        # Nobody asks any more why one of them was not ready.
+        self._starting.clear()
         deadline = clock.elapsed() + _EXIT_SECONDS
         forced = False
         while self._all and clock.elapsed() < deadline + _REAP_SECONDS:
