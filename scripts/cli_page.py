@@ -77,7 +77,14 @@ def _paragraphs(command: click.Command) -> Iterator[str]:
         if paragraph.startswith("\b\n"):  # click leaves its lines as they are, and so does a list
             yield "\n".join(_item(line) for line in paragraph.splitlines()[1:])
         else:
-            yield _marked(" ".join(paragraph.split()))
+            yield _example(" ".join(paragraph.split()))
+
+
+def _example(text: str) -> str:
+    """A paragraph. What is typed in an example is code as a whole."""
+    label, mark, command = text.partition("Example: ")
+    is_bare = mark and not label and not command.startswith("`")
+    return f"{mark}`{command}`" if is_bare else _marked(text)
 
 
 def _item(line: str) -> str:

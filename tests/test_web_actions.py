@@ -20,7 +20,16 @@ from jobrunner.web import Verb
 from jobrunner.web.routes import ROUTES
 
 # What these change is declared: by the code, by a file, or by the person who writes the command.
-DECLARING = {"apply", "schedule add", "schedule edit", "schedule remove", "schedule rename", "schedule import", "run"}
+DECLARING = {
+    "apply",
+    "schedule add",
+    "schedule edit",
+    "schedule remove",
+    "schedule rename",
+    "schedule import",
+    "run",
+    "restore",
+}
 
 
 def commands_that_change(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[str]:

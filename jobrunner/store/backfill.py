@@ -1,7 +1,7 @@
 """Runs of a definition that a person asks for: one run now, or runs of past slots.
 
 The overlap policy may let these runs wait for other runs of the definition, but it never skips one of them. Every
-function is the body of one write transaction, and locks the definition's row.
+function but ``preview`` is the body of one write transaction, and locks the definition's row.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, Literal
 
 from sqlalchemy import literal_column, or_, select, update
@@ -29,6 +30,8 @@ from jobrunner.store.schema import job_runs
 from jobrunner.text import iso_instant
 
 _AT_ONCE = 1000
+_COUNTED = 10
+"""So many times the limit of a span its slots are counted, for the message that refuses it."""
 _INSTANT_BEFORE = timedelta(microseconds=1)
 
 
@@ -45,6 +48,14 @@ class Span:
     limit: int
     retention: timedelta
     again: bool = False
+
+
+class TooManySlots(UsageError):
+    """The span has more slots than its limit. ``count`` is how many, as far as they were counted."""
+
+    def __init__(self, text: str, count: int) -> None:
+        super().__init__(text)
+        self.count = count
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +87,6 @@ def backfill(
     payload_limit: int,
     actor: Actor,
     *,
-    dry_run: bool = False,
     progress: Callable[[int, int], None] = lambda _, __: None,
 ) -> list[Filled]:
     """Make a run for each slot of the span that has no run, and retry its run if that was cancelled.
@@ -90,8 +100,6 @@ def backfill(
     new = _run(definition, payload_limit)
     slots = _slots(definition, span, at)
     found = _decide(slots, _runs_of(connection, definition.id, slots), span, at)
-    if dry_run:
-        return [filled for filled, _ in found]
     made = [(filled.slot, origin) for filled, origin in found if origin is not None]
     listed = [{"scheduled_for": slot, "origin": origin} for slot, origin in made]
     ids: list[Enqueued] = []
@@ -108,6 +116,14 @@ def backfill(
         detail: dict[str, Any] = {"from": span.begin, "to": span.end, "again": span.again, **counts}
         record(connection, [event(actor, "backfill schedule", definition.id, detail, at)])
     return answers
+
+
+def preview(connection: Connection, name: str, span: Span, payload_limit: int) -> list[Filled]:
+    """What ``backfill`` would make. Expects a read transaction, and locks nothing. Raises the same errors."""
+    definition, at, _ = definitions.current(connection, name)
+    _run(definition, payload_limit)
+    slots = _slots(definition, span, at)
+    return [filled for filled, _ in _decide(slots, _runs_of(connection, definition.id, slots), span, at)]
 
 
 def _retry(connection: Connection, run_id: int, actor: Actor) -> None:
@@ -137,7 +153,9 @@ def _unreadable(definition: Definition, error: UsageError) -> JobrunnerError:
 
 def _slots(definition: Definition, span: Span, at: datetime) -> Sequence[datetime]:
     if span.end > at:
-        raise UsageError(f"--to lies in the future; it is {iso_instant(at)} now, and future slots need no backfill")
+        raise UsageError(
+            f"the last slot lies in the future; it is {iso_instant(at)} now, and future slots need no backfill"
+        )
     try:
         recurrence = Recurrence.parse(definition.schedule, definition.timezone)
     except UsageError as error:
@@ -145,13 +163,14 @@ def _slots(definition: Definition, span: Span, at: datetime) -> Sequence[datetim
     after = span.begin - _INSTANT_BEFORE
     ends_at = definition.policy.ends_at
     until = span.end if ends_at is None else min(span.end, ends_at)
-    count = recurrence.latest(after, until).count
-    if count > span.limit:
-        raise UsageError(
-            f"these are {count} slots, more than {span.limit} at once;"
-            f" choose a shorter span, or say --most {count} if you mean it"
-        )
-    return list(recurrence.slots(after, until))
+    slots = list(islice(recurrence.slots(after, until), span.limit + 1))
+    if len(slots) > span.limit:
+        # Not counted to the end: a span of many years would take seconds, with the row of the schedule locked.
+        most = _COUNTED * span.limit
+        count = len(slots) + sum(1 for _ in islice(recurrence.slots(slots[-1], until), most))
+        words = f"more than {most}" if count > most else str(count)
+        raise TooManySlots(f"these are {words} slots, more than {span.limit} at once; choose a shorter span", count)
+    return slots
 
 
 def _runs_of(connection: Connection, definition_id: int, slots: Sequence[datetime]) -> Mapping[datetime, RowMapping]:

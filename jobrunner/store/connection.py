@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from jobrunner.errors import UsageError
 from jobrunner.store.statement import Compiled, Row, Statement, Values, compiled
 from jobrunner.store.waits import Waits
 
@@ -217,6 +218,9 @@ class Connection(DriverExecutor):
             raised = self.raised(error)
             raised.statement = known.text
             raise raised from error
+        except UnicodeEncodeError:
+            # An argument of a command with a byte that is not UTF-8: Python keeps it as half a surrogate.
+            raise UsageError("a text that is asked for is not UTF-8, so it stands in no row of the database") from None
 
     def _fetch(self, cursor: Any) -> list[tuple[Any, ...]]:
         try:

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from jobrunner.durations import format_duration
 from jobrunner.masking.shapes import without_secrets
-from jobrunner.text import iso_instant, plain, visible_block
+from jobrunner.text import plain, visible_block
 
 # Of the page that is being made: a macro does not see the values of its page.
 _zone = ContextVar[tzinfo]("_zone", default=UTC)
@@ -76,7 +76,7 @@ def _environment() -> Environment:
         finalize=_finalize,
     )
     made.filters |= {
-        "iso": iso_instant,
+        "iso": _in_html,
         "instant": lambda value: value.astimezone(_zone.get()).strftime("%Y-%m-%d %H:%M:%S"),
         "utc": lambda value: value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
         "since": since,
@@ -98,6 +98,11 @@ def _finalize(value: Any) -> Any:
     if type(value) is str:
         return visible_block(without_secrets(value))
     return "–" if value is None else value
+
+
+def _in_html(value: datetime) -> str:
+    """An instant for ``<time datetime>``, where HTML allows three digits of a second."""
+    return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def since(value: datetime, at: datetime) -> str:

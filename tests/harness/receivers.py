@@ -15,10 +15,11 @@ from harness.waiting import wait_for
 
 @dataclass
 class Request:
-    """One request: its path with the query, its body, and when it came (monotonic)."""
+    """One request: its path with the query, its body, its headers, and when it came (monotonic)."""
 
     path: str
     body: bytes
+    headers: dict[str, str] = field(default_factory=dict)
     at: float = field(default_factory=time.monotonic)
 
     def json(self) -> Any:
@@ -38,7 +39,7 @@ class Web:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                web.requests.append(Request(self.path, body))
+                web.requests.append(Request(self.path, body, dict(self.headers)))
                 behave = web.behave
                 if behave == "hang":
                     web.ended.wait(60)

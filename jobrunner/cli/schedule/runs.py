@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 import click
 
@@ -77,8 +78,14 @@ def backfill(name: str, begin: datetime, end: datetime, dry_run: bool, again: bo
     who = session.actor()
     database = session.open_database(config, for_many_rows=True)
     with render.progress(None, f"backfill of {name}") as advance:
-        fill = partial(store.backfill, name=name, span=span, payload_limit=config.payload_limit, actor=who)
-        found = database.write(lambda each: fill(each, dry_run=dry_run, progress=advance))
+        given: dict[str, Any] = {"name": name, "span": span, "payload_limit": config.payload_limit}
+        try:
+            if dry_run:
+                found = database.read(partial(store.preview, **given))
+            else:
+                found = database.write(partial(store.backfill, **given, actor=who, progress=advance))
+        except store.TooManySlots as error:
+            raise UsageError(f"{error}, or say --most {error.count} if you mean it") from None
     words = {"made": "would be made", "retried": "would be retried"} if dry_run else {}
     rows = [{**asdict(filled), "answer": words.get(filled.answer, filled.answer)} for filled in found]
     if as_json:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import islice
+from typing import Any
 from urllib.parse import urlencode
 
 from jobrunner.errors import BadSchedule, NotFoundError, UsageError
@@ -19,9 +20,12 @@ from jobrunner.settings import config
 from jobrunner.store import backfill, calendar, definitions, pausing
 from jobrunner.store.calendar import SlotRun
 from jobrunner.store.connection import Connection
-from jobrunner.store.definitions import ListedDefinition
+from jobrunner.store.definitions import ListedDefinition, ShownDefinition
+from jobrunner.store.explain.explanation import Explanation
+from jobrunner.store.explain.schedules import explain_schedule
 from jobrunner.web import fields
 from jobrunner.web.call import Call, NotFound, Page, Redirect
+from jobrunner.web.pages.thresholds import tick_age
 from jobrunner.web.visitors import Verb
 from jobrunner.worker import expansion
 
@@ -64,7 +68,7 @@ def schedule(call: Call) -> Page:
     """The same as the command ``schedule show``, for the schedule that the address names."""
     name = call.query.get("name", "")
     try:
-        at, found = call.read(lambda connection: definitions.show(connection, name, _NEWEST))
+        at, (found, why) = call.read(partial(_show, name=name, explains=call.wants_json))
     except NotFoundError as error:
         raise NotFound(str(error)) from None
     meant = _in_words(found, at, _COMING)
@@ -76,7 +80,13 @@ def schedule(call: Call) -> Page:
         "done": _DONE.get(call.query.get("done", "")),
         "strip": list(reversed(found.runs)),
     }
-    return Page("schedule.html", values, {**vars(found), "in_words": meant.words})
+    return Page("schedule.html", values, {**vars(found), "in_words": meant.words, "explanation": why and why.brief()})
+
+
+def _show(connection: Connection, name: str, explains: bool) -> tuple[ShownDefinition, Explanation | None]:
+    """The page says what is wrong with it in other words."""
+    found = definitions.show(connection, name, _NEWEST)
+    return found, explain_schedule(connection, name, tick_age()) if explains else None
 
 
 def _verbs(found: ListedDefinition) -> tuple[Verb, ...]:
@@ -134,12 +144,12 @@ def fill(call: Call) -> Page:
     settings = config.load(os.environ)
     kept = min(settings.keep[status] for status in ("succeeded", "cancelled", "dead"))
     span = backfill.Span(begin, end, _MOST_SLOTS, kept, call.form.get("again") == "yes")
-    work = partial(backfill.backfill, name=name, span=span, payload_limit=settings.payload_limit, actor=call.actor)
-    if call.is_agreed:
-        slots = call.write(work)
-    else:
-        # A dry run locks the row of the schedule, too.
-        slots = call.access.write(partial(work, dry_run=True))
+    given: dict[str, Any] = {"name": name, "span": span, "payload_limit": settings.payload_limit}
+    slots = (
+        call.write(partial(backfill.backfill, **given, actor=call.actor))
+        if call.is_agreed
+        else call.read(partial(backfill.preview, **given))[1]
+    )
     counts = Counter(each.answer for each in slots)
     fields_again = [(each, call.form[each]) for each in ("name", "from", "to", "again", "reason") if each in call.form]
     values = {
