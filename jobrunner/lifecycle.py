@@ -124,6 +124,7 @@ class AttemptResult(NamedTuple):
 
     ``wait`` is the pause before the next attempt, and after a snooze the pause until the run is claimable again. None
     means the default backoff. ``error`` is one line, and ``traceback`` is the stack.
+    ``error_class`` is the path of the class of the handler's exception.
     """
 
     outcome: Outcome
@@ -134,6 +135,7 @@ class AttemptResult(NamedTuple):
     exit_signal: int | None = None
     result: object = None
     wait: timedelta | None = None
+    error_class: str | None = None
 
 
 class RunState(NamedTuple):

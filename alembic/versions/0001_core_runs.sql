@@ -206,6 +206,7 @@ CREATE TABLE {schema}job_attempts (
   outcome VARCHAR(20) NOT NULL,
   status VARCHAR(20),
   error_type VARCHAR(200),
+  error_class VARCHAR(300),
   error TEXT,
   traceback TEXT,
   output TEXT,

@@ -128,6 +128,7 @@ class Report(NamedTuple):
     """From a child: the end of an attempt. ``ended_at`` is on the clock of ``clock.elapsed``.
 
     ``was_asked_to_stop``: the child had received SIGTERM by then. ``is_last``: it accepts no more runs.
+    ``error_class`` is the path of the class of the exception, as in ``shop.tasks.Unhappy``.
     """
 
     run_id: int
@@ -140,6 +141,7 @@ class Report(NamedTuple):
     result: Any = None
     was_asked_to_stop: bool = False
     is_last: bool = False
+    error_class: str | None = None
 
     @property
     def wait(self) -> timedelta | None:

@@ -123,6 +123,7 @@ def _report(run_id: int, frame: Frame, result_limit: int) -> Report:
         _text(frame.get("traceback"), _TRACEBACK_CHARACTERS),
         was_asked_to_stop=was_asked_to_stop,
         is_last=is_last,
+        error_class=_text(frame.get("error_class"), _MESSAGE_CHARACTERS),
     )
 
 

@@ -162,7 +162,7 @@ def show(run_id: int, as_json: bool) -> None:
     render.fields({**why, **_filled(found, hidden), **traced})
     for attempt in found.attempt_log:
         click.echo(f"\nattempt {attempt.sequence}")
-        render.fields(_filled(attempt, ("sequence", "traceback", "output")), indent="  ")
+        render.fields(_filled(attempt, ("sequence", "error_class", "traceback", "output")), indent="  ")
         for name, text in (("traceback", attempt.traceback), ("output", attempt.output)):
             if text:
                 _echo_block(name, text)

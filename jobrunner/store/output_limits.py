@@ -16,6 +16,7 @@ from jobrunner.text import one_line, storable
 
 _BLOCK_CHARACTERS = 32_000
 _PROGRESS_BYTES = 4096
+_CLASS_CHARACTERS = 300
 
 
 def fit(result: AttemptResult) -> AttemptResult:
@@ -25,6 +26,7 @@ def fit(result: AttemptResult) -> AttemptResult:
     return result._replace(
         error_type=None if result.error_type is None else one_line(result.error_type, 200),
         error=None if result.error is None else one_line(result.error),
+        error_class=_class_path(result.error_class),
         traceback=_block(result.traceback),
         output=_block(result.output),
         result=_within({"result": result.result}, LARGEST_LIMIT_BYTES).get("result"),
@@ -46,6 +48,11 @@ def fit_report(columns: Mapping[str, Any]) -> dict[str, Any]:
     if progress := _within(columns.get("progress"), _PROGRESS_BYTES):
         fitted["progress"] = progress
     return fitted
+
+
+def _class_path(path: str | None) -> str | None:
+    # A part of a path would name another class.
+    return None if path is None or len(path) > _CLASS_CHARACTERS else storable(path)
 
 
 def _block(text: str | None) -> str | None:

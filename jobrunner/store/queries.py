@@ -33,6 +33,7 @@ class Attempt:
     finished_at: datetime
     outcome: str
     error_type: str | None
+    error_class: str | None
     error: str | None
     traceback: str | None
     output: str | None

@@ -45,6 +45,7 @@ def result_of(report: Report, policy: Policy, attempt: int, output: str | None =
         error=report.error,
         traceback=report.traceback,
         output=output,
+        error_class=report.error_class,
     )
     if report.outcome == "incompatible":
         return ending

@@ -121,6 +121,7 @@ def _never_run(value: object, job: Job[Any, Any], start: StartRun) -> Report:
         "failed",
         wait_seconds=job.policy.backoff.wait(start.attempt).total_seconds(),
         error_type="TypeError",
+        error_class="builtins.TypeError",
         error=f"the handler returned a {kind} that nobody has run; await it, or loop over it, in the handler",
     )
 
@@ -136,10 +137,18 @@ def requested(outcome: Retry | Discard | Snooze, job: Job[Any, Any], start: Star
     if isinstance(outcome, Snooze):
         return Report(run_id, "snoozed", wait_seconds=outcome.wait.total_seconds(), error=error)
     error_type = type(outcome).__name__
+    error_class = f"jobrunner.{error_type}"
     if isinstance(outcome, Discard):
-        return Report(run_id, "discarded", error_type=error_type, error=error)
+        return Report(run_id, "discarded", error_type=error_type, error=error, error_class=error_class)
     wait = job.policy.backoff.wait(start.attempt) if outcome.after is None else outcome.after
-    return Report(run_id, "failed", wait_seconds=wait.total_seconds(), error_type=error_type, error=error)
+    return Report(
+        run_id,
+        "failed",
+        wait_seconds=wait.total_seconds(),
+        error_type=error_type,
+        error=error,
+        error_class=error_class,
+    )
 
 
 def failed(error: BaseException, job: Job[Any, Any], start: StartRun) -> Report:
@@ -151,7 +160,13 @@ def failed(error: BaseException, job: Job[Any, Any], start: StartRun) -> Report:
         error_type=type(error).__name__,
         error=text_of(error) or type(error).__name__,
         traceback=stack(error),
+        error_class=path_of(type(error)),
     )
+
+
+def path_of(kind: type) -> str:
+    """Where a class can be imported from, if it stands in a module."""
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def shows_closed_connection(report: Report) -> bool:

@@ -37,6 +37,8 @@ job_attempts = Table(
     # The status of the run after the attempt. NULL: written by hand.
     Column("status", short_text(20)),
     Column("error_type", short_text(200)),
+    # Where the class of a handler's exception can be imported from. NULL: no exception, or no path that fits.
+    Column("error_class", short_text(300)),
     Column("error", Text),
     Column("traceback", Text),
     Column("output", Text),

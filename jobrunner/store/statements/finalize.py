@@ -34,7 +34,7 @@ ONLY_ON = {"succeed": "postgresql", "record_success": "sqlite", "leave_as_succee
 
 _OF_ATTEMPT = {
     name: job_attempts.c[name].type
-    for name in ("outcome", "status", "error_type", "error", "traceback", "output", "exit_signal")
+    for name in ("outcome", "status", "error_type", "error_class", "error", "traceback", "output", "exit_signal")
 }
 _OF_SUCCESS = {"result": job_runs.c.result.type, "output": _OF_ATTEMPT["output"]}
 _NEXT = {
