@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
@@ -71,9 +71,8 @@ def connection_of_caller(transaction: Transaction, schema: str | None) -> Execut
     if (orm := sys.modules.get("sqlalchemy.orm")) and isinstance(given, orm.Session | orm.scoped_session):
         return _begun(SqlalchemyConnection(given.connection(), schema))
     if hasattr(given, "ensure_connection"):
-        given.ensure_connection()
-        given = given.connection
-    elif (pool := sys.modules.get("sqlalchemy.pool")) and isinstance(given, pool.PoolProxiedConnection):
+        return _begun(_of_django(given, schema))
+    if (pool := sys.modules.get("sqlalchemy.pool")) and isinstance(given, pool.PoolProxiedConnection):
         # What Engine.raw_connection() gives.
         given = given.driver_connection
     driver: type = type(given)
@@ -83,6 +82,23 @@ def connection_of_caller(transaction: Transaction, schema: str | None) -> Execut
         f"cannot enqueue through {name_of(given)}; give the connection or session of SQLAlchemy, psycopg, sqlite3 or"
         " Django that your transaction is open on; for connections that are used with await there is enqueue_async"
     )
+
+
+def _of_django(given: Any, schema: str | None) -> CallersConnection:
+    """The connection below one of Django's, by whose rules it is used: its cursors are not asked."""
+    given.ensure_connection()
+    if hasattr(given.cursor, "wrapped"):
+        # The class of the test does not name this database: Django refuses.
+        given.cursor()
+    # Raises TransactionManagementError: what is written now would be lost at the end of the block.
+    given.validate_no_broken_transaction()
+    kind = _kind_of(type(given.connection))
+    if kind is None:
+        name = name_of(given.connection)
+        raise UsageError(f"jobrunner works on PostgreSQL with psycopg 3 and on SQLite, and this connection is a {name}")
+    found = kind(given.connection, schema)
+    found.errors = given.wrap_database_errors
+    return found
 
 
 class CallersConnection(Executor):
@@ -143,14 +159,21 @@ class SqlalchemyConnection(CallersConnection):
 
 
 class ExternalConnection(DriverExecutor, CallersConnection):
-    """A connection of a driver. Errors are the driver's own."""
+    """A connection of a driver. Errors are the driver's own, or what ``errors`` makes of them."""
 
     driver_module: ClassVar[str]
+    errors: AbstractContextManager[Any] | None = None
 
     def __init__(self, driver: Any, schema: str | None) -> None:
         super().__init__(driver)
         if self.database == "postgresql":
             self.schema = schema
+
+    def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:
+        if self.errors is None:
+            return super().execute(statement, values)
+        with self.errors:
+            return super().execute(statement, values)
 
 
 class _SqliteConnection(ExternalConnection):

@@ -191,5 +191,5 @@ def _given(row: Row, decision: Decision, result: AttemptResult, next_at: datetim
         "lease_token": row.lease_token,
         "run_at": next_at,
         **{name: getattr(decision, name) for name in _DECIDED},
-        **{name: getattr(result, name) for name in ("result", "traceback", "output", "exit_signal")},
+        **{name: getattr(result, name) for name in ("result", "error_class", "traceback", "output", "exit_signal")},
     }

@@ -115,6 +115,15 @@ def show(connection: Connection, run_id: int) -> Run | None:
     )
 
 
+_CREATED_AT = select(job_runs.c.created_at).where(job_runs.c.id == RUN_ID)
+
+
+def created_at(connection: Connection, run_id: int | None) -> datetime | None:
+    """When a run was enqueued, by the clock of the database. None means that there is no such run."""
+    found: datetime | None = connection.execute(_CREATED_AT, {"run": run_id}).scalar_one_or_none()
+    return found
+
+
 @cache
 def statements() -> dict[str, Select[Any]]:
     """What ``show`` sends, by names, for a page that asks it together. The parameter is ``run``, an id.

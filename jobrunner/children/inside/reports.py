@@ -166,7 +166,9 @@ def failed(error: BaseException, job: Job[Any, Any], start: StartRun) -> Report:
 
 def path_of(kind: type) -> str:
     """Where a class can be imported from, if it stands in a module."""
-    return f"{kind.__module__}.{kind.__qualname__}"
+    module = kind.__module__
+    # A class may have whatever its author has put there.
+    return f"{module if isinstance(module, str) else 'builtins'}.{kind.__qualname__}"
 
 
 def shows_closed_connection(report: Report) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
 from django.core.exceptions import ImproperlyConfigured
@@ -30,6 +32,24 @@ def runs_tasks() -> bool:
     return any(
         each.get("BACKEND", "").startswith(f"{__package__}.") for each in getattr(settings, "TASKS", {}).values()
     )
+
+
+def prepare_tasks() -> str | None:
+    """Make the tasks of all apps handlers of this process, also those declared with a backend of another library.
+
+    ``using`` may have given such a task to jobrunner. Returns what is wrong with the settings of the backends.
+    """
+    if not runs_tasks():
+        return None
+    from jobrunner.contrib.django import package
+
+    ours = [found for name in settings.TASKS if (found := package.backend_of_ours(name)) is not None]
+    for app in apps.get_app_configs():
+        module = sys.modules.get(f"{app.name}.tasks")
+        for each in list(vars(module).values()) if module and ours else ():
+            if isinstance(each, package.base.Task):
+                (package.backend_of_ours(each.backend) or ours[0]).register(each)
+    return next((each.problem for each in ours if each.problem), None)
 
 
 def connection() -> Any:

@@ -46,3 +46,28 @@ def elsewhere():
 
 def plain():
     return None
+
+
+@task
+def give(what):
+    """Return what JSON cannot bring here."""
+    return {
+        "nan": float("nan"),
+        "infinity": [float("inf")],
+        "key": {1: 2},
+        "nul": "a\0b",
+        "surrogate": {"a": "\ud800"},
+        "long": "x" * 300_000,
+        "bytes": b"\xff",
+        "set": {1},
+    }[what]
+
+
+@task
+def forge(message):
+    raise ValueError(message)
+
+
+@task
+def raise_group():
+    raise ExceptionGroup("several", [ValueError("a"), Unhappy("b")])
