@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from harness import Database, pages, sqlite_only, wait_for
+from harness import Database, PostgresDatabase, pages, postgresql_only, sqlite_only, wait_for
 from harness.django_project import Project
 
 pytestmark = pytest.mark.share(0.5)
@@ -125,6 +125,50 @@ def test_settings_of_the_page_are_what_the_code_reads(project: Project, database
     settings.write_text("\n".join([settings.read_text(), other, *(block.text for block in blocks), all_tasks]))
     assert "no issues" in project.manage("check").stdout
     assert "JOBRUNNER_DATABASE_URL=sqlite:////tmp/of-the-queue.db\n" in project.manage("jobrunner", "env").stdout
+
+
+@sqlite_only
+def test_wrong_options_of_a_backend_are_a_line_of_check_and_stop_a_tick_without_a_traceback(
+    project: Project, database: Database
+) -> None:
+    project.manage("migrate", "--verbosity", "0")
+    settings = project.folder / "mysite" / "settings.py"
+    settings.write_text(f'{settings.read_text()}\nTASKS["default"]["OPTIONS"] = {{"backoff": "2s"}}\n')
+    checked = project.manage("check", check=False)
+    assert checked.returncode == 1
+    assert "Traceback" not in checked.stderr
+    assert re.search(r"\(jobrunner\.E006\) TASKS\['default'\]: backoff must be", checked.stderr), checked.stderr
+    insert = (
+        "INSERT INTO job_runs (job_type, payload, status, priority, run_at, created_at, updated_at)"
+        " VALUES ('shop.tasks.add', ?, 'queued', 0, ?, ?, ?)"
+    )
+    database.execute(insert, [{"args": [1]}, *[database.now()] * 3])
+    ticked = project.manage("jobrunner", "tick", check=False)
+    assert (ticked.returncode, ticked.stderr.count("\n")) == (78, 1)
+    assert "TASKS['default']: backoff must be" in ticked.stderr
+    assert database.value("SELECT status FROM job_runs") == "queued"
+
+
+@postgresql_only
+def test_tick_takes_the_role_that_django_assumes(database: PostgresDatabase, tmp_path: Path) -> None:
+    name = f"{database.database} staff"
+    with database.access.admin() as admin:
+        # Its tables are those of a role whose rights the role that connects does not inherit.
+        admin.execute(f'CREATE ROLE "{name}"')
+        admin.execute(f'GRANT "{name}" TO "{database.access.role}" WITH INHERIT FALSE')
+        admin.execute(f'CREATE DATABASE "{name}" OWNER "{name}" TEMPLATE template0')
+        try:
+            project = Project(tmp_path, database)
+            default = json.loads(project.environment["DATABASE"])
+            default |= {"NAME": name, "OPTIONS": {"assume_role": name}}
+            project.environment["DATABASE"] = json.dumps(default)
+            project.manage("migrate", "--verbosity", "0")
+            project.manage("jobrunner", "enqueue", "shop.tasks.add", "--payload", '{"args": [1]}')
+            project.manage("jobrunner", "tick")
+            assert '"result": 1,' in project.manage("jobrunner", "show", "1", "--json").stdout
+        finally:
+            admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+            admin.execute(f'DROP ROLE "{name}"')
 
 
 @pytest.mark.long

@@ -92,7 +92,8 @@ def _of_django(given: Any, schema: str | None) -> CallersConnection:
         given.cursor()
     # Raises TransactionManagementError: what is written now would be lost at the end of the block.
     given.validate_no_broken_transaction()
-    kind = _kind_of(type(given.connection))
+    driver: type = type(given.connection)
+    kind = _kind_of(driver)
     if kind is None:
         name = name_of(given.connection)
         raise UsageError(f"jobrunner works on PostgreSQL with psycopg 3 and on SQLite, and this connection is a {name}")

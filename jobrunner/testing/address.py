@@ -13,13 +13,23 @@ _OPEN = "a transaction is open on the connection, and a tick sees only what is c
 def url_of(connection: Any) -> str:
     """The URL. Raises UsageError for a database in memory, and if a transaction is open."""
     if hasattr(connection, "ensure_connection"):
-        connection.ensure_connection()
-        connection = connection.connection
+        return _url_of_django(connection)
     if hasattr(connection, "begin_nested"):
         return _url_of_sqlalchemy(connection)
     if hasattr(connection, "in_transaction"):
         return _url_of_file(connection)
     return _url_of_server(connection)
+
+
+def _url_of_django(connection: Any) -> str:
+    from jobrunner.contrib.django.conf import url_of as url_of_settings
+
+    connection.ensure_connection()
+    if connection.vendor == "sqlite":
+        return _url_of_file(connection.connection)
+    _refuse_open_transaction(connection.connection)
+    # With what decides how to connect, such as sslmode and assume_role.
+    return url_of_settings(connection)
 
 
 def _url_of_sqlalchemy(connection: Any) -> str:
@@ -45,10 +55,14 @@ def _url_of_named(file: str) -> str:
 
 
 def _url_of_server(connection: Any) -> str:
+    _refuse_open_transaction(connection)
     info = connection.info
-    if info.transaction_status != 0:  # psycopg.pq.TransactionStatus.IDLE
-        raise UsageError(_OPEN)
     user, password = quote(info.user, safe=""), quote(info.password, safe="")
     host = f"?host={quote(info.host)}" if info.host.startswith("/") else ""
     place = f":{info.port}" if host else f"{info.host}:{info.port}"
     return f"postgresql://{user}:{password}@{place}/{quote(info.dbname, safe='')}{host}"
+
+
+def _refuse_open_transaction(connection: Any) -> None:
+    if connection.info.transaction_status != 0:  # psycopg.pq.TransactionStatus.IDLE
+        raise UsageError(_OPEN)

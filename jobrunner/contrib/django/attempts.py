@@ -53,7 +53,7 @@ class _TaskAttempt:
     def __init__(self, ctx: Context, result: Any, payload: dict[str, Any]) -> None:
         if result is None or result.task.module_path != ctx.job_type:
             raise ConfigurationError(
-                f"run {ctx.run_id} is not in the database of Django's settings; JOBRUNNER_DATABASE_URL names another one"
+                f"run {ctx.run_id} is not in the database of Django's settings: JOBRUNNER_DATABASE_URL names another"
             )
         # Those of the tick: a row that was changed since the claim is for the next attempt.
         put(result, args=payload.get("args", []), kwargs=payload.get("kwargs", {}))

@@ -31,7 +31,7 @@ _POLICY = ("max_attempts", "timeout", "backoff", "kill_after", "concurrency", "m
 _OF_A_RUN = ("max_attempts", "timeout")
 
 
-class JobrunnerBackend(package.BaseTaskBackend):  # type: ignore[misc]
+class JobrunnerBackend(package.BaseTaskBackend):
     """Enqueues tasks as runs, in the transaction that is open on Django's connection.
 
     ``OPTIONS`` may hold ``DATABASE`` and what ``@job`` takes: max_attempts, timeout, backoff, kill_after, concurrency,
@@ -47,10 +47,9 @@ class JobrunnerBackend(package.BaseTaskBackend):  # type: ignore[misc]
 
     def __init__(self, alias: str, params: Mapping[str, Any]) -> None:
         super().__init__(alias, params)
-        self._given = self.options
-        if not isinstance(self.options, Mapping):
-            # check() tells of it.
-            self.options = {}
+        self._given: Any = self.options
+        # check() tells of what is no dictionary.
+        self.options: Mapping[str, Any] = self._given if isinstance(self._given, Mapping) else {}
 
     @property
     def connection(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -59,15 +60,24 @@ def connection() -> Any:
 
 def database_url() -> str:
     """The URL of that database, with the options that decide how to connect. Raises ImproperlyConfigured."""
-    used = connection()
+    return url_of(connection())
+
+
+def url_of(used: Any) -> str:
+    """The same of this connection of Django."""
     if used.vendor == "sqlite":
         return _url_of_file(str(used.settings_dict["NAME"]))
     if used.vendor != "postgresql":
         raise ImproperlyConfigured(
-            f"jobrunner works on PostgreSQL and SQLite, and DATABASES[{alias()!r}] is {used.vendor};"
+            f"jobrunner works on PostgreSQL and SQLite, and DATABASES[{used.alias!r}] is {used.vendor};"
             ' name another one in JOBRUNNER = {"DATABASE": ...}'
         )
-    return url_of_server(used.get_connection_params())
+    parameters = dict(used.get_connection_params())
+    if role := used.settings_dict["OPTIONS"].get("assume_role"):
+        # Django takes it after it has connected, and a tick as it connects.
+        name = re.sub(r"([\\\s])", r"\\\1", str(role))
+        parameters["options"] = f"{parameters.get('options', '')} -c role={name}".strip()
+    return url_of_server(parameters)
 
 
 def _url_of_file(name: str) -> str:
