@@ -82,6 +82,7 @@ ASKED: dict[str, Call] = {
     "rhythm.look": rhythm.look,
     "trails.last_ticks": trails.last_ticks,
     "queries.show": lambda connection: queries.show(connection, OLDEST),
+    "queries.created_at": lambda connection: queries.created_at(connection, OLDEST),
     "run_view.look of an old run": lambda connection: run_view.look(connection, OLDEST),
     "run_view.look": lambda connection: run_view.look(connection, waiting_run(connection)),
 }
