@@ -258,3 +258,20 @@ def test_tick_that_has_ended_counts_as_dead_before_its_parent_has_asked_for_it(t
     (dead,) = kill_leftovers([tmp_path / "state"]).dead
     assert (dead.owner, dead.mark) == (Owner("here", "here:1:aa"), "aa")
     ended.wait()
+
+
+def test_health_and_status_name_a_killed_tick_from_which_runs_wait_until_the_next_tick_of_its_host(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    run_id = queue(database, "wait_for", {"path": str(app.path("go"))})
+    tick = at_work(jobrunner, app)
+    kill(tick)
+    database.move_clock(timedelta(seconds=31))
+    done = jobrunner("health", "--only", "silent_ticks", check=False)
+    assert done.returncode == 1
+    assert done.stdout.startswith("WARNING silent_ticks: killed, stalled or cut off: no lease was renewed by the tick ")
+    assert f":{tick.pid}:" in done.stdout
+    assert f"(1 run, such as run {run_id}, wait for the next tick of " in done.stdout
+    assert "WARNING    killed, stalled or cut off: " in jobrunner("status").stdout
+    jobrunner.tick()
+    assert jobrunner("health", "--only", "silent_ticks").stdout == "ok: nothing is wrong\n"

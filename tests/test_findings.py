@@ -98,6 +98,20 @@ CASES: dict[str, tuple[Plant, dict[str, str] | None]] = {
         ),
         {"killed_ticks": "2 ticks did not end in the last hour on alpha"},
     ),
+    "a tick has renewed no lease for half of a minute": (
+        lambda database: (
+            running(
+                database,
+                2,
+                host="alpha",
+                locked_by="alpha:7:b",
+                heartbeat_at=database.now() - MINUTE * 2 / 3,
+                locked_until=database.now() + MINUTE / 3,
+            ),
+            running(database, 1, host="beta", heartbeat_at=database.now() - MINUTE / 4),
+        ),
+        {"silent_ticks": "no lease was renewed by the tick alpha:7:b for 40s (2 runs, such as run "},
+    ),
     "a long tick holds a lease": (
         lambda database: (
             insert_ticks(database, "alpha", 10 * MINUTE, count=1, finished_at=None, worker="alpha:7:b"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from jobrunner.admin.finding import Finding, Severity, age, at, due_runs, finding, listed_few, number_of, ticking
 from jobrunner.settings.health import Thresholds
-from jobrunner.store.findings import DueType, Facts, OldPause
+from jobrunner.store.findings import DueType, Facts, OldPause, SilentTick
 
 
 def unknown_types(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
@@ -118,6 +118,25 @@ def expired_leases(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             f" {age(facts, facts.expired.first_at)}, such as run {facts.expired.id}: no tick does its work",
             "jobrunner tick -v",
         )
+
+
+def silent_ticks(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
+    if facts.silent:
+        listed = listed_few([_held_by(each, facts) for each in facts.silent])
+        yield finding(
+            "silent_ticks",
+            Severity.WARNING,
+            f"killed, stalled or cut off: no lease was renewed by the tick {listed}",
+            "jobrunner tick -v",
+        )
+
+
+def _held_by(tick: SilentTick, facts: Facts) -> str:
+    # The next tick of the host may be able to prove that it is dead: docs/reliability.md.
+    of_host = f"wait for the next tick of {tick.host or 'its host'} or until {at(tick.ends_at)}"
+    until = "wait for any tick" if tick.ends_at <= facts.at else of_host
+    runs = f"{number_of(tick.runs, 'run')}, such as run {tick.id}, {until}"
+    return f"{tick.locked_by} for {age(facts, tick.renewed_at)} ({runs})"
 
 
 def uncertain_effects(facts: Facts, limits: Thresholds) -> Iterator[Finding]:

@@ -34,6 +34,7 @@ QUESTIONS = {
     "behind_open_gates": Prepared("unclaimed.behind_open_gates"),
     "dead": Prepared("findings.dead"),
     "expired_leases": Prepared("findings.expired_leases"),
+    "owners": Prepared("findings.owners"),
     "uncertain_effects": Prepared("findings.uncertain_effects"),
     "broken_definitions": Prepared("findings.broken_definitions"),
     "old_pauses": Prepared("findings.old_pauses"),
@@ -98,6 +99,17 @@ class ExpiredLeases(NamedTuple):
     first_at: datetime | None
 
 
+class SilentTick(NamedTuple):
+    """A tick that holds runs, one of which is ``id``, and has not renewed their leases for half of their time."""
+
+    host: str | None
+    locked_by: str
+    runs: int
+    id: int
+    renewed_at: datetime
+    ends_at: datetime
+
+
 class UncertainEffects(NamedTuple):
     """The effects that a person must settle, and since when the first of them is open."""
 
@@ -144,6 +156,7 @@ class Facts(NamedTuple):
     due: list[DueType]
     dead: list[DeadType]
     expired: ExpiredLeases
+    silent: list[SilentTick]
     uncertain: UncertainEffects
     broken: list[BrokenDefinition]
     pauses: list[OldPause]
@@ -181,6 +194,7 @@ def facts(connection: Connection, limits: Limits) -> Facts:
         due=_behind(connection, at, limits, due),
         dead=[DeadType(**row) for row in found["dead"]],
         expired=ExpiredLeases(**found["expired_leases"][0]),
+        silent=_silent(at, limits, [SilentTick(**row) for row in found["owners"]]),
         uncertain=UncertainEffects(**found["uncertain_effects"][0]),
         broken=[BrokenDefinition(**row) for row in found["broken_definitions"]],
         pauses=[OldPause(**row) for row in found["old_pauses"]],
@@ -223,11 +237,18 @@ def _values(limits: Limits) -> dict[str, dict[str, Any]]:
         "behind_open_gates": {**most, "since": -limits.late.total_seconds()},
         "dead": {**since, **most},
         "expired_leases": {"expired_before": -limits.expired_for.total_seconds()},
+        "owners": {},
         "uncertain_effects": most,
         "broken_definitions": {"ahead": CLOCK_STEP.total_seconds(), **most},
         "old_pauses": {"paused_before": -limits.paused_for.total_seconds(), **most},
         "known_types": {},
     }
+
+
+def _silent(at: datetime, limits: Limits, owners: list[SilentTick]) -> list[SilentTick]:
+    # If its leases are over for long, ``expired`` has its runs.
+    held = [each for each in owners if each.ends_at > at - limits.expired_for]
+    return [each for each in held if at - each.renewed_at > (each.ends_at - each.renewed_at) / 2]
 
 
 def _dicts(found: Iterable[Row]) -> list[dict[str, Any]]:

@@ -2350,6 +2350,14 @@ WHERE jobrunner_schema.job_pauses.paused_at < (jobrunner_schema.jobrunner_now() 
         {},
         (('kind', None), ('name', None), ('actor', None), ('reason', None), ('paused_at', 'instant')),
     ),
+    ('findings.owners', ()): (
+        """SELECT jobrunner_schema.job_runs.host, jobrunner_schema.job_runs.locked_by, count(*) AS runs, min(jobrunner_schema.job_runs.id) AS id, max(jobrunner_schema.job_runs.heartbeat_at) AS renewed_at, max(jobrunner_schema.job_runs.locked_until) AS ends_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.heartbeat_at IS NOT NULL GROUP BY jobrunner_schema.job_runs.host, jobrunner_schema.job_runs.locked_by ORDER BY jobrunner_schema.job_runs.host, jobrunner_schema.job_runs.locked_by""",
+        {},
+        {},
+        (('host', None), ('locked_by', None), ('runs', None), ('id', None), ('renewed_at', 'instant'), ('ends_at', 'instant')),
+    ),
     ('findings.uncertain_effects', ()): (
         """SELECT count(*) AS effects, min(found.intended_at) AS first_at
 FROM (SELECT jobrunner_schema.job_effects.intended_at AS intended_at

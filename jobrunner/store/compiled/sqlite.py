@@ -2337,6 +2337,14 @@ WHERE job_pauses.paused_at < ((CAST(round((julianday('now') - 2440587.5) * 86400
         {},
         (('kind', None), ('name', None), ('actor', None), ('reason', None), ('paused_at', 'instant')),
     ),
+    ('findings.owners', ()): (
+        """SELECT job_runs.host, job_runs.locked_by, count(*) AS runs, min(job_runs.id) AS id, max(job_runs.heartbeat_at) AS renewed_at, max(job_runs.locked_until) AS ends_at
+FROM job_runs
+WHERE job_runs.status = 'running' AND job_runs.heartbeat_at IS NOT NULL GROUP BY job_runs.host, job_runs.locked_by ORDER BY job_runs.host, job_runs.locked_by""",
+        {},
+        {},
+        (('host', None), ('locked_by', None), ('runs', None), ('id', None), ('renewed_at', 'instant'), ('ends_at', 'instant')),
+    ),
     ('findings.uncertain_effects', ()): (
         """SELECT count(*) AS effects, min(found.intended_at) AS first_at
 FROM (SELECT job_effects.intended_at AS intended_at

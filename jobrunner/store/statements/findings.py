@@ -174,6 +174,21 @@ def expired_leases() -> Select[Any]:
     )
 
 
+def owners() -> Select[Any]:
+    """Who holds the runs at work: how many, one of them, and when the last of their leases was renewed and ends."""
+    columns = job_runs.c
+    found: list[ColumnElement[Any]] = [
+        columns.host,
+        columns.locked_by,
+        func.count().label("runs"),
+        func.min(columns.id).label("id"),
+        func.max(columns.heartbeat_at).label("renewed_at"),
+        func.max(columns.locked_until).label("ends_at"),
+    ]
+    at_work = select(*found).where(columns.status == RUNNING, columns.heartbeat_at.is_not(None))
+    return at_work.group_by(columns.host, columns.locked_by).order_by(columns.host, columns.locked_by)
+
+
 def uncertain_effects() -> Select[Any]:
     """How many effects are uncertain, and since when."""
     columns = job_effects.c
