@@ -1,24 +1,16 @@
-"""explain finds the reason why a run does not run, and its remedy works."""
+"""explain finds the reason why a run does not run, and its first remedy makes it go (harness/remedies.py)."""
 
 import pytest
 
 from harness import App, Commands, Database
-from harness.explain_scene import RUNS, Scene, make_scene
+from harness.explain_scene import MINUTE, RUNS, Scene, make_scene
 from harness.handlers_rows import status_of
+from harness.remedies import NOTHING, RUN_CURES
 
 
 @pytest.fixture
 def scene(jobrunner: Commands, database: Database, app: App) -> Scene:
     return make_scene(jobrunner, database, app)
-
-
-AFTERWARDS = {
-    "not_due": "ready",
-    "jitter": "ready",
-    "paused": "ready",
-    "host_paused": "ready",
-    "uncertain_effect": "dead",
-}
 
 
 @pytest.mark.long(sample=12)
@@ -34,18 +26,22 @@ def test_reason_of_a_run_is_found_and_its_remedy_works(reason: str, scene: Scene
     shown = scene.run("explain", str(run_id)).stdout
     assert shown.startswith(f"Run {run_id} ")
     if found["remedy"] is None:
-        assert reason in ("running", "succeeded")
+        assert RUN_CURES[reason] is NOTHING
         return
     assert found["remedy"] in shown
-    done = scene.follow(found["remedy"])
+    done = RUN_CURES[reason].apply(scene, found["remedy"])
+    assert scene.explain(run_id)["reason"] != reason, found
     if after is not None:
         assert status_of(scene.database, run_id) == after, found
-    if reason in AFTERWARDS:
-        assert scene.explain(run_id)["reason"] == AFTERWARDS[reason]
     if "listed" in scene.made:
-        assert f"\n{scene.made['listed']} " in done.stdout.replace("\n  ", "\n"), "the run that has used it up"
-    elif "holder" in scene.made and reason != "two_machines":
-        # Whom the remedy named is at work; when it ends, nothing is in the way.
-        assert str(scene.made["holder"]) in found["remedy"].split()
-        scene.end(scene.made["holder"])
-        assert scene.explain(run_id)["reason"] == "ready"
+        assert f"\n{scene.made['listed']} " in done.replace("\n  ", "\n"), "the run that has used it up"
+
+
+@pytest.mark.promise("P12")
+def test_a_waiting_run_past_its_start_deadline_runs_by_the_remedy_that_is_printed(scene: Scene) -> None:
+    """The remedy was to retry it, which is refused while it waits."""
+    run_id = scene.queue("echo", start_deadline_at=scene.database.now() - MINUTE)
+    found = scene.explain(run_id)
+    assert found["reason"] == "start_deadline", found
+    scene.follow(found["remedy"])
+    assert scene.explain(run_id)["reason"] == "ready"

@@ -12,6 +12,7 @@ from harness import Commands, Database
 from harness.commands import COMMAND
 from harness.handlers_rows import queue
 from harness.stores import opening
+from jobrunner.admin import own_ticks
 from jobrunner.admin.findings import findings
 from jobrunner.model import Policy, TickKind
 from jobrunner.settings import config
@@ -117,7 +118,7 @@ def test_who_waits_for_a_tick_is_told_the_crontab_line_and_the_other_database_th
     jobrunner("migrate", env=elsewhere)
     jobrunner("tick", env=elsewhere)
     found = explained(run_id)
-    assert (found["reason"], found["remedy"]) == ("ticks_elsewhere", "jobrunner doctor")
+    assert (found["reason"], found["remedy"]) == ("ticks_elsewhere", own_ticks._ONE_DATABASE)
     assert f"use another database: sqlite:///{other}, the last one " in found["sentence"]
     assert jobrunner("show", run_id, "--json", env=env).json()["explanation"]["reason"] == "ticks_elsewhere"
     said = jobrunner("doctor", env=env, check=False).stdout

@@ -25,7 +25,9 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong. ``name`` never changes, the sentence may. ``remedy`` is a command that mends it or shows more.
+    """What is wrong. ``name`` never changes, the sentence may.
+
+    ``remedy`` is a command that mends it, or where none can a sentence that names what must be changed.
 
     ``detail`` is a traceback, if there is one.
     """

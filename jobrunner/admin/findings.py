@@ -55,12 +55,15 @@ def judge(
     if abs(skew) > limits.clock_skew:
         direction = f"{format_duration(abs(skew))} {'ahead of' if skew > timedelta(0) else 'behind'}"
         sentence = f"the clock of this host is {direction} that of the database: times in its log are wrong"
-        found.append(finding("clock_skew", Severity.WARNING, sentence, "timedatectl status"))
+        found.append(
+            finding("clock_skew", Severity.WARNING, sentence, "set the clock of this host by NTP: timedatectl status")
+        )
     if state_problem is not None:
-        found.append(finding("state_folder", Severity.WARNING, state_problem, "jobrunner tick -v"))
+        found.append(finding("state_folder", Severity.WARNING, state_problem, STATE_REMEDY))
     return sorted(found, key=lambda each: -each.severity)
 
 
+STATE_REMEDY = "give this user a state folder of its own, with mode 0700, or name one with JOBRUNNER_STATE_DIR"
 _RULES: Sequence[Callable[[Facts, Thresholds], Iterator[Finding]]] = (
     tick_rules.ticks_stopped,
     tick_rules.failing_ticks,

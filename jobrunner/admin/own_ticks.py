@@ -13,6 +13,7 @@ from jobrunner.settings.state_folder import LastTick
 from jobrunner.store.explain.explanation import Explanation, ago
 from jobrunner.store.explain.hosts import CRON_LINE
 
+_ONE_DATABASE = "set JOBRUNNER_DATABASE_URL of the ticks, or of this command, to the right database: jobrunner doctor"
 _RECENT = timedelta(hours=1)
 
 
@@ -41,7 +42,7 @@ def add_own_ticks(found: Explanation, config: Config, database: str) -> Explanat
         f" {elsewhere.database}, the last one {ago(now - elsewhere.at)} ago."
     )
     facts = {**found.facts, "other_database": elsewhere.database}
-    return replace(found, reason="ticks_elsewhere", sentence=sentence, facts=facts, remedy="jobrunner doctor")
+    return replace(found, reason="ticks_elsewhere", sentence=sentence, facts=facts, remedy=_ONE_DATABASE)
 
 
 def _with_cron_line(found: Explanation, name: str, noted: Sequence[LastTick]) -> Explanation:

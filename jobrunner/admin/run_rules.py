@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from jobrunner.admin.finding import Finding, Severity, age, at, due_runs, finding, listed_few, number_of, ticking
 from jobrunner.settings.health import Thresholds
-from jobrunner.store.findings import DueType, Facts, OldPause, SilentTick
+from jobrunner.store.findings import BrokenDefinition, DueType, Facts, OldPause, SilentTick
 
 
 def unknown_types(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
@@ -20,7 +20,8 @@ def unknown_types(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             Severity.CRITICAL,
             f"due, and no host that ticks has a handler: {listed}; {hosts}; look at JOBRUNNER_IMPORT and"
             " JOBRUNNER_APP_DIR in the environment of cron",
-            "crontab -l",
+            f"set them for the ticks of {next(iter(_known(facts, limits)))}, or deploy a handler for"
+            f" {unknown[0].job_type}: jobrunner doctor",
         )
 
 
@@ -75,7 +76,7 @@ def overdue(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
     if late:
         first = late[0]
         listed = listed_few([f"{due_runs(each)} of {each.job_type} for {age(facts, each.run_at)}" for each in late])
-        yield finding("overdue", Severity.CRITICAL, f"due and not started: {listed}", f"jobrunner show {first.id}")
+        yield finding("overdue", Severity.CRITICAL, f"due and not started: {listed}", _why(first.id))
 
 
 def growing_backlog(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
@@ -93,7 +94,8 @@ def growing_backlog(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             "growing_backlog",
             Severity.WARNING,
             f"more runs come than end: {listed}",
-            f"jobrunner stats {shlex.quote(growing[0][0].job_type)}",
+            f"give {growing[0][0].job_type} more hosts, or a higher JOBRUNNER_CONCURRENCY:"
+            f" jobrunner stats {shlex.quote(growing[0][0].job_type)}",
         )
 
 
@@ -105,7 +107,7 @@ def dead(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             "dead",
             Severity.WARNING,
             f"{number_of(count, 'run')} died in the last hour: {listed}",
-            f"jobrunner show {facts.dead[0].id}",
+            f"mend the cause that jobrunner show {facts.dead[0].id} tells, then: jobrunner retry {facts.dead[0].id}",
         )
 
 
@@ -146,7 +148,7 @@ def uncertain_effects(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             Severity.WARNING,
             f"{number_of(facts.uncertain.effects, 'effect')} may or may not have been applied, the first one since"
             f" {at(facts.uncertain.first_at)}; a person must look",
-            "jobrunner effects list",
+            "find out whether each was applied, and say so: jobrunner effects list",
         )
 
 
@@ -162,7 +164,7 @@ def broken_schedules(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             "broken_schedules",
             Severity.CRITICAL,
             f"{number_of(len(facts.broken), 'schedule')} without runs: {listed}",
-            f"jobrunner schedule show {shlex.quote(facts.broken[0].name)}",
+            _mend(facts.broken[0]),
         )
 
 
@@ -176,6 +178,17 @@ def paused(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             ]
         )
         yield finding("paused", Severity.WARNING, f"still paused: {listed}", _resume(facts.pauses[0]))
+
+
+def _why(run_id: int) -> str:
+    return f"find out why run {run_id} waits: jobrunner explain {run_id}"
+
+
+def _mend(broken: BrokenDefinition) -> str:
+    name = shlex.quote(broken.name)
+    if broken.last_error is None:
+        return f"jobrunner schedule resume {name} --from now"
+    return f"mend the schedule {broken.name} where it was made: jobrunner explain {name}"
 
 
 def _resume(pause: OldPause) -> str:

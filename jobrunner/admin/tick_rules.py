@@ -26,7 +26,7 @@ def ticks_stopped(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             "ticks_stopped",
             Severity.CRITICAL,
             "no tick has ever started on this database: no crontab line calls `jobrunner tick`, or it uses another one",
-            "crontab -l",
+            "start them by cron, on a host with the handlers: jobrunner schedule crontab --install",
         )
         return
     if beat.has_stopped(facts.at, limits.tick_age):
@@ -35,7 +35,7 @@ def ticks_stopped(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             Severity.CRITICAL,
             f"no tick has started for {age(facts, beat.started_at)} on any host: the last one was on {beat.host} at"
             f" {at(beat.started_at)}; look at cron there",
-            "crontab -l",
+            _start_again(str(beat.host)),
         )
         return
     missing = [
@@ -52,8 +52,12 @@ def ticks_stopped(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             Severity.WARNING,
             f"no tick has started on {listed}, while other hosts tick; a host that was taken out of service is told"
             f" for {format_duration(limits.host_gone)}",
-            "crontab -l",
+            _start_again(missing[0].host),
         )
+
+
+def _start_again(host: str) -> str:
+    return f"start the ticks of {host} again: its crontab needs the line that jobrunner schedule crontab prints"
 
 
 def failing_ticks(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
@@ -68,7 +72,7 @@ def failing_ticks(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             "failing_ticks",
             Severity.CRITICAL,
             f"the last tick ended with an error on {errors}",
-            "jobrunner tick -v",
+            f"mend that on {failing[0].host}, and try it there: jobrunner tick -v",
             details[0] if details else None,
         )
 
@@ -83,7 +87,7 @@ def killed_ticks(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             f"{number_of(count, 'tick')} did not end in the last hour on"
             f" {listed_few([each.host for each in facts.killed])}: killed, or the host went down; the last one started"
             f" on {last.host} at {at(last.last_at)}",
-            "journalctl --since -1h --grep 'killed process|oom'",
+            f"find out on {last.host} what killed them: journalctl --since -1h --grep 'killed process|oom'",
         )
 
 
@@ -96,5 +100,5 @@ def clock_skew(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             Severity.CRITICAL,
             f"the clock of the database was {format_duration(first.started_at - facts.at)} ahead when {first.host}"
             " ticked: what was planned then comes late",
-            "timedatectl status",
+            "set the clock of the database's server by NTP: timedatectl status",
         )

@@ -17,7 +17,7 @@ from jobrunner.store import damage
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @click.pass_context
 def health(context: click.Context, only: str | None, as_json: bool) -> None:
-    """Say what is wrong: one line for each finding, the worst first, each with a command. For monitors, and for people.
+    """Say what is wrong: one line for each finding, the worst first, and what mends it. For monitors, and for people.
 
     Exit status 0: nothing is wrong. 1: something is. 69: the database cannot be reached.
 

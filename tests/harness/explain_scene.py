@@ -195,6 +195,11 @@ def uncertain(scene: Scene) -> int:
     return run_id
 
 
+def unreported(scene: Scene) -> int:
+    scene.database.execute("DELETE FROM job_hosts")
+    return scene.queue()
+
+
 def budget(scene: Scene) -> int:
     for _ in range(3):
         scene.queue()
@@ -224,6 +229,7 @@ RUNS: dict[str, tuple[Callable[[Scene], int], str, str | None]] = {
     "key_rate": (lambda scene: rated(scene, "slow_keyed"), "the rate 1/h of customer ", None),
     "two_machines": (two_machines, "two machines tick under the name here", DONE),
     "host_full": (full, "as many runs of its type are running on here as its concurrency allows (1)", None),
+    "unreported": (unreported, "finds out whether it can run it", DONE),
     "gate": (lambda scene: scene.queue(gate="x"), "behind the gate x, where no claim looks", DONE),
     "paused": (paused, "the type echo has been paused for", None),
     "host_paused": (host_paused, "the hosts that can run it are paused: here", None),

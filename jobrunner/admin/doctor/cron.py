@@ -114,7 +114,11 @@ def lines(folder: Path = Path("/etc")) -> tuple[list[TickLine], list[Check]]:
         if shutil.which("crontab") is not None:
             found += tick_lines("crontab -l", host.read_crontab(), has_user=False)
     except JobrunnerError as error:
-        checks.append(warning("cron line", f"the crontab of this user was not looked at: {error}", "crontab -l"))
+        checks.append(
+            warning(
+                "cron line", f"the crontab of this user was not looked at: {error}", "let this user read it: crontab -l"
+            )
+        )
     for path in (folder / "crontab", *sorted((folder / "cron.d").glob("*"))):
         try:
             found += tick_lines(str(path), path.read_bytes(), has_user=True)

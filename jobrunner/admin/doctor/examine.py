@@ -13,6 +13,7 @@ from jobrunner.admin.doctor.checks import Check, Verdict, ok, wrong
 from jobrunner.admin.doctor.cron import Here, Probe
 from jobrunner.admin.doctor.handlers import Discover, Needed
 from jobrunner.admin.doctor.settings import EnvFile, Setting
+from jobrunner.admin.findings import STATE_REMEDY
 from jobrunner.crontab.host import crons_timezone
 from jobrunner.errors import DatabaseUnavailable, UsageError
 from jobrunner.settings.config import Config
@@ -111,7 +112,7 @@ def _of_files(patient: Patient) -> Iterator[Check]:
     if patient.state_problem is None:
         yield ok("state folder", "private to this user")
     else:
-        yield wrong("state folder", patient.state_problem, "make it, with mode 0700, or set JOBRUNNER_STATE_DIR")
+        yield wrong("state folder", patient.state_problem, STATE_REMEDY)
     for named in (patient.config.file, patient.env_file.path):
         if named is not None:
             path = Path(named)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -56,23 +57,29 @@ def handlers(discover: Discover, needed: Needed, imports: Collection[str] = ()) 
 
 def _definitions(known: Collection[str], misfits: Sequence[str | None], needed: Needed) -> Check:
     name = "definitions"
-    misfitting = [
-        f"{each.name}: {one_line(misfit)}"
+    misfitting = {
+        each.name: one_line(misfit)
         for each, misfit in zip(needed.definitions, misfits, strict=True)
         if misfit is not None
-    ]
+    }
     if misfitting:
-        return wrong(
-            name, f"payloads that do not fit: {'; '.join(misfitting)}", "jobrunner schedule edit NAME --payload …"
-        )
-    unknown = sorted({f"{each.name} ({each.job_type})" for each in needed.definitions if each.job_type not in known})
+        first, found = next(iter(misfitting)), "; ".join(f"{each}: {why}" for each, why in misfitting.items())
+        remedy = f"give {first} a payload that fits: jobrunner schedule edit {shlex.quote(first)} --payload …"
+        return wrong(name, f"payloads that do not fit: {found}", remedy)
+    unknown = {each.name: each.job_type for each in needed.definitions if each.job_type not in known}
     if unknown:
         kind, where = (warning, "this host") if needed.has_other_hosts else (wrong, "any host")
-        found = f"{len(unknown)} without a handler on {where}: {', '.join(unknown[:10])}"
-        return kind(name, found, "set JOBRUNNER_IMPORT to its module, or: jobrunner schedule remove NAME")
-    problems = [f"{each.name}: {each.problem}" for each in needed.definitions if each.problem is not None]
+        listed = sorted(f"{each} ({job_type})" for each, job_type in unknown.items())
+        first = min(unknown)
+        remedy = f"set JOBRUNNER_IMPORT to the module of {unknown[first]}, or: jobrunner schedule remove"
+        found = f"{len(unknown)} without a handler on {where}: {', '.join(listed[:10])}"
+        return kind(name, found, f"{remedy} {shlex.quote(first)}")
+    problems = {each.name: each.problem for each in needed.definitions if each.problem is not None}
     if problems:
-        return wrong(name, one_line("; ".join(problems)), "jobrunner schedule show NAME")
+        found = "; ".join(f"{each}: {problem}" for each, problem in problems.items())
+        first = next(iter(problems))
+        remedy = f"mend the schedule {first} where it was made: jobrunner explain {shlex.quote(first)}"
+        return wrong(name, one_line(found), remedy)
     return ok(name, f"{len(needed.definitions)}, each with a handler and a payload that fits it")
 
 

@@ -125,11 +125,16 @@ def is_command(remedy: str) -> bool:
     return re.match(r"(?:[A-Z_]+=\S+ )*jobrunner [a-z]", remedy) is not None
 
 
+def let_end(run_id: int) -> str:
+    """The remedy for a run that waits for the end of this one."""
+    return f"let run {run_id} end first; why it has not: jobrunner explain {run_id}"
+
+
 def _masked_remedy(remedy: str, masks: Mapping[str, str]) -> str:
     if is_command(remedy):
         return shlex.join(masks.get(word, word) for word in shlex.split(remedy))
     for text, shown in masks.items():
-        remedy = remedy.replace(text, shown)
+        remedy = remedy.replace(shlex.quote(text), shlex.quote(shown)).replace(text, shown)
     return remedy
 
 

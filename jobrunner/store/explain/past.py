@@ -49,7 +49,8 @@ def ended(asked: Asked) -> Explanation:
     retry = again(run)
     if effect is not None:
         sentence = f"is {run.status}, and it is not known whether its effect '{effect}' was applied."
-        remedy = f"jobrunner effects settle {shlex.quote(effect)} --not-applied"
+        settle = f"jobrunner effects settle {shlex.quote(effect)}"
+        remedy = f"find out whether it was applied, and say so: {settle} --applied (or --not-applied)"
         return asked.say("uncertain_effect", sentence, remedy, effect=effect, **facts)
     if run.status == Status.SUCCEEDED:
         return asked.say("succeeded", f"succeeded {since} ago.", None, **facts)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from jobrunner.durations import format_duration
 from jobrunner.rates import Rate, parse_rate
 from jobrunner.store.connection import Connection
-from jobrunner.store.explain.explanation import Forecast, ago
+from jobrunner.store.explain.explanation import Forecast, ago, let_end
 from jobrunner.store.statement import Prepared, Question, Row
 
 MOST_IN_FRONT = 10_000
@@ -82,7 +82,7 @@ def _full(reason: str, limit: str, held: list[int], in_front: int, **facts: Any)
     more = f" and {len(held) - _NAMED_IDS} more" if len(held) > _NAMED_IDS else ""
     by = f"run {', '.join(map(str, held[:_NAMED_IDS]))}{more}" if held else ""
     said = " and ".join(each for each in (by, _behind(in_front)) if each)
-    remedy = f"jobrunner explain {held[0]}" if held else "jobrunner tick"
+    remedy = let_end(held[0]) if held else "jobrunner tick"
     return LimitInTheWay(reason, f"{limit}, which is used by {said}", remedy, {"running": held[:_HELD_IDS], **facts})
 
 
@@ -105,7 +105,8 @@ def _too_fast(reason: str, limit: str, spent: _Spent, **facts: Any) -> LimitInTh
     after = f" after {_behind(spent.in_front)}" if spent.in_front else ""
     sentence = f"{limit}, which allows it in {ago((allowed_at - at).total_seconds())}{after}"
     since = format_duration(max(rate.longest, _SHORTEST_LOOK))
-    remedy = f"jobrunner runs --type {shlex.quote(spent.job_type)} --since {since}"
+    listed = f"jobrunner runs --type {shlex.quote(spent.job_type)} --since {since}"
+    remedy = f"wait, or declare a higher rate for {spent.job_type}; what has used it up: {listed}"
     return LimitInTheWay(reason, sentence, remedy, {"allowed_at": allowed_at, "in_front": spent.in_front, **facts})
 
 

@@ -13,7 +13,7 @@ from jobrunner.store.connection import Connection
 from jobrunner.store.explain import hosts as tick_hosts
 from jobrunner.store.explain import past, queue
 from jobrunner.store.explain.asked import Asked, stopped
-from jobrunner.store.explain.explanation import Explanation, HostView, ago
+from jobrunner.store.explain.explanation import Explanation, HostView, ago, let_end
 from jobrunner.store.explain.hosts import Hosts
 from jobrunner.store.lockers import Locker
 from jobrunner.store.rhythm import TICK_AGE
@@ -74,7 +74,7 @@ def _waiting(asked: Asked) -> Explanation:
         sentence = (
             f"was not started by its start deadline, {iso_instant(run.start_deadline_at)}; a tick ends it as dead."
         )
-        return asked.say("start_deadline", sentence, f"jobrunner retry {run.id}", run_at=run.run_at)
+        return asked.say("start_deadline", sentence, f"jobrunner reschedule {run.id} --run-at +0s", run_at=run.run_at)
     if run.gate == "after" and run.is_seen:
         return _after(asked)
     if not (run.is_type_unpaused and run.is_all_unpaused):
@@ -114,8 +114,8 @@ def _after(asked: Asked) -> Explanation:
     if not waits_for:
         return asked.say("parents", "follows runs that have ended; the next tick lets it go.", "jobrunner tick")
     listed = ", ".join(f"{run_id} ({status})" for run_id, status in waits_for.items())
-    remedy = f"jobrunner explain {next(iter(waits_for))}"
-    return asked.say("parents", f"waits for the end of run {listed}.", remedy, parents=sorted(waits_for))
+    first = next(iter(waits_for))
+    return asked.say("parents", f"waits for the end of run {listed}.", let_end(first), parents=sorted(waits_for))
 
 
 def _behind_stray_gate(asked: Asked) -> Explanation:
@@ -139,7 +139,7 @@ def _key(asked: Asked) -> Explanation:
     key = asked.run.concurrency_key
     other = asked.connection.execute(Prepared("explain.other_of_key"), {"run": asked.run.id, "key": key}).one()
     sentence = f"waits for run {other.id} ({other.status}), which has the same key '{key}': one run of a key at a time."
-    return asked.say("key", sentence, f"jobrunner explain {other.id}", key=key, other=other.id)
+    return asked.say("key", sentence, let_end(other.id), key=key, other=other.id)
 
 
 def _unknown(asked: Asked) -> Explanation:
@@ -154,7 +154,8 @@ def _unknown(asked: Asked) -> Explanation:
     meant = "" if near is None else f" Did you mean {near!r}?"
     nobody = f"no host that ticked in {asked.hosts.recently} has a handler"
     sentence = f"waits: {nobody} for {run.job_type!r} that it works on.{meant}"
-    return asked.say("unknown_type", sentence, "jobrunner jobs", nearest_type=near)
+    remedy = f"deploy a handler for {run.job_type!r}, or set JOBRUNNER_IMPORT for the ticks: jobrunner jobs"
+    return asked.say("unknown_type", sentence, remedy, nearest_type=near)
 
 
 def _lost(asked: Asked, host: str, silent: timedelta | None) -> Explanation:
@@ -200,7 +201,7 @@ def _full(asked: Asked, able: list[HostView]) -> Explanation:
         of_type = run.job_type
         sentence = f"waits: as many runs of its type are running on {where} as its concurrency allows ({most})."
     holders = sorted({each for view in able for each in asked.hosts.holders(view.host, of_type)})
-    first = f"jobrunner explain {holders[0]}" if holders else None
+    first = let_end(holders[0]) if holders else None
     return asked.say("host_full", sentence, first, running=holders[:20], run_at=run.run_at)
 
 

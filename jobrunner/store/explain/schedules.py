@@ -15,7 +15,7 @@ from jobrunner.store import obstacles
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
 from jobrunner.store.explain import hosts as tick_hosts
-from jobrunner.store.explain.explanation import Explanation, ago
+from jobrunner.store.explain.explanation import Explanation, ago, let_end
 from jobrunner.store.explain.runs import explain_run
 from jobrunner.store.records import ReadDefinition, read
 from jobrunner.store.rhythm import TICK_AGE
@@ -54,7 +54,7 @@ def _of_row(connection: Connection, row: ReadDefinition, tick_age: timedelta) ->
         return _say(row, "no_schedule", "has no times: it makes runs only when somebody enqueues them.")
     if row.last_error is not None:
         sentence = f"cannot be expanded: {row.last_error}."
-        return _say(row, "unreadable", sentence, f"jobrunner schedule show {name}", problem=row.last_error)
+        return _say(row, "unreadable", sentence, _mend(row), problem=row.last_error)
     if obstacles.is_ahead(row.last_slot_at, at):
         until = iso_instant(row.last_slot_at.replace(microsecond=0))
         sentence = f"makes no run before {until}: a clock was ahead, and the slots until then count as handled."
@@ -82,6 +82,14 @@ def _removed(row: ReadDefinition, by: Row | None) -> Explanation:
     return _say(row, "removed", sentence, remedy, removed_at=row.removed_at, why=why)
 
 
+def _mend(row: ReadDefinition) -> str:
+    source = SOURCE_NAMES.get(row.source)
+    if source is not None:
+        return f"mend {row.name} in {source}, and run: jobrunner apply"
+    name = shlex.quote(row.name)
+    return f"give {row.name} a time that can be read: jobrunner schedule edit {name} --cron … --timezone …"
+
+
 def _of_slots(connection: Connection, row: ReadDefinition, tick_age: timedelta) -> Explanation:
     at = row.now
     former = obstacles.former_runs(connection, row.id).get(row.id)
@@ -94,7 +102,7 @@ def _of_slots(connection: Connection, row: ReadDefinition, tick_age: timedelta) 
         found = explain_run(connection, blocking, tick_age=tick_age)
         sentence = f"gives its slots no run before run {blocking} has ended (overlap {row.overlap})."
         texts = {} if found is None else found.texts_of_others()
-        told = _say(row, "overlap", sentence, f"jobrunner explain {blocking}", run=blocking, **texts)
+        told = _say(row, "overlap", sentence, let_end(blocking), run=blocking, **texts)
         return told if found is None else replace(told, notes=(found.sentence,), forecast=found.forecast)
     hosts = tick_hosts.look(connection, tick_age)
     if hosts.have_stopped:

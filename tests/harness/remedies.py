@@ -1,0 +1,288 @@
+"""What each finding's first remedy is, and what becomes of the finding: a row for each that the code can name.
+
+A remedy that is a command is executed as it is printed. One that no command can be is a sentence: it names what must be
+changed, the commands in it work, and the row does what it says, as a person would.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from harness.explain_scene import Scene
+from harness.planted import DAY, HOUR, MINUTE, dead_runs, insert_ticks, old_runs, schedule
+from jobrunner.store.explain.explanation import is_command
+
+Act = Callable[[Scene], object]
+
+
+@dataclass(frozen=True)
+class Cure:
+    """Without ``act`` the remedy is a command. With it, it is a sentence with these words."""
+
+    names: tuple[str, ...] = ()
+    act: Act | None = None
+
+    def apply(self, scene: Scene, remedy: str) -> str:
+        """Do what the remedy says. Returns what its command prints."""
+        if self.act is None:
+            assert is_command(remedy), remedy
+            return str(scene.follow(remedy).stdout)
+        assert not is_command(remedy), remedy
+        for name in self.names:
+            assert name in remedy, (name, remedy)
+        printed = "".join(scene.follow(each, check=False).stdout for each in commands_in(remedy))
+        self.act(scene)
+        return printed
+
+
+def commands_in(sentence: str) -> list[str]:
+    """The whole commands of a sentence that only show something: those that act are for the person."""
+    return re.findall(r"jobrunner (?:explain|show|runs|stats|effects list|jobs)(?: [^;,]+)?$", sentence)
+
+
+COMMAND = Cure()
+NOTHING = Cure(("nothing need be done",))
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """The cause needs more than a database: this test plants it and does what the remedy says."""
+
+    test: str
+
+
+def end_holder(scene: Scene) -> None:
+    scene.end(scene.made["holder"])
+
+
+def end_first(scene: Scene) -> None:
+    scene.run("reschedule", "2", "--run-at", "+0s")
+    scene.tick()
+    scene.tick()
+
+
+def end_other_of_key(scene: Scene) -> None:
+    scene.end(2)
+
+
+def learn(scene: Scene) -> None:
+    edit(scene, lambda text: f'{text}\n[jobs.ecko]\ncommand = ["true"]\n')
+    scene.tick()
+
+
+def allow_more(scene: Scene) -> None:
+    edit(scene, lambda text: text.replace('"1/h"', '"1000/s"'))
+    scene.tick()
+
+
+def edit(scene: Scene, change: Callable[[str], str]) -> None:
+    with open(scene.env["JOBRUNNER_CONFIG"], "r+", encoding="utf-8") as file:
+        text = change(file.read())
+        file.seek(0)
+        file.truncate()
+        file.write(text)
+
+
+def settle(scene: Scene) -> None:
+    scene.run("effects", "settle", "pay 7", "--applied")
+
+
+RUN_CURES: dict[str, Any] = {
+    "not_due": COMMAND,
+    "jitter": COMMAND,
+    "retry": COMMAND,
+    "running": NOTHING,
+    "lease_expired": COMMAND,
+    "succeeded": NOTHING,
+    "dead": COMMAND,
+    "cancelled": COMMAND,
+    "discarded": COMMAND,
+    "start_deadline": COMMAND,
+    "unknown_type": Cure(("'ecko'", "JOBRUNNER_IMPORT"), learn),
+    "parents": Cure(("run 2 ",), end_first),
+    "key": Cure(("run 2 ",), end_other_of_key),
+    "limit": Cure(("run ",), end_holder),
+    "key_limit": Cure(("run ",), end_holder),
+    "rate": Cure(("a higher rate for slow",), allow_more),
+    "key_rate": Cure(("a higher rate for slow_keyed",), allow_more),
+    "two_machines": COMMAND,
+    "host_full": Cure(("run ",), end_holder),
+    "paused": COMMAND,
+    "host_paused": COMMAND,
+    "uncertain_effect": Cure(("'pay 7'", "--applied", "--not-applied"), settle),
+    "ticks_stopped": COMMAND,
+    "budget": COMMAND,
+    "gate": COMMAND,
+    "ready": COMMAND,
+    "unreported": COMMAND,
+    "no_handlers": Elsewhere(
+        "test_explain_ticks.py::test_a_host_whose_ticks_fail_at_the_import_of_the_handlers_would_not_claim_a_run"
+    ),
+    "ticks_elsewhere": Elsewhere(
+        "test_explain_ticks.py::"
+        "test_who_waits_for_a_tick_is_told_the_crontab_line_and_the_other_database_that_ticks_use"
+    ),
+    "locked": Elsewhere("test_lockers.py::test_who_holds_a_row_or_the_table_is_named_to_who_asks_why_a_run_waits"),
+}
+
+
+def add_again(scene: Scene) -> None:
+    scene.run("schedule", "add", "nightly", "--type", "echo", "--cron", "@daily")
+
+
+def give_time_zone(scene: Scene) -> None:
+    scene.run("schedule", "edit", "nightly", "--timezone", "UTC")
+
+
+def end_running(scene: Scene) -> None:
+    (run_id,) = scene.database.query("SELECT id FROM job_runs WHERE status = 'running'")
+    scene.end(run_id["id"])
+
+
+SCHEDULE_CURES: dict[str, Any] = {
+    "not_due": NOTHING,
+    "paused": COMMAND,
+    "removed": Cure(("add it again", "nightly"), add_again),
+    "clock": COMMAND,
+    "unreadable": Cure(("nightly", "--timezone"), give_time_zone),
+    "overlap": Cure(("run ",), end_running),
+    "skipped_misfire": COMMAND,
+    "ticks_stopped": COMMAND,
+    "ready": COMMAND,
+    "ended": NOTHING,
+    "no_schedule": NOTHING,
+}
+
+
+# The findings of health. Each is planted into a scene in which ticks come.
+
+
+@dataclass(frozen=True)
+class Found:
+    """How a finding comes about, and its cure."""
+
+    plant: Act
+    cure: Cure
+
+
+def _ticks(host: str, ago: timedelta = timedelta(0), **columns: Any) -> Act:
+    return lambda scene: insert_ticks(scene.database, host, ago, **columns)
+
+
+def _older_ticks(scene: Scene) -> None:
+    scene.database.execute("UPDATE job_ticks SET started_at = ?", [scene.database.now() - 35 * HOUR])
+
+
+def _no_ticks(scene: Scene) -> None:
+    scene.database.execute("DELETE FROM job_ticks")
+
+
+def _killed(scene: Scene) -> None:
+    insert_ticks(scene.database, "here", 10 * MINUTE, count=2, finished_at=None)
+    insert_ticks(scene.database, "here")
+
+
+def _forget_killed(scene: Scene) -> None:
+    # An hour later.
+    scene.database.execute("DELETE FROM job_ticks WHERE finished_at IS NULL")
+
+
+def _ahead(scene: Scene) -> None:
+    insert_ticks(scene.database, "here", -HOUR)
+
+
+def _set_clock(scene: Scene) -> None:
+    at = scene.database.now()
+    scene.database.execute("UPDATE job_ticks SET started_at = ? WHERE started_at > ?", [at, at])
+
+
+def _unknown(scene: Scene) -> None:
+    old_runs(scene.database, 1, HOUR, "ecko")
+
+
+def _late(scene: Scene) -> None:
+    old_runs(scene.database, 1, HOUR, "echo")
+
+
+def _growing(scene: Scene) -> None:
+    old_runs(scene.database, 1, 4 * HOUR, "echo")
+    old_runs(scene.database, 9, 20 * MINUTE, "echo")
+
+
+def _end_waiting(scene: Scene) -> None:
+    scene.tick()
+
+
+def _dead(scene: Scene) -> None:
+    dead_runs(scene.database, 1, MINUTE, "echo")
+
+
+def _retry(scene: Scene) -> None:
+    scene.run("retry", "--status", "dead", "--all", "--yes")
+
+
+def _uncertain(scene: Scene) -> None:
+    at = scene.database.now() - HOUR
+    scene.database.execute(
+        "INSERT INTO job_effects (key, state, run_id, job_type, attempt, lease_token, token, intended_at)"
+        " VALUES ('pay 7', 'intended', 99, 'fail', 1, 't', 't', ?)",
+        [at],
+    )
+
+
+def _broken(scene: Scene) -> None:
+    schedule(scene.database, "nightly", last_error="no time zone 'Mars'", timezone="Mars")
+
+
+def _clock_of_schedule(scene: Scene) -> None:
+    schedule(scene.database, "nightly", last_slot_at=scene.database.now() + DAY)
+
+
+def _paused(scene: Scene) -> None:
+    scene.database.execute(
+        "INSERT INTO job_pauses (kind, name, actor, paused_at) VALUES ('type', 'echo', 'ada@web1', ?)",
+        [scene.database.now() - 26 * HOUR],
+    )
+
+
+def _expired(scene: Scene) -> None:
+    scene.running("echo", -HOUR)
+
+
+def _silent(scene: Scene) -> None:
+    scene.running("echo", -MINUTE / 60, heartbeat_at=scene.database.now() - MINUTE)
+
+
+FOUND: dict[str, dict[str, Found]] = {
+    "ticks_stopped": {
+        "they stopped": Found(_older_ticks, Cure(("ticks of here", "crontab"), Scene.tick)),
+        "there were none": Found(_no_ticks, Cure(("jobrunner schedule crontab --install",), Scene.tick)),
+    },
+    "host_stopped": {"one": Found(_ticks("there", 3 * HOUR), Cure(("ticks of there", "crontab"), _ticks("there")))},
+    "failing_ticks": {
+        "one": Found(_ticks("here", error="no"), Cure(("mend that on here", "jobrunner tick -v"), _ticks("here")))
+    },
+    "killed_ticks": {"two": Found(_killed, Cure(("on here", "journalctl"), _forget_killed))},
+    "clock_skew": {"of the database": Found(_ahead, Cure(("clock of the database's server", "NTP"), _set_clock))},
+    "unknown_types": {"one": Found(_unknown, Cure(("ticks of here", "a handler for ecko"), learn))},
+    "overdue": {"one": Found(_late, Cure(("why run ", "jobrunner explain "), _end_waiting))},
+    "growing_backlog": {"one": Found(_growing, Cure(("echo", "JOBRUNNER_CONCURRENCY"), _end_waiting))},
+    "dead": {"one": Found(_dead, Cure(("jobrunner show ", "jobrunner retry "), _retry))},
+    "uncertain_effects": {"one": Found(_uncertain, Cure(("jobrunner effects list",), settle))},
+    "broken_schedules": {
+        "no time zone": Found(_broken, Cure(("the schedule nightly", "jobrunner explain nightly"), give_time_zone)),
+        "a clock was ahead": Found(_clock_of_schedule, COMMAND),
+    },
+    "paused": {"a type": Found(_paused, COMMAND)},
+    "silent_ticks": {"its lease is over": Found(_silent, COMMAND)},
+    "expired_leases": {"one": Found(_expired, COMMAND)},
+}
+FOUND_ELSEWHERE = {
+    "locked": Elsewhere("test_lockers.py::test_who_holds_a_row_or_the_table_is_named_to_who_asks_why_a_run_waits"),
+    "damaged_file": Elsewhere("test_restored_backup.py"),
+    "state_folder": Elsewhere("test_remedies.py::test_a_state_folder_that_cannot_be_used_is_told_with_its_variable"),
+}
