@@ -194,7 +194,7 @@ IDLE: dict[str, Call] = {
     "strays.find": strays.find,
     "expiries.expired_runs": expiries.expired_runs,
     "deadlines.is_any_overdue": deadlines.is_any_overdue,
-    "schedules.expandable": lambda connection: expandable(connection, 500),
+    "ticks.is_any_expandable of 500": lambda connection: expandable(connection, 500),
     "claims.claim": claiming(),
     "listen.look_ahead": lambda connection: listen.look_ahead(connection, 99_999, KIND),
     "ticks.take_prune_turn": ticks.take_prune_turn,
@@ -267,7 +267,7 @@ BUSY: dict[str, Call] = {
     "backpressure.lock_and_count": lambda connection: backpressure.lock_and_count(connection, "known_too", None),
     "backpressure.changed_limits": lambda connection: backpressure.changed_limits(connection, KNOWN),
     "backpressure.declare": lambda connection: backpressure.declare(connection, [Policy("known", max_waiting=5)]),
-    "backpressure.count_dropped": lambda connection: follow(
+    "enqueue_many.enqueue with dropped ones": lambda connection: follow(
         connection, backpressure.count_dropped_steps("known_too", 1)
     ),
     "expansion.expand": expanding,

@@ -40,6 +40,9 @@ PEOPLE = {
         ("state_rows.has_runs", "state_rows.highest_run", "state_rows.insert", "state_rows.read"),
         "a person's command: reads whole tables in the order of their keys, and writes them by these",
     ),
+    "hosts.with_other_commands": "what apply asks: the reports of the hosts, of which there is one for each",
+    "rights.lacking": "after a refusal: reads the catalogs",
+    **dict.fromkeys(("standbys.replication", "standbys.sequences"), "a person's command: doctor reads the catalogs"),
     "numbering.reserve": "a sequence, no table of ours",
     **dict.fromkeys(
         (
@@ -94,6 +97,7 @@ PEOPLE = {
             "obstacles.former_runs",
             "backfill.trigger",
             "backfill.backfill",
+            "backfill.preview",
         ),
         "a person's command: one definition by its name, or all of them",
     ),
