@@ -53,13 +53,13 @@ burst_per_key = 2
 """
 WRONG = {
     'max_running = "2"': "max_running",
-    "max_running = 0": "max_running must be a whole number",
-    'rate = "fast"': "rate must be a text such as",
-    "burst = 3": "burst needs a rate",
-    "max_running_per_key = 1": "max_running_per_key needs a concurrency_key",
-    'concurrency_key = "a b"': "concurrency_key must name an argument",
-    "concurrency_key = []": "concurrency_key must be the name",
-    "concurrency_key = 7": "concurrency_key must be the name",
+    "max_running = 0": "jobs.a.max_running: must be a whole number",
+    'rate = "fast"': "jobs.a.rate: must be a text such as",
+    "burst = 3": "jobs.a.burst: needs a rate",
+    "max_running_per_key = 1": "jobs.a.max_running_per_key: needs a concurrency_key",
+    'concurrency_key = "a b"': "jobs.a.concurrency_key: must name an argument",
+    "concurrency_key = []": "jobs.a.concurrency_key: must be the name",
+    "concurrency_key = 7": "jobs.a.concurrency_key: must be the name",
 }
 
 
