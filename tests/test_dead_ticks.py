@@ -11,13 +11,16 @@ from pathlib import Path
 import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only, wait_for
+from harness.at_work import OWNER, running
 from harness.handlers_rows import queue, run_of, status_of
 from harness.invariants import assert_consistent, outcomes
 from harness.locks import open_transaction
 from harness.processes import is_working
 from harness.standstill import stopped_at
+from harness.stores import opening
 from jobrunner.children.process_groups import GroupFile, kill_leftovers
 from jobrunner.model import Owner
+from jobrunner.store import expiries
 
 HANDLERS = """
 from jobrunner.backoff import fixed
@@ -182,12 +185,13 @@ def test_number_of_a_dead_tick_that_is_in_use_again_does_not_keep_its_runs(
 
 @pytest.mark.promise("P1", "P7")
 @pytest.mark.parametrize("point", ["recover.before_commit", "recover.committed"])
-def test_tick_that_is_killed_while_it_recovers_a_killed_one_loses_and_repeats_nothing(
-    jobrunner: Commands, app: App, database: Database, point: str
+@pytest.mark.parametrize(("action", "status"), [("kill", -signal.SIGKILL), ("cut", 69)])
+def test_tick_that_ends_while_it_recovers_a_killed_one_loses_and_repeats_nothing(
+    jobrunner: Commands, app: App, database: Database, point: str, action: str, status: int
 ) -> None:
     run_id = queue(database, "wait_for", {"path": str(app.path("go"))})
     kill(at_work(jobrunner, app))
-    assert jobrunner.tick(env={"JOBRUNNER_FAULT": f"{point}=kill"}, check=False).returncode == -signal.SIGKILL
+    assert jobrunner.tick(env={"JOBRUNNER_FAULT": f"{point}={action}"}, check=False).returncode == status
     jobrunner.tick()
     assert (status_of(database, run_id), outcomes(database, run_id)) == ("failed", ["lease_expired"])
     assert not list(jobrunner.state_dir.glob("tick-*"))
@@ -246,6 +250,34 @@ def test_tick_of_another_database_leaves_what_it_knows_of_a_killed_tick_to_the_t
     assert status_of(database, waiting) == "succeeded"
     assert database.value("SELECT count(*) FROM job_runs WHERE status = 'running'") == 0
     assert not list(jobrunner.state_dir.glob("tick-*"))
+
+
+@pytest.mark.promise("P2")
+def test_run_that_has_another_owner_by_now_is_not_ended_as_one_of_the_dead_owner(database: Database) -> None:
+    mine, other = running(database, 2)
+    database.execute("UPDATE job_runs SET locked_by = 'here:2:b' WHERE id = ?", [other.run_id])
+    with opening(database, patience_seconds=20) as open_one:
+        ended = open_one().write(lambda each: expiries.recover_of(each, OWNER, [mine.run_id, other.run_id]))
+    assert [each.run_id for each in ended] == [mine.run_id]
+    assert [status_of(database, each.run_id) for each in (mine, other)] == ["failed", "running"]
+
+
+def test_tick_is_not_proven_dead_while_one_of_its_processes_cannot_be_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = subprocess.Popen(["sleep", "60"], env={"JOBRUNNER_TICK": "aa"}, start_new_session=True)
+    file = GroupFile([tmp_path / "state"], Owner("here", "here:1:aa"), "aa")
+    file.add(left.pid)
+    (note,) = (tmp_path / "state").glob("tick-*.json")
+    change(note, pid=2**22 + 1)
+    text = note.read_text()
+    monkeypatch.setattr("jobrunner.children.process_groups._GIVE_UP_SECONDS", 0.0)
+    assert kill_leftovers([tmp_path / "state"]) == (0, [])
+    monkeypatch.undo()
+    note.write_text(text)
+    killed, (dead,) = kill_leftovers([tmp_path / "state"])
+    assert (killed, dead.mark) == (1, "aa")
+    left.wait()
 
 
 def test_tick_that_has_ended_counts_as_dead_before_its_parent_has_asked_for_it(tmp_path: Path) -> None:
