@@ -148,11 +148,11 @@ def started(pid: int) -> str:
 
 
 @pytest.mark.promise("P2", "P6")
-@pytest.mark.parametrize("doubt", ["boot", "namespace", "node", "alive", "unknown", "gone"])
+@pytest.mark.parametrize("doubt", ["boot", "namespace", "node", "older", "alive", "unknown", "gone"])
 def test_tick_that_may_be_alive_keeps_its_runs_until_its_lease_is_over(
     jobrunner: Commands, app: App, database: Database, doubt: str
 ) -> None:
-    """Another boot or machine, another container of this kernel, a living process, or no state folder any more."""
+    """Another boot or machine, another container of this kernel, an older version, a living process, or no note."""
     run_id = queue(database, "wait_for", {"path": str(app.path("go"))})
     kill(at_work(jobrunner, app))
     (note,) = jobrunner.state_dir.glob("tick-*.json")
@@ -160,6 +160,8 @@ def test_tick_that_may_be_alive_keeps_its_runs_until_its_lease_is_over(
         shutil.rmtree(jobrunner.state_dir)
     elif doubt == "alive":
         change(note, pid=os.getpid(), started=started(os.getpid()))
+    elif doubt == "older":
+        change(note, namespace="")
     elif doubt == "unknown":
         note.unlink()
     else:
@@ -210,7 +212,7 @@ def test_two_ticks_that_find_the_same_killed_tick_charge_its_run_once(
     queue(database, "echo")
     jobrunner.tick()
     # The first one still looks after it.
-    assert len(list(jobrunner.state_dir.glob("tick-*.page"))) == 1
+    assert {path.suffix for path in jobrunner.state_dir.glob("tick-*")} == {".json", ".page"}
     first.send_signal(signal.SIGCONT)
     assert first.communicate(timeout=30) == ("", "")
     assert outcomes(database, run_id) == ["lease_expired"]
