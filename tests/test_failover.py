@@ -1,5 +1,6 @@
 """A synchronous standby stalls: what a COMMIT has left visible is no answer before a standby has it."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
@@ -9,13 +10,15 @@ from typing import Any
 
 import pytest
 
+import jobrunner
 from harness import Commands, wait_for
 from harness.at_work import OWNER, running
 from harness.effects import LostRun, OtherSide, close_all, effects_of
 from harness.invariants import insert_runs
 from harness.plan_calls import request
 from harness.standby import Pair
-from jobrunner.errors import CommitUnconfirmed, ConnectionLost
+from jobrunner.application import own_connections
+from jobrunner.errors import CommitUnconfirmed, ConnectionLost, DatabaseUnavailable
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease, Policy
 from jobrunner.store import claims, enqueue, expansion, finalize
@@ -144,6 +147,25 @@ def test_key_that_another_process_has_left_without_a_standby_is_no_answer_to_an_
     pair.resume()
     assert jobrunner_on_pair(*again).stdout == "1\n"
     assert pair.fail_over().value(found) == 1
+
+
+def test_enqueue_on_a_connection_of_our_own_gives_up_in_time_and_names_the_standby(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waited for as long as the standby stalled, and one of the four threads with it."""
+    monkeypatch.setenv("JOBRUNNER_DATABASE_URL", pair.url)
+    monkeypatch.setattr(own_connections.waits, "COMMAND", timedelta(seconds=0.8))
+    try:
+        asyncio.run(jobrunner.enqueue_async(None, "echo", {}))
+        pair.stall()
+        with pytest.raises(DatabaseUnavailable, match="synchronous standby"):
+            asyncio.run(jobrunner.enqueue_async(None, "echo", {}))
+        pair.resume()
+        pair.wait_for_standby()
+        asyncio.run(jobrunner.enqueue_async(None, "echo", {}))
+    finally:
+        own_connections.own_connections().close()
+        own_connections._opened.clear()
 
 
 def test_asynchronous_promotion_frees_the_slots_keys_and_effects_of_the_last_moments_as_the_page_says(

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from jobrunner import clock
@@ -55,9 +55,34 @@ class OwnConnections:
             with suppress(ConnectionLost):
                 database.read(lambda _: None)
         try:
-            return database.write(work)
+            with _limited(database):
+                return database.write(work)
         finally:
             self._of_thread.used_at = clock.elapsed()
+
+
+@contextmanager
+def _limited(database: Database) -> Iterator[None]:
+    """Cut a call to a server that takes longer than its limit. The server limits statements, but no COMMIT."""
+    if database.location.file is not None:
+        yield
+        return
+    longest = database.waits.call
+
+    def end() -> None:
+        database.find_holder()
+        # Not the next call, if this one has ended meanwhile.
+        if database.stuck_for() >= longest:
+            database.cut()
+
+    # The call may begin a moment later than the clock.
+    limit = threading.Timer(longest + 0.1, end)
+    limit.daemon = True
+    limit.start()
+    try:
+        yield
+    finally:
+        limit.cancel()
 
 
 _opened: dict[tuple[int, str, str | None], OwnConnections] = {}
