@@ -31,12 +31,16 @@ class UsageError(JobrunnerError):
 
 
 class WrongOption(UsageError):
-    """An option of a job type has a value that it cannot have. ``reason`` says what it must be."""
+    """An option of a job type has a value that it cannot have. ``reason`` says what it must be.
 
-    def __init__(self, option: str, reason: str) -> None:
-        super().__init__(f"{option} {reason}" if reason.startswith(_VERBS) else f"{option}: {reason}")
+    With ``option`` alone that is the whole message, and the option is not known: so an error can be made anew.
+    """
+
+    def __init__(self, option: str, reason: str | None = None) -> None:
+        named = f"{option} {reason}" if reason and reason.startswith(_VERBS) else f"{option}: {reason}"
+        super().__init__(option if reason is None else named)
         self.option = option
-        self.reason = reason
+        self.reason = option if reason is None else reason
 
 
 _VERBS = ("must ", "needs ", "is ")
