@@ -1,15 +1,20 @@
 """The first remedy of each finding makes it go: harness/remedies.py has a row for each that the code can name."""
 
+import ast
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from harness import App, Commands, Database, pages
+from harness import App, Commands, Database, SQLiteDatabase, pages
+from harness.clinic import Check, Clinic
+from harness.doctor_remedies import CHECKED, Planted, execute
 from harness.explain_scene import RUNS, Scene, make_scene
+from harness.planted import insert_ticks
 from harness.remedies import FOUND, FOUND_ELSEWHERE, RUN_CURES, SCHEDULE_CURES, Elsewhere
 from jobrunner.admin.findings import NAMES, Finding, findings
 from jobrunner.settings import config
@@ -45,8 +50,7 @@ def test_the_first_remedy_of_each_finding_of_health_makes_it_go(scene: Scene, st
             for table in CLEARED:
                 scene.database.execute(f"DELETE FROM {table}")
             scene.database.execute("DELETE FROM job_ticks")
-            for _ in range(3):
-                scene.tick()
+            insert_ticks(scene.database, "here")
             assert name not in find(store), (name, cause)
             row.plant(scene)
             found = find(store)
@@ -76,7 +80,61 @@ def test_every_reason_and_every_finding_that_the_code_can_name_has_a_row() -> No
 
 def test_what_is_tested_elsewhere_is_tested_there() -> None:
     rows = [*RUN_CURES.values(), *SCHEDULE_CURES.values(), *FOUND_ELSEWHERE.values()]
+    rows += [row for of_place in CHECKED.values() for row in of_place]
     for row in rows:
         if isinstance(row, Elsewhere):
             file, _, name = row.test.partition("::")
             assert f"def {name}" in (TESTS / file).read_text(), row
+
+
+def planted() -> list[tuple[str, int]]:
+    return [(where, at) for where, rows in CHECKED.items() for at, row in enumerate(rows) if isinstance(row, Planted)]
+
+
+@pytest.mark.both_databases
+@pytest.mark.either_database
+@pytest.mark.long(sample=6)
+@pytest.mark.parametrize(("where", "at"), planted())
+def test_the_first_remedy_of_a_check_of_doctor_makes_it_go(
+    where: str, at: int, jobrunner: Commands, app: App, database: Database, tmp_path: Path
+) -> None:
+    row = CHECKED[where][at]
+    assert isinstance(row, Planted)
+    if isinstance(database, SQLiteDatabase) and "sqlite" not in row.on:
+        pytest.skip("a server only")
+    if not isinstance(database, SQLiteDatabase) and "postgresql" not in row.on:
+        pytest.skip("a file only")
+    jobrunner.tick()
+    clinic = Clinic(jobrunner, app, database, tmp_path)
+    row.plant(clinic)
+    env = row.env(clinic)
+
+    def found(given: Mapping[str, str | None]) -> list[Check]:
+        _, checks = clinic.examine("--no-crontab", **given)
+        of_name = [each for each in checks if each["name"] == row.name and each["verdict"] != "ok"]
+        return [each for each in of_name if "on this server" not in each["found"]]
+
+    (check,) = [each for each in found(env) if each["verdict"] == row.verdict]
+    for word in row.names:
+        assert word in check["remedy"], check
+    if row.act is None:
+        execute(clinic, check["remedy"], env)
+        assert found(env) == []
+    else:
+        row.act(clinic)
+        # What is wrong in the environment is taken out of it.
+        assert [each for each in found({}) if each["verdict"] == row.verdict] == []
+
+
+def test_every_place_where_doctor_says_that_something_is_wrong_has_a_row() -> None:
+    places = Counter[str]()
+    for path in (*(pages.ROOT / "jobrunner/admin/doctor").glob("*.py"), pages.ROOT / "jobrunner/cli/doctor.py"):
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, ast.FunctionDef):
+                calls = [each.func for each in ast.walk(function) if isinstance(each, ast.Call)]
+                names = [each.id for each in calls if isinstance(each, ast.Name)]
+                count = sum(name in ("wrong", "warning", "kind") for name in names)
+                if count and path.stem != "checks":
+                    places[f"{path.stem}.{function.name}"] += count
+    assert places == {where: len(rows) for where, rows in CHECKED.items()}
+    assert len([row for rows in CHECKED.values() for row in rows]) > 40

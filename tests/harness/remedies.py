@@ -283,6 +283,9 @@ FOUND: dict[str, dict[str, Found]] = {
 }
 FOUND_ELSEWHERE = {
     "locked": Elsewhere("test_lockers.py::test_who_holds_a_row_or_the_table_is_named_to_who_asks_why_a_run_waits"),
-    "damaged_file": Elsewhere("test_restored_backup.py"),
+    "damaged_file": Elsewhere(
+        "test_restored_file.py::"
+        "test_backup_moved_over_the_file_beside_an_old_log_is_told_by_each_tick_doctor_and_health"
+    ),
     "state_folder": Elsewhere("test_remedies.py::test_a_state_folder_that_cannot_be_used_is_told_with_its_variable"),
 }

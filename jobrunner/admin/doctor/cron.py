@@ -41,7 +41,9 @@ class Probe:
         call = call_of(line.command)
         if call is None:
             self.problem = warning(
-                "cron line", f"{_place(line)}: only a shell can tell what it starts", "see that it finds its settings"
+                "cron line",
+                f"{_place(line)}: only a shell can tell what it starts",
+                f"see that {_place(line)} finds its settings, such as JOBRUNNER_DATABASE_URL",
             )
             return
         home = pwd.getpwuid(os.getuid())
@@ -58,7 +60,9 @@ class Probe:
                 stderr=subprocess.PIPE,
             )
         except OSError as error:
-            self.problem = wrong("cron line", f"{_place(line)}: it cannot start: {error}", "mend its paths")
+            self.problem = wrong(
+                "cron line", f"{_place(line)}: it cannot start: {error}", f"mend the paths in {_place(line)}"
+            )
 
     def compare(self, here: Here) -> list[Check]:
         """What the doctor under cron has found, and how it differs from what was found here."""
@@ -70,7 +74,7 @@ class Probe:
             self._process.kill()
             self._process.communicate()
             found = f"{_place(self.line)}: under cron the checks took more than {_TIMEOUT_SECONDS:g} s"
-            return [warning("cron line", found, "see what its handlers import")]
+            return [warning("cron line", found, "see what the modules of JOBRUNNER_IMPORT import")]
         try:
             answer = json.loads(stdout)
             return [_compared(self.line, here, answer)]

@@ -87,7 +87,11 @@ def _file(location: Location, found: StoredFile) -> Iterator[Check]:
 def _server(location: Location, found: Server) -> Iterator[Check]:
     name = f"{location.label}, PostgreSQL {found.version}, role {found.role}"
     if found.is_standby:
-        yield wrong("database", f"{name}: a standby, which cannot be written", "use the URL of the primary server")
+        yield wrong(
+            "database",
+            f"{name}: a standby, which cannot be written",
+            "set JOBRUNNER_DATABASE_URL to the URL of the primary server",
+        )
     else:
         yield ok("database", name)
     yield ok("server time zone", f"{found.timezone}; it does not matter: all instants are stored in UTC")
@@ -136,7 +140,11 @@ def clocks(connection: Connection, most: timedelta) -> Check:
         return ok("clock", f"this host and the database differ by {skew.total_seconds():.1f} s")
     direction = "behind" if theirs > ours else "ahead of"
     found = f"this host is {format_duration(timedelta(seconds=round(skew.total_seconds())))} {direction} the database"
-    return wrong("clock", found, "set both by NTP: cron starts ticks by this host's clock, slots are due by the other")
+    return wrong(
+        "clock",
+        found,
+        "set the clocks of both by NTP: cron starts ticks by this host's clock, slots are due by the other",
+    )
 
 
 def storage(connection: Connection) -> list[Check]:

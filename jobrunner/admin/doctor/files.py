@@ -50,7 +50,7 @@ def of_database(file: Path) -> Iterator[Check]:
         yield wrong(
             "file system",
             f"{file} lies on {kind}, where SQLite's log and locks do not work between hosts",
-            "move it to a local disk, or use PostgreSQL",
+            f"move {file} to a local disk, or name a server with JOBRUNNER_DATABASE_URL",
         )
     else:
         yield ok("file system", f"{kind or 'unknown'}, not a network file system that we know")

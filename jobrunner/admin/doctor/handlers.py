@@ -91,5 +91,9 @@ def _waiting(known: Collection[str], needed: Needed) -> list[Check]:
     counts = {name: f"{count}{'+' * (count >= MOST_COUNTED)}" for name, count in unknown.items()}
     listed = ", ".join(f"{count} of {name}" for name, count in sorted(counts.items()))
     return [
-        kind("waiting runs", f"types that this host does not know: {listed}", "set JOBRUNNER_IMPORT to their module")
+        kind(
+            "waiting runs",
+            f"types that this host does not know: {listed}",
+            f"set JOBRUNNER_IMPORT to the module of {min(unknown)}",
+        )
     ]
