@@ -47,19 +47,36 @@ with psycopg.connect(os.environ["APP_URL"]) as connection:
         bounded.enqueue(connection, customer=1)
         jobrunner.enqueue_many(connection, "echo", [Entry({"n": n}, idempotency_key=f"n{n}") for n in range(3)])
         plain.using(after=[first]).enqueue(connection)
-        connection.execute("SELECT jobs.jobrunner_enqueue('echo', '{}')")
+        with connection.transaction():
+            plain.using(after=[first, first], on_failure="run").enqueue(connection)
+        replaced = jobrunner.enqueue(connection, "echo", {"a": 2}, idempotency_key="forever", taken="replace")
+        assert replaced.replaced, replaced
+        many = [Entry({"n": n}, idempotency_key=f"n{n}", taken="replace") for n in range(3)]
+        assert all(each.replaced for each in jobrunner.enqueue_many(connection, "echo", many))
+        for taken in ("existing", "replace"):
+            connection.execute(
+                "SELECT jobs.jobrunner_enqueue('echo', '{}', idempotency_key => 'in sql', taken => %s)", [taken]
+            )
         connection.commit()
     print("all enqueued")
 """
+SECRETS = ("payload", "output", "result", "progress", "error_type", "last_error")
 REFUSED = {
     "jobs_app": [
         "UPDATE jobs.job_runs SET status = 'dead'", "DELETE FROM jobs.job_runs", "SELECT output FROM jobs.job_attempts",
         "UPDATE jobs.job_definitions SET schedule = '* * * * *'", "SELECT payload FROM jobs.job_definitions",
         "DELETE FROM jobs.job_keys", "INSERT INTO jobs.job_events DEFAULT VALUES",
+        "UPDATE jobs.job_runs SET gate = 'x'", "UPDATE jobs.job_runs SET has_dependants = 0",
+        "UPDATE jobs.job_runs SET payload = '{}'", "INSERT INTO jobs.job_runs (gate) VALUES ('x')",
+        "INSERT INTO jobs.job_parents VALUES (1, 2, 'cancel', 'dead')", "UPDATE jobs.job_gates SET turn_at = NULL",
+        "UPDATE jobs.job_limits SET max_running = 1", "DELETE FROM jobs.job_parents",
+        """SELECT jobs.jobrunner_hold(1, '[{"parent_id": 2, "on_failure": "run"}]')""",
+        *(f"SELECT {column} FROM jobs.job_runs" for column in SECRETS),
+        "SELECT * FROM jobs.job_dead", "SELECT * FROM jobs.job_runs",
     ],
     "jobs_look": [
         "INSERT INTO jobs.job_runs DEFAULT VALUES", "UPDATE jobs.job_state SET pruned_at = NULL",
-        "DELETE FROM jobs.job_runs",
+        "DELETE FROM jobs.job_runs", "SELECT jobs.jobrunner_replace('[]')", "SELECT jobs.jobrunner_hold(1, '[]')",
     ],
     "jobs_tick": ["DROP TABLE jobs.job_runs", "ALTER TABLE jobs.job_runs ADD COLUMN x int", "CREATE TABLE jobs.x (y int)"],  # noqa: E501
 }  # fmt: skip

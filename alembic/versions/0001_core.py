@@ -6,6 +6,7 @@ from pathlib import Path
 from alembic import context, op
 from jobrunner.store import conditions
 from jobrunner.store.dialect import parents, values
+from jobrunner.store.dialect.application_functions import application_removal, application_statements
 from jobrunner.store.dialect.enqueue_function import enqueue_removal, enqueue_statements
 from jobrunner.store.drivers import notify
 from jobrunner.store.namespace import qualifier
@@ -77,6 +78,7 @@ def statements(dialect_name: str, schema: str | None) -> list[str]:
         *_split(_checked(_script("runs") + _script("trail"), dialect_name), words),
         *values.clock_statements(dialect_name, schema),
         *notify.notify_statements(dialect_name, schema),
+        *application_statements(dialect_name, schema),
         *enqueue_statements(dialect_name, schema),
         *parents.note_end(dialect_name, schema),
         *_split(_script("views"), parts),
@@ -117,7 +119,8 @@ def downgrade() -> None:
         op.execute(statement)
     for table in NAMES:
         op.execute(f"DROP TABLE IF EXISTS {before}job_{table}")
-    for statement in (*notify.notify_removal(name, schema), *parents.note_end_removal(name, schema)):
+    after = (notify.notify_removal, parents.note_end_removal, application_removal)
+    for statement in (each for removal in after for each in removal(name, schema)):
         op.execute(statement)
 
 

@@ -105,7 +105,7 @@ def one_run(
     def steps(database: str) -> Steps[Enqueued]:
         enqueued = yield from steps_of_one(database, new, policy, taken)
         if parents and enqueued.created and enqueued.id is not None:
-            yield from dependants.attach_steps(enqueued.id, parents, on_failure)
+            yield from dependants.attach_steps(database, enqueued.id, parents, on_failure)
         return enqueued
 
     return steps

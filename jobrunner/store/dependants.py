@@ -22,10 +22,10 @@ _BATCH = 500
 
 def attach(caller: Executor, run_id: int, parent_ids: Sequence[int], on_failure: str) -> None:
     """Let a run that the caller's transaction has just inserted wait for the end of these runs."""
-    steps.follow(caller, attach_steps(run_id, parent_ids, on_failure))
+    steps.follow(caller, attach_steps(caller.database, run_id, parent_ids, on_failure))
 
 
-def attach_steps(run_id: int, parent_ids: Sequence[int], on_failure: str) -> Steps[None]:
+def attach_steps(database: str, run_id: int, parent_ids: Sequence[int], on_failure: str) -> Steps[None]:
     """Let a run that the caller's transaction has just inserted wait for the end of these runs.
 
     Locks them until that transaction ends, so that none of them ends meanwhile. Raises NotFoundError if one of them
@@ -38,8 +38,6 @@ def attach_steps(run_id: int, parent_ids: Sequence[int], on_failure: str) -> Ste
     failed = [parent for parent in parents if parent.finished_at is not None and parent.status != Status.SUCCEEDED]
     if not at_large and (on_failure == "run" or not failed):
         return
-    if at_large:
-        yield Prepared("dependants.mark_parents"), _given(at_large)
     rows = [
         {
             "parent_id": parent.id,
@@ -49,6 +47,11 @@ def attach_steps(run_id: int, parent_ids: Sequence[int], on_failure: str) -> Ste
         }
         for parent in parents
     ]
+    if database == "postgresql":
+        yield Prepared("dependants.hold_in_sql", (database,)), {"run_id": run_id, "given": rows}
+        return
+    if at_large:
+        yield Prepared("dependants.mark_parents"), _given(at_large)
     yield Prepared("dependants.attach"), {"given": rows}
     yield Prepared("dependants.hold"), {"run_id": run_id}
 

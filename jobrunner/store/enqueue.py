@@ -54,7 +54,7 @@ def _under_key(database: str, new: NewRun, policy: Policy | None, taken: Taken) 
         if holder is None or not backpressure.has_scope(holder, policy):
             return None
         if holder.is_held:
-            return (yield from _answer(new, holder, taken))
+            return (yield from _answer(database, new, holder, taken))
         if is_limited or holder.max_waiting is not None:
             return None
         if (yield Prepared("keys.lock_free"), {"given": [free_key(new.job_type, holder)]}).first() is not None:
@@ -78,12 +78,12 @@ def _insert_under_key(new: NewRun) -> Steps[Enqueued]:
     return Enqueued(run_id, created=True)
 
 
-def _answer(new: NewRun, holder: Row, taken: Taken) -> Steps[Enqueued]:
+def _answer(database: str, new: NewRun, holder: Row, taken: Taken) -> Steps[Enqueued]:
     if taken == "raise":
         raise taken_by(new.job_type, holder)
     if taken == "replace":
         given = {"given": [replacement(holder.run_id, new.columns())]}
-        if (yield Prepared("enqueue.replace"), given).first() is not None:
+        if (yield Prepared("enqueue.replace", (database,)), given).first() is not None:
             return Enqueued(holder.run_id, created=False, replaced=True)
     return Enqueued(holder.run_id, created=False)
 

@@ -162,7 +162,7 @@ class _Call:
         replaced: set[int] = set()
         for batch in _batches(sorted(last)):
             given = [last[run_id] for run_id in batch]
-            replaced.update((yield Prepared("enqueue.replace"), {"given": given}).scalars())
+            replaced.update((yield Prepared("enqueue.replace", (self._database,)), {"given": given}).scalars())
         return replaced
 
 

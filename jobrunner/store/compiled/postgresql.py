@@ -1248,6 +1248,12 @@ FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS list
         {},
         (),
     ),
+    ('dependants.hold_in_sql', ('postgresql',)): (
+        """SELECT jobrunner_schema.jobrunner_hold(%(run_id)s::BIGINT, CAST(%(given)s::VARCHAR AS JSON)) AS held""",
+        {},
+        {'given': (('parent_id', None), ('on_failure', None))},
+        (('held', None),),
+    ),
     ('dependants.known', ()): (
         """SELECT jobrunner_schema.job_runs.id
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id""",
@@ -1790,10 +1796,10 @@ WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_
         {'run_at': 'instant'},
         (('id', None),),
     ),
-    ('enqueue.replace', ()): (
-        """UPDATE jobrunner_schema.job_runs SET payload=CAST(given.payload AS JSONB), run_at=coalesce(given.run_at, (jobrunner_schema.jobrunner_now() + make_interval(secs => given.run_in)), jobrunner_schema.jobrunner_now()), gate=CASE WHEN (jobrunner_schema.job_runs.gate = 'after') THEN jobrunner_schema.job_runs.gate ELSE '' END, updated_at=jobrunner_schema.jobrunner_now() FROM (SELECT id, status, payload, run_at, run_in FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, status VARCHAR(20), payload TEXT, run_at TIMESTAMP WITH TIME ZONE, run_in FLOAT)) AS given WHERE jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.status = given.status AND jobrunner_schema.job_runs.attempts = %(attempts_1)s::INTEGER RETURNING jobrunner_schema.job_runs.id""",
-        {'attempts_1': 0},
-        {'given': (('id', None), ('status', None), ('payload', None), ('run_at', 'instant'), ('run_in', None))},
+    ('enqueue.replace', ('postgresql',)): (
+        """SELECT jobrunner_schema.jobrunner_replace(CAST(%(given)s::VARCHAR AS JSON)) AS id""",
+        {},
+        {'given': (('id', None), ('payload', None), ('run_at', 'instant'), ('run_in', None))},
         (('id', None),),
     ),
     ('expansion.limited_types', ()): (

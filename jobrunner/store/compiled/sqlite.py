@@ -1790,7 +1790,7 @@ WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RET
         {'run_at': 'instant'},
         (('id', None),),
     ),
-    ('enqueue.replace', ()): (
+    ('enqueue.replace', ('sqlite',)): (
         """UPDATE job_runs SET payload=given.payload, run_at=coalesce(given.run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(given.run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))), gate=CASE WHEN (job_runs.gate = 'after') THEN job_runs.gate ELSE '' END, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.status') AS status, json_extract(value, '$.payload') AS payload, json_extract(value, '$.run_at') AS run_at, json_extract(value, '$.run_in') AS run_in FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.status = given.status AND job_runs.attempts = :attempts_1 RETURNING id""",
         {'attempts_1': 0},
         {'given': (('id', None), ('status', None), ('payload', None), ('run_at', 'instant'), ('run_in', None))},

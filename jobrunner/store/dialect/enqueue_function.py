@@ -1,12 +1,13 @@
 """The SQL function ``jobrunner_enqueue`` of PostgreSQL: the rules of ``enqueue``, for triggers and other languages.
 
-It has the rights of its caller, and looks up none of our names on the caller's search path. A test compares what it
-refuses with what Python refuses.
+It has the rights of its caller, but for a run that is replaced, and looks up none of our names on the caller's search
+path. A test compares what it refuses with what Python refuses.
 """
 
 from __future__ import annotations
 
 from jobrunner.jobs.payload_limits import DEFAULT_LIMIT_BYTES
+from jobrunner.store.dialect.application_functions import in_schema
 from jobrunner.store.namespace import qualifier
 
 SCHEMA = "@schema@"
@@ -176,11 +177,8 @@ BEGIN
         id := holder.run_id;
         outcome := 'existing';
         IF if_taken = 'replace' THEN
-          -- An expression, so that the planner does not read the whole queue by the index for this status.
-          UPDATE @schema@.job_runs AS runs
-            SET payload = its_payload, run_at = its_time, updated_at = @schema@.jobrunner_now(),
-              gate = CASE WHEN runs.gate = 'after' THEN runs.gate ELSE '' END
-            WHERE runs.id = holder.run_id AND runs.status || '' = 'queued' AND runs.attempts = 0;
+          PERFORM @schema@.jobrunner_replace(json_build_array(json_build_object(
+            'id', holder.run_id, 'payload', its_payload::text, 'run_at', its_time)));
           IF FOUND THEN
             outcome := 'replaced';
           END IF;
@@ -250,13 +248,7 @@ def enqueue_statements(dialect_name: str, schema: str | None) -> list[str]:
     """What a migration must run after it has created the tables and the clock."""
     if dialect_name == "sqlite":
         return []
-    # Without a schema, that of the tables: the first one of the search path, in which they were just created.
-    function = _FUNCTION.strip().replace("@most_bytes@", str(DEFAULT_LIMIT_BYTES))
-    if schema is not None:
-        return [function.replace(f"{SCHEMA}.", qualifier(schema))]
-    # CREATE begins a line, by which the repair finds it.
-    named = f"replace($text$\n{function}$text$, '{SCHEMA}', quote_ident(current_schema()))"
-    return [f"DO $migration$ BEGIN EXECUTE {named}; END $migration$"]
+    return [in_schema(_FUNCTION.replace("@most_bytes@", str(DEFAULT_LIMIT_BYTES)), schema)]
 
 
 def enqueue_removal(dialect_name: str, schema: str | None) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from sqlalchemy import JSON, Dialect, TableValuedAlias, Text, bindparam, column
+from sqlalchemy import JSON, ColumnElement, Dialect, TableValuedAlias, Text, bindparam, cast, column
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator, TypeEngine
@@ -32,6 +32,11 @@ def rows(name: str, columns: Columns, given: Rows | None = None) -> TableValuedA
     type_ = ListOfRows(tuple(columns.items()))
     listed = _Recordset(bindparam(name, type_=type_) if given is None else bindparam(name, given, type_=type_))
     return listed.table_valued(*(column(key, type_) for key, type_ in columns.items()), name=name)
+
+
+def as_json(name: str, columns: Columns) -> ColumnElement[Any]:
+    """A list of rows that is the parameter ``name`` of a statement, as JSON for a function of PostgreSQL."""
+    return cast(bindparam(name, type_=ListOfRows(tuple(columns.items()))), JSON())
 
 
 class ListOfRows(TypeDecorator[Rows]):

@@ -11,6 +11,7 @@ from sqlalchemy import (
     REAL,
     BigInteger,
     Boolean,
+    ColumnElement,
     Dialect,
     Float,
     Integer,
@@ -19,6 +20,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    literal_column,
 )
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlalchemy.ext.compiler import compiles
@@ -149,6 +151,16 @@ class stored_json(FunctionElement[Any]):  # noqa: N801 - reads as the SQL functi
     inherit_cache = True
 
 
+class of_application(FunctionElement[Any]):  # noqa: N801 - reads as the SQL function that it is
+    """A call of a function of ``application_functions``: its name without the prefix, and its arguments."""
+
+    inherit_cache = True
+
+    def __init__(self, name: str, type_: Any, *arguments: ColumnElement[Any]) -> None:
+        super().__init__(literal_column(name), *arguments)
+        self.type = type_
+
+
 # A table for SQLAlchemy, so that the schema stands before it as before a table.
 _CLOCK = Table("jobrunner_now", MetaData())
 
@@ -156,6 +168,13 @@ _CLOCK = Table("jobrunner_now", MetaData())
 @compiles(now)
 def _now_postgresql(element: now, compiler: Any, **_: Any) -> str:
     return f"{compiler.preparer.format_table(_CLOCK)}()"
+
+
+@compiles(of_application)
+def _of_application(element: of_application, compiler: Any, **keywords: Any) -> str:
+    name, *arguments = (compiler.process(each, **keywords) for each in element.clauses)
+    function = compiler.preparer.format_table(Table(f"jobrunner_{name}", MetaData()))
+    return f"{function}({', '.join(arguments)})"
 
 
 @compiles(now, "sqlite")

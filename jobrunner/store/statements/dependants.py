@@ -23,10 +23,11 @@ from sqlalchemy import (
 )
 
 from jobrunner.lifecycle import Event, Status, target
-from jobrunner.store.dialect.rows import rows
-from jobrunner.store.dialect.values import BigKey, is_one_of, now
+from jobrunner.store.dialect.rows import as_json, rows
+from jobrunner.store.dialect.values import BigKey, is_one_of, now, of_application
 from jobrunner.store.schema import IS_ENDED, job_parents, job_runs
 
+VARIANTS = {"hold_in_sql": [("postgresql",)]}
 _ID = {"id": BigKey}
 _AFTER: ColumnElement[str] = literal_column("'after'")
 IS_BEHIND_PARENTS: ColumnElement[bool] = job_runs.c.gate == _AFTER
@@ -59,6 +60,13 @@ def attach() -> Insert:
     names = ("parent_id", "run_id", "on_failure", "parent_status")
     given = rows("given", {name: job_parents.c[name].type for name in names})
     return insert(job_parents).from_select(names, select(*(given.c[name] for name in names)))
+
+
+def hold_in_sql(_: str) -> Select[Any]:
+    """Do these three on PostgreSQL, where an application's role may not do them itself."""
+    given = as_json("given", {name: job_parents.c[name].type for name in ("parent_id", "on_failure")})
+    called = of_application("hold", Text(), bindparam("run_id", type_=BigKey), given)
+    return select(called.label("held"))
 
 
 def hold() -> Update:

@@ -25,9 +25,9 @@ from sqlalchemy.sql.dml import ReturningInsert
 from sqlalchemy.types import TypeEngine
 
 from jobrunner.lifecycle import Status
-from jobrunner.store.dialect.rows import rows
+from jobrunner.store.dialect.rows import as_json, rows
 from jobrunner.store.dialect.statements import inserting
-from jobrunner.store.dialect.values import BigKey, later, now, stored_json
+from jobrunner.store.dialect.values import BigKey, later, now, of_application, stored_json
 from jobrunner.store.schema import job_runs
 from jobrunner.store.statements.backpressure import is_limited
 from jobrunner.store.statements.dependants import IS_BEHIND_PARENTS
@@ -60,6 +60,7 @@ VARIANTS: dict[str, list[Any]] = {
         )
     ],
     "insert_of_slots": [("sqlite",), ("postgresql",)],
+    "replace": [("sqlite",), ("postgresql",)],
 }
 
 
@@ -132,9 +133,12 @@ def _type_of(name: str) -> TypeEngine[Any]:
     return Float() if name == "run_in" else job_runs.c[name].type
 
 
-def replace() -> Executable:
+def replace(database: str) -> Executable:
     """Replace payload and run_at of those runs of a list that have its status and no attempts. Returns these."""
     names = {"payload": Text(), "run_at": job_runs.c.run_at.type, "run_in": Float()}
+    if database == "postgresql":
+        given_list = as_json("given", {"id": BigKey, **names})
+        return select(of_application("replace", job_runs.c.id.type, given_list).label("id"))
     # The status comes in the list. If it were a literal, the planner could read the whole queue by its index.
     given = rows("given", {"id": BigKey, "status": job_runs.c.status.type, **names})
     columns = {name: given.c[name] for name in names}
