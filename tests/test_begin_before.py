@@ -72,7 +72,7 @@ from jobrunner.children.frames import Inbox
 from jobrunner.children.begun_marks import BegunMarks
 from jobrunner.children.inside.event_loop import serve
 from jobrunner.children.inside.own_work import DatabaseAccess
-from jobrunner.children.messages import StartRun
+from jobrunner.children.messages import Cancel, StartRun
 
 ours, theirs = socket.socketpair()
 cell = os.memfd_create("running")
@@ -95,21 +95,22 @@ def start(run_id, job_type, begin_before):
 
 def read():
     inbox, reports = Inbox(), {}
-    while len(reports) < 2:
-        reports.update({frame["run_id"]: frame["outcome"] for frame in inbox.feed(theirs.recv(1 << 16))})
+    while len(reports) < 3:
+        found = inbox.feed(theirs.recv(1 << 16))
+        reports.update({frame["run_id"]: frame["outcome"] for frame in found if frame["kind"] == "report"})
     print(began, reports)
     theirs.close()
 
 threading.Thread(target=read).start()
-starts = [start(1, "blocks", in_time + 60), start(2, "late", in_time)]
-serve(ours, Inbox(), cell, BegunMarks(None), DatabaseAccess(), starts)
+starts = [start(1, "blocks", in_time + 60), start(2, "late", in_time), start(3, "late", in_time + 60)]
+serve(ours, Inbox(), cell, BegunMarks(None), DatabaseAccess(), [*starts, Cancel(3)])
 """
 
 
-def test_async_run_that_waited_behind_a_blocked_loop_does_not_begin_too_late() -> None:
-    """Both were received in time. Until the first one blocks the loop no more, another host may have the second."""
+def test_async_run_that_waited_behind_a_blocked_loop_begins_neither_too_late_nor_when_cancelled() -> None:
+    """All were received in time. Until the first one blocks the loop no more, another host may have the second."""
     done = subprocess.run([sys.executable, "-c", BLOCKED_LOOP], capture_output=True, text=True, timeout=30, check=False)
-    assert (done.stdout, done.stderr) == ("['blocks'] {1: 'succeeded', 2: 'not_begun'}\n", "")
+    assert (done.stdout, done.stderr) == ("['blocks'] {1: 'succeeded', 2: 'not_begun', 3: 'not_begun'}\n", "")
 
 
 def test_launcher_that_stalled_starts_no_command(tmp_path: Path) -> None:

@@ -103,7 +103,9 @@ class _Server:
             self._send(CancelReceived(message.run_id))
             if run := self._runs.get(message.run_id):
                 run.was_asked_to_stop = True
-                run.work.cancel()
+                # Else it sees this in its first step: a task that is cancelled before that reports nothing.
+                if run.has_begun:
+                    run.work.cancel()
 
     def _begin(self, start: StartRun) -> None:
         run = _Run(start, self._send, self._loop)
@@ -132,9 +134,10 @@ class _Server:
     async def _attempt(self, run: _Run) -> Report:
         start = run.start
         # Asked here, in the first step of the run: another handler may have blocked the loop since it was received.
-        if clock.elapsed() > start.begin_before:
+        if clock.elapsed() > start.begin_before or run.was_asked_to_stop:
             # The host or the loop has stalled since the claim: another tick may have the run by now.
             return reports.not_begun(start)
+        run.has_begun = True
         self._marks.begin(start.slot)
         job = registered().get(start.job_type)
         arguments = reports.arguments_of(job, start, is_async=True)
@@ -181,7 +184,7 @@ class _Run:
     def __init__(self, start: StartRun, send: Send, loop: asyncio.AbstractEventLoop) -> None:
         self.start = start
         self.run_id = start.run_id
-        self.was_asked_to_stop = False
+        self.has_begun = self.was_asked_to_stop = False
         self.background: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
         self.progress = Progress(self.run_id, send)
         self.output = _Output(self.run_id, send, loop)
