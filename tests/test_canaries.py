@@ -24,6 +24,7 @@ from harness.receivers import web_server
 from harness.web import CLOSED, SCHEDULE, Asked, is_page, one_of_each, paths
 from jobrunner.masking.names import is_secret
 from jobrunner.masking.secrets import Secrets
+from jobrunner.masking.shapes import HINTS
 from jobrunner.masking.values import Names
 from jobrunner.store.schema import metadata
 from jobrunner.web import EVERYTHING, READ_ONLY
@@ -331,3 +332,10 @@ def test_page_says_what_is_hidden_and_what_is_not() -> None:
     for text in ("trying hunter2", "the password: hunter"):
         assert text in shown
         assert Names().hide(text, Secrets()) == text
+
+
+def test_each_name_of_a_secret_has_a_hint_by_which_texts_are_looked_at() -> None:
+    for canary in ALL:
+        for name in canary.payload:
+            if is_secret(name, "x"):
+                assert any(hint in name.lower() for hint in HINTS), name

@@ -17,6 +17,7 @@ from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor
 from jobrunner.store import tallies
 from jobrunner.store.admin import cancel, discard
+from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database as Store
 from jobrunner.store.finalize import finalize_all
 from jobrunner.store.histogram import quantile
@@ -85,14 +86,14 @@ def test_what_is_counted_later_is_in_the_hour_in_which_it_ended(database: Databa
     move_clock(database, store, 3 * HOUR)
     end_some(database, store, 5, seed=1)
     count_all(database, store)
-    found = store.read(lambda connection: tallies.since(connection, first - HOUR))
-    hours = Counter[datetime]()
-    for (at, _), tally in found.items():
-        hours[at] += tally.ends
-    (early, five), (late, other_five) = sorted(hours.items())
+    rows = database.query("SELECT at, sum(ends) AS ends FROM job_tallies GROUP BY at ORDER BY at")
+    (early, five), (late, other_five) = ((row["at"], row["ends"]) for row in rows)
     assert (five, other_five) == (5, 5)
-    assert early == first.replace(minute=0, second=0, microsecond=0)
+    begin = first.replace(minute=0, second=0, microsecond=0)
+    assert early == begin
     assert late - early in (3 * HOUR, 4 * HOUR)
+    parts = store.read(lambda connection: tallies.ends_since(connection, begin, HOUR))
+    assert {each.part for each in parts} <= {0, (late - early) // HOUR}
 
 
 @pytest.mark.either_database
@@ -164,13 +165,13 @@ def test_compacting_changes_no_total_and_no_hour(database: Database, store: Stor
             expected += end_some(database, store, 10, 10 * hour + seed)
             count_all(database, store)
         move_clock(database, store, HOUR)
-    before = store.read(lambda connection: tallies.since(connection, began - HOUR))
+    before = store.read(lambda connection: every_part(connection, began - HOUR))
     rows = rows_of_tallies(database)
     move_clock(database, store, 3 * HOUR)
     store.write(tallies.compact)
     assert rows_of_tallies(database) < rows
-    after = store.read(lambda connection: tallies.since(connection, began - HOUR))
-    assert {key: rounded(tally) for key, tally in after.items()} == {key: rounded(each) for key, each in before.items()}
+    after = store.read(lambda connection: every_part(connection, began - HOUR))
+    assert after == before
     assert counted(store) == expected
     move_clock(database, store, timedelta(days=100))
     store.write(tallies.compact)
@@ -180,6 +181,12 @@ def test_compacting_changes_no_total_and_no_hour(database: Database, store: Stor
     store.write(tallies.compact)
     assert rows_of_tallies(database) == 0
     assert counted(store) == expected
+
+
+def every_part(connection: Connection, begin: datetime) -> tuple[object, ...]:
+    sums = tallies.sums_since(connection, begin)
+    parts = [tallies.ends_since(connection, begin, 2 * HOUR, with_types=each) for each in (True, False)]
+    return {key: rounded(tally) for key, tally in sums.items()}, *map(sorted, parts)
 
 
 def rounded(tally: Tally) -> Tally:
@@ -206,3 +213,27 @@ def test_waits_and_run_times_are_those_of_the_attempts(database: Database, store
         assert tally.ran == pytest.approx(4 * 30, abs=20)
         assert quantile(tally.waits, 0.5, 60.0) == pytest.approx(60, abs=50)
         count_all(database, store)
+
+
+def test_page_of_many_types_and_hours_reads_as_many_rows_as_it_shows(database: Database, store: Store) -> None:
+    now = database.now().replace(minute=0, second=0, microsecond=0)
+    rows = [(now - HOUR * hour, f"type_{number}", number) for hour in range(20) for number in range(7)]
+    for at, job_type, number in rows:
+        for outcome, status in (("succeeded", "succeeded"), ("failed", "failed"), ("failed", "dead")):
+            row = [at, job_type, outcome, status, 2, 3.0, 1.0 + number, 4.0, 5.0, "[0, 1, 1]", "[2]"]
+            database.execute(
+                "INSERT INTO job_tallies (at, span, job_type, outcome, status, ends, waited, longest_wait, ran,"
+                " longest_run, waits, runs) VALUES (?, 'hour', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                row,
+            )
+    begin = now - 19 * HOUR
+    sums = store.read(lambda connection: tallies.sums_since(connection, begin))
+    assert len(sums) == 7 * 3
+    expected = Tally(40, 60.0, 4.0, 80.0, 5.0, [0, 20, 20], [40])
+    assert sums[tallies.Key("type_3", "failed", "dead")] == expected
+    # Runs that only failed have not ended.
+    of_all = store.read(lambda connection: tallies.ends_since(connection, begin, HOUR))
+    assert sorted(of_all) == sorted((part, "", status, 14) for part in range(20) for status in ("dead", "succeeded"))
+    by_type = store.read(lambda connection: tallies.ends_since(connection, begin, 10 * HOUR, with_types=True))
+    assert len(by_type) == 2 * 7 * 2
+    assert {each.ends for each in by_type} == {20}

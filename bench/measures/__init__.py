@@ -1,6 +1,19 @@
 """The measures, in the order of the table. The docstring of each says exactly what is timed."""
 
-from measures import baselines, claim, drain, enqueue, enqueue_async, idle, linger, operate, slow, spike, viewer
+from measures import (
+    baselines,
+    claim,
+    drain,
+    enqueue,
+    enqueue_async,
+    idle,
+    linger,
+    many_types,
+    operate,
+    slow,
+    spike,
+    viewer,
+)
 
 __all__ = [
     "baselines",
@@ -10,6 +23,7 @@ __all__ = [
     "enqueue_async",
     "idle",
     "linger",
+    "many_types",
     "operate",
     "slow",
     "spike",

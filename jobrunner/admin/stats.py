@@ -48,81 +48,55 @@ class Stats:
 
 
 @dataclass(frozen=True)
-class Hour:
-    """The ends in one hour: the statuses succeeded, dead and cancelled, with numbers of runs."""
+class Part:
+    """The ends in one part of a period: the statuses succeeded, dead and cancelled, with numbers of runs."""
 
     begin: datetime
     ended: dict[str, int]
 
 
 @dataclass(frozen=True)
-class Hours:
-    """Each hour of a period, the oldest first: the ends of all types, and those of some types."""
+class Parts:
+    """Each part of a period, the oldest first: the ends of all types, and those of some types."""
 
-    of_all: list[Hour]
-    of_types: dict[str, list[Hour]]
-
-
-@dataclass(frozen=True)
-class _Ends:
-    """What the tallies have of a period; ``begin`` is the begin of its first hour."""
-
-    begin: datetime
-    end: datetime
-    found: dict[tuple[datetime, Key], Tally]
+    of_all: list[Part]
+    of_types: dict[str, list[Part]]
 
 
 def stats(connection: Connection, period: timedelta, only: Collection[str] = ()) -> Stats:
     """The statistics of the last ``period``, of all types or of these. Expects a read transaction."""
-    return _by_type(_read(connection, period), only)
+    begin = _begin(tallies.now(connection), period)
+    by_type = defaultdict[str, list[tuple[Key, Tally]]](list)
+    for key, tally in tallies.sums_since(connection, begin).items():
+        if not only or key.job_type in only:
+            by_type[key.job_type].append((key, tally))
+    return Stats(begin, [_of_type(job_type, by_type[job_type]) for job_type in sorted(by_type)])
 
 
-def hours(connection: Connection, period: timedelta, most: int = 0) -> Hours:
-    """The ends of the last ``period`` by the hour, of all types and of each of the first ``most``.
+def ends(connection: Connection, period: timedelta, part: timedelta, most: int = 0) -> Parts:
+    """The ends of the last ``period`` in parts of some hours, of all types and of each of the first ``most``.
 
     Old ends all stand in the first hour of their day. Expects a read transaction.
     """
-    return _by_hour(_read(connection, period), most)
-
-
-def stats_and_hours(connection: Connection, period: timedelta, most: int) -> tuple[Stats, Hours]:
-    """What ``stats`` and ``hours`` return, read once. Expects a read transaction."""
-    ends = _read(connection, period)
-    return _by_type(ends), _by_hour(ends, most)
-
-
-def _read(connection: Connection, period: timedelta) -> _Ends:
     now = tallies.now(connection)
-    begin = (now - period).replace(minute=0, second=0, microsecond=0)
-    return _Ends(begin, now, tallies.since(connection, begin))
+    begin = _begin(now, period)
+    found = tallies.ends_since(connection, begin, part, with_types=most > 0)
+    shown = sorted({each.job_type for each in found})[:most]
+    count = (now - begin) // part + 1
+    parts = {name: _empty(begin, part, count) for name in (*shown, None)}
+    for each in found:
+        for name in (each.job_type, None):
+            if name in parts and 0 <= each.part < count:
+                parts[name][each.part].ended[each.status] += each.ends
+    return Parts(parts[None], {name: parts[name] for name in shown})
 
 
-def _by_type(ends: _Ends, only: Collection[str] = ()) -> Stats:
-    by_type = defaultdict[str, list[tuple[Key, Tally]]](list)
-    for (_, key), tally in ends.found.items():
-        if not only or key.job_type in only:
-            by_type[key.job_type].append((key, tally))
-    return Stats(ends.begin, [_of_type(job_type, by_type[job_type]) for job_type in sorted(by_type)])
+def _begin(now: datetime, period: timedelta) -> datetime:
+    return (now - period).replace(minute=0, second=0, microsecond=0)
 
 
-def _by_hour(ends: _Ends, most: int) -> Hours:
-    ended = [(at, key, tally.ends) for (at, key), tally in ends.found.items() if key.status in FINISHED]
-    shown = sorted({key.job_type for _, key, _ in ended})[:most]
-    found: dict[str | None, dict[datetime, Hour]] = {name: _empty(ends.begin, ends.end) for name in (*shown, None)}
-    for at, key, count in ended:
-        for name in (key.job_type, None):
-            if name in found and at in found[name]:
-                found[name][at].ended[key.status] += count
-    return Hours(list(found[None].values()), {name: list(found[name].values()) for name in shown})
-
-
-def _empty(begin: datetime, end: datetime) -> dict[datetime, Hour]:
-    instants = (begin + timedelta(hours=n) for n in range(_hours(end - begin)))
-    return {at: Hour(at, dict.fromkeys(map(str, FINISHED), 0)) for at in instants}
-
-
-def _hours(duration: timedelta) -> int:
-    return int(duration.total_seconds() // 3600) + 1
+def _empty(begin: datetime, part: timedelta, count: int) -> list[Part]:
+    return [Part(begin + part * number, dict.fromkeys(map(str, FINISHED), 0)) for number in range(count)]
 
 
 def _of_type(job_type: str, counted: Iterable[tuple[Key, Tally]]) -> TypeStats:

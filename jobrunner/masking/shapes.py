@@ -32,6 +32,11 @@ _TOKENS = re.compile(
 )
 _CODE = re.compile(r"(?:self|cls|os|settings|config|env|environ|request|args|kwargs|payload|ctx)\b[.\[(]|\w+\(")
 _SHORTEST = 4
+HINTS = (
+    *("pass", "pwd", "secret", "token", "cred", "auth", "bearer", "basic", "session", "key", "cookie", "jwt", "otp"),
+    *("cvv", "cvc", "ssn", "dsn", "mfa", "pat"),
+)
+"""A name of a secret has one of these in it."""
 _NO_VALUES = frozenset({"none", "null", "true", "false", "is", "are", "and", "or", "was", "must", "not", "to", "with"})
 
 
@@ -55,13 +60,16 @@ def _walk(text: str, tell: Callable[[str], None]) -> str:
         text = _LONG_USER.sub(rf"\1{MASK}", text)
         text = _USER_IN_URL.sub(lambda match: match[0] if MASK in match[0] else match[1] + MASK, text)
         text = _SECRET_PATH.sub(rf"\1{MASK}", text)
-    if ":" in text or "=" in text:
+    lower = text.lower()
+    # Most texts of a page have none of these, and are looked at no further.
+    if any(word in lower for word in HINTS):
         text = _COOKIES.sub(rf"\1{MASK}", text)
         text = _without_named(text, tell)
+        text = _SCHEME.sub(rf"\1\2{MASK}", text)
     if "--" in text:
         text = _FLAG.sub(lambda match: _flag(match, tell), text)
     if len(text) >= 12:
-        text = _TOKENS.sub(MASK, _SCHEME.sub(rf"\1\2{MASK}", text))
+        text = _TOKENS.sub(MASK, text)
     return text
 
 

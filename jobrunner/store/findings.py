@@ -294,7 +294,7 @@ def _with_gated(
     if late:
         # Between the end of a run and the next claim a gate is open for a moment. Where runs end, others begin.
         since = (at - limits.late).replace(minute=0, second=0, microsecond=0)
-        ended = {key.job_type for (_, key), tally in tallies.since(connection, since).items() if tally.ends}
+        ended = {key.job_type for key, tally in tallies.sums_since(connection, since).items() if tally.ends}
         late = [each for each in late if each.job_type not in ended]
     for each in [*map(_gated, found["stray"]), *map(_gated, found["stray_dependants"]), *late]:
         other = due.get(each.job_type, each)
@@ -319,7 +319,7 @@ def _behind(connection: Connection, at: datetime, limits: Limits, found: list[Du
     if not late:
         return found
     ended = defaultdict[str, int](int)
-    for (_, key), tally in tallies.since(connection, since).items():
+    for key, tally in tallies.sums_since(connection, since).items():
         ended[key.job_type] += tally.ends * (key.status in FINISHED)
     # Enough to tell which of the two is more.
     most = max(limits.most, min(max(ended[each] for each in late), 10 * limits.most)) + 1

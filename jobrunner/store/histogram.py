@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 
 BOUNDS_SECONDS = tuple(step * 10.0**power for power in range(-3, 5) for step in (1, 2, 5))
 """The upper bounds of the bins, from a millisecond to half a day. One more bin counts what is longer."""
@@ -22,10 +22,7 @@ def bin_of(seconds: float) -> int:
 
 def merged(histograms: Iterable[Bins]) -> list[int]:
     """The sum of histograms, without the empty bins at its end."""
-    total = [0] * BINS
-    for histogram in histograms:
-        for index, count in enumerate(histogram[:BINS]):
-            total[index] += count
+    total = [sum(counts) for counts in zip_longest(*histograms, fillvalue=0)][:BINS]
     return total[: max((index + 1 for index, count in enumerate(total) if count), default=0)]
 
 

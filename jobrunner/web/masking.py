@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from jobrunner.admin.bulk import Counted
-from jobrunner.admin.stats import Hours, Stats
+from jobrunner.admin.stats import Parts, Stats
 from jobrunner.masking import MASK
 from jobrunner.masking.secrets import Secrets
 from jobrunner.masking.values import Names
@@ -41,7 +41,7 @@ _PLAIN = frozenset(
     }
 )
 """The fields that have our own words or names, which lead to other pages. A new field is not among them."""
-_AS_IT_IS = (Counted, Hours, Stats)
+_AS_IT_IS = (Counted, Parts, Stats)
 """Numbers, and which runs a person wants to change: they have no text but those of the person who asks."""
 _ONLY_NUMBERS = re.compile(r"(datetime|date|timedelta|int|float|bool|None|dict\[str, int\]|[| ])+")
 

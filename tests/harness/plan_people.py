@@ -29,7 +29,8 @@ PEOPLE = {
     "findings.waiting": "a person's command: one step in an index for each type, and 10 000 runs of each at most",
     "metrics.numbers": "what findings.facts sends, the tallies, and the runs at work by the index of their leases",
     **dict.fromkeys(
-        ("tallies.totals", "tallies.since"), "a person's command: reads the tallies of a period, and no runs"
+        ("tallies.totals", "tallies.sums_since", "tallies.ends_since"),
+        "a person's command: reads the tallies of a period, and no runs",
     ),
     "retention.delete_runs": "what prune and an archive call",
     **dict.fromkeys(

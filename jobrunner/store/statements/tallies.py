@@ -14,6 +14,7 @@ from sqlalchemy import (
     Insert,
     Integer,
     Select,
+    Text,
     Update,
     bindparam,
     case,
@@ -28,17 +29,22 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
+from jobrunner.lifecycle import FINISHED
 from jobrunner.store.dialect.counting import hour_of, oldest_transaction, own_transaction, seconds_between
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.values import BigKey, UtcTime, later, now
 from jobrunner.store.histogram import BOUNDS_SECONDS
 from jobrunner.store.schema import job_attempts, job_runs, job_state, job_tallies, job_totals
 
-VARIANTS: dict[str, list[tuple[Any, ...]]] = {"begin_totals": [("postgresql",), ("sqlite",)]}
+VARIANTS: dict[str, list[tuple[Any, ...]]] = {
+    "begin_totals": [("postgresql",), ("sqlite",)],
+    "ends_since": [(False,), (True,)],
+}
 
 _ROW = {name: column.type for name, column in job_tallies.c.items() if name != "id"}
 _KEY = {name: job_totals.c[name].type for name in ("job_type", "outcome", "status")}
 _SUMS = {name: job_totals.c[name].type for name in ("ends", "waited", "ran", "waits", "runs")}
+_LONGEST = ("longest_wait", "longest_run")
 _ZERO: ColumnElement[Any] = literal_column("0.0")
 
 
@@ -238,33 +244,64 @@ def _is_of(given: FromClause) -> ColumnElement[bool]:
     return sqlalchemy.and_(*(job_totals.c[name] == given.c[name] for name in _KEY))
 
 
-def since() -> CompoundSelect[Any]:
-    """The tallies of a time and later, and the attempts that are in none yet, in one statement."""
+def sums_since() -> CompoundSelect[Any]:
+    """The tallies of a time and later, summed for each type, outcome and status, and the attempts that are in none yet.
+
+    The histograms of the sums are lists of JSON, without the brackets around them.
+    """
     columns, live = job_tallies.c, _ended_since_counted().subquery("live").c
-    instant = bindparam("since", type_=UtcTime())
     no_bin = cast(null(), Integer)
-    names = [name for name in _ROW if name not in ("span", "waits", "runs", "is_in_totals")]
+    sums = [cast(func.sum(columns[name]), columns[name].type).label(name) for name in ("ends", "waited", "ran")]
+    longest = [func.max(columns[name]).label(name) for name in _LONGEST]
+    texts = [func.aggregate_strings(cast(columns[name], Text), ",").label(name) for name in ("waits", "runs")]
     return union_all(
         select(
-            *(columns[name] for name in (*names, "waits", "runs")), no_bin.label("wait_bin"), no_bin.label("run_bin")
-        ).where(
-            # The index begins with the span.
-            columns.span.in_([literal_column("'hour'"), literal_column("'day'")]),
-            columns.at >= instant,
-        ),
+            *(columns[name] for name in _KEY),
+            *sums,
+            *longest,
+            *texts,
+            no_bin.label("wait_bin"),
+            no_bin.label("run_bin"),
+        )
+        .where(*_is_since(columns))
+        .group_by(*(columns[name] for name in _KEY)),
         select(
-            *(live[name] for name in names),
-            *(cast(null(), columns[name].type) for name in ("waits", "runs")),
+            *(live[name] for name in (*_KEY, "ends", "waited", "ran", *_LONGEST)),
+            *(cast(null(), Text) for _ in texts),
             live.wait_bin,
             live.run_bin,
-        ).where(live.at >= instant),
+        ).where(live.at >= _since()),
     )
+
+
+def ends_since(with_types: bool) -> Select[Any]:
+    """The runs that ended from a time on, in parts of ``part_seconds`` since then, by status and perhaps by type."""
+    columns, live = job_tallies.c, _ended_since_counted().subquery("live").c
+    names = ("at", *(["job_type"] if with_types else []), "status", "ends")
+    ended: list[ColumnElement[str]] = [literal_column(f"'{status}'") for status in FINISHED]
+    found = union_all(
+        select(*(columns[name] for name in names)).where(*_is_since(columns), columns.status.in_(ended)),
+        select(*(live[name] for name in names)).where(live.at >= _since(), live.status.in_(ended)),
+    ).subquery("found")
+    seconds = seconds_between(_since(), found.c.at)
+    part = cast(func.floor(seconds / bindparam("part_seconds", type_=Float)), Integer).label("part")
+    kept = [found.c[name] for name in names[1:-1]]
+    return select(part, *kept, cast(func.sum(found.c.ends), BigKey).label("ends")).group_by(part, *kept)
+
+
+def _since() -> ColumnElement[Any]:
+    return bindparam("since", type_=UtcTime())
+
+
+def _is_since(columns: Any) -> list[ColumnElement[bool]]:
+    # The index begins with the span.
+    return [columns.span.in_([literal_column("'hour'"), literal_column("'day'")]), columns.at >= _since()]
 
 
 def every_end() -> CompoundSelect[Any]:
     """All ends ever, in one statement, so that none is missed or counted twice while another transaction counts."""
     new, live = job_tallies.c, _ended_since_counted().subquery("live").c
-    longest = ("longest_wait", "longest_run")
+    longest = _LONGEST
     no_bin = cast(null(), Integer)
     return union_all(
         select(

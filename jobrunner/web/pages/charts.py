@@ -4,30 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 
-from jobrunner.admin.stats import Hour
+from jobrunner.admin.stats import Part
 from jobrunner.lifecycle import Status
 
-_MOST_BARS = 96
 _MOST_LABELS = 8
 _STEPS = (1, 2, 24)
 """Hours of a bar. Old ends are known by the day only."""
+
+
 STACK = (Status.DEAD, Status.CANCELLED, Status.SUCCEEDED)
 
 
 @dataclass(frozen=True)
 class Size:
-    """The bars' area, and what is left of it and below it for labels."""
+    """The bars' area, what is left of it and below it for labels, and how many bars it has room for."""
 
     width: int
     height: int
     left: int = 0
     below: int = 0
+    most_bars: int = 96
 
 
 LARGE = Size(960, 120, left=56, below=22)
-SMALL = Size(120, 24)
+SMALL = Size(120, 24, most_bars=32)
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,16 @@ class Chart:
     labels: list[tuple[float, str]]
 
 
-def chart(hours: Sequence[Hour], zone: tzinfo, size: Size = LARGE) -> Chart:
+def part_of(period: timedelta) -> timedelta:
+    """What one bar of a period shows."""
+    hours = period // timedelta(hours=1) + 1
+    return timedelta(hours=next(each for each in _STEPS if hours <= each * LARGE.most_bars))
+
+
+def chart(ends: Sequence[Part], zone: tzinfo, size: Size = LARGE) -> Chart:
     """A drawing of this size. Its labels are hours of the zone, or days if it is longer than two of them."""
-    step = next(each for each in _STEPS if len(hours) <= each * _MOST_BARS)
-    groups = [hours[index : index + step] for index in range(0, len(hours), step)] if hours else []
+    step = -(-len(ends) // size.most_bars) or 1
+    groups = [ends[index : index + step] for index in range(0, len(ends), step)]
     sums = [{status.value: sum(each.ended[status] for each in group) for status in STACK} for group in groups]
     most = max((sum(counts.values()) for counts in sums), default=0)
     width = size.width / max(1, len(groups))

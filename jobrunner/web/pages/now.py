@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from jobrunner.admin import stats
 from jobrunner.admin.findings import Finding, asked, findings
-from jobrunner.admin.stats import Hour
+from jobrunner.admin.stats import Part
 from jobrunner.errors import ConfigurationError
 from jobrunner.settings import config
 from jobrunner.store import findings as facts
@@ -23,7 +23,7 @@ from jobrunner.store.statement import Question
 from jobrunner.store.trails import LeftBehind
 from jobrunner.web.call import Call, Page
 from jobrunner.web.pages import backlog, pausing
-from jobrunner.web.pages.charts import chart
+from jobrunner.web.pages.charts import chart, part_of
 from jobrunner.web.pages.thresholds import tick_age
 
 _DAY = timedelta(hours=24)
@@ -66,10 +66,10 @@ def _read(connection: Connection, *also: Question) -> tuple[Connection, State, l
     return known, state, None if settings is None else findings(known, settings, None)
 
 
-def _read_with_hours(connection: Connection) -> tuple[State, list[Finding] | None, list[Hour], list[LeftBehind]]:
+def _read_with_hours(connection: Connection) -> tuple[State, list[Finding] | None, list[Part], list[LeftBehind]]:
     left = trails.left_behind(connection, backlog.PERIOD, backlog.MOST_TICKS)
     _, state, wrong = _read(connection)
-    return state, wrong, stats.hours(connection, _DAY).of_all, left
+    return state, wrong, stats.ends(connection, _DAY, part_of(_DAY)).of_all, left
 
 
 def _read_all(connection: Connection) -> tuple[State, list[Finding] | None, Explanation | None]:

@@ -6,14 +6,14 @@ from datetime import timedelta
 from functools import partial
 
 from jobrunner.admin import stats
-from jobrunner.admin.stats import Hours, Stats
+from jobrunner.admin.stats import Parts, Stats
 from jobrunner.store import pauses
 from jobrunner.store.connection import Connection
 from jobrunner.store.pauses import Pause
 from jobrunner.store.statement import Prepared
 from jobrunner.web.call import Call, Page
 from jobrunner.web.pages import pausing
-from jobrunner.web.pages.charts import SMALL, chart
+from jobrunner.web.pages.charts import SMALL, chart, part_of
 from jobrunner.web.pages.spans import spans
 
 _DRAWN = 100
@@ -43,6 +43,7 @@ def types(call: Call) -> Page:
     return Page("types.html", {**values, "periods": list(PERIODS), "chosen": chosen}, found)
 
 
-def _read(connection: Connection, period: timedelta) -> tuple[Stats, Hours, list[Pause], list[str]]:
+def _read(connection: Connection, period: timedelta) -> tuple[Stats, Parts, list[Pause], list[str]]:
     waiting = connection.execute(Prepared("findings.waiting_types")).scalars()
-    return *stats.stats_and_hours(connection, period, _DRAWN), pauses.listed(connection), waiting
+    found, ended = stats.stats(connection, period), stats.ends(connection, period, part_of(period), _DRAWN)
+    return found, ended, pauses.listed(connection), waiting

@@ -1,0 +1,80 @@
+"""The page beside the tallies of many job types: the processor time of a request, by that beside none."""
+
+import json
+import random
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+
+from plan import OPERATE, Line, measure
+from processes import Failed
+from sizes import BOTH
+from stage import Queue, Stage
+
+from jobrunner.store.location import locate
+from jobrunner.web.core import Web
+from jobrunner.web.messages import Request
+from jobrunner.web.visitors import Visitor
+
+PAGES = ("/", "/types", "/types?since=30d")
+_TYPES, _HOURS = 30, 24 * 31
+_ENDS = (("succeeded", "succeeded", 200), ("failed", "failed", 20), ("failed", "dead", 3))
+_REQUESTS = 5
+_NONE = "page {path}, processor time beside no tallies, {{db}}"
+_MANY = "page {path}, processor time beside the tallies of 30 types, {{db}}"
+
+
+def _lines(path: str) -> tuple[Line, Line]:
+    return Line(_NONE.format(path=path), "ms"), Line(_MANY.format(path=path), "ms", _NONE.format(path=path))
+
+
+@measure(*(line for path in PAGES for line in _lines(path)), group=OPERATE, on=BOTH)
+def pages_of_many_types(stage: Stage, database: str) -> Iterator[float]:
+    """The processor time of this process for one request, the least of five: first in a database without tallies, then
+    beside those of 30 job types and 31 days, 5,000,000 ends with three kinds of end in each hour.
+    """
+    found = []
+    for name, is_full in (("operate_no_types", False), ("operate_types", True)):
+        queue = stage.queue(database, name)
+        if is_full:
+            _add_tallies(queue)
+            queue.settle()
+        found.append({path: _processor_ms(queue, path) for path in PAGES})
+    for path in PAGES:
+        yield from (each[path] for each in found)
+
+
+def _add_tallies(queue: Queue) -> None:
+    chosen = random.Random(0)
+    now = queue.database.now().replace(minute=0, second=0, microsecond=0)
+    columns = (
+        "at, span, job_type, outcome, status, ends, waited, longest_wait, ran, longest_run, waits, runs, is_in_totals"
+    )
+    marks = "?, 'hour', ?, ?, ?, ?, 1.0, 1.0, 1.0, 1.0, ?, ?, 1"
+    for number in range(_TYPES):
+        rows = []
+        for hour in range(_HOURS):
+            for outcome, status, ends in _ENDS:
+                bins = [json.dumps([chosen.randrange(50) for _ in range(15)]) for _ in range(2)]
+                rows.append((now - timedelta(hours=hour), f"type_{number:02}", outcome, status, ends, *bins))
+        for begin in range(0, len(rows), 100):
+            some = rows[begin : begin + 100]
+            queue.database.execute(
+                f"INSERT INTO job_tallies ({columns}) VALUES {', '.join([f'({marks})'] * len(some))}",
+                [value for row in some for value in row],
+            )
+
+
+def _processor_ms(queue: Queue, path: str) -> float:
+    place, _, query = path.partition("?")
+    request = Request("GET", place, query, visitor=Visitor("bench"))
+    times = []
+    for _ in range(_REQUESTS):
+        # A new one each time: viewers share what was asked a moment before.
+        web = Web(lambda: locate(queue.database.url))
+        began = time.process_time()
+        answer = web.respond(request)
+        times.append(time.process_time() - began)
+        if answer.status != 200:
+            raise Failed(f"{path}: status {answer.status}")
+    return min(times) * 1000
