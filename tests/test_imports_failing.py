@@ -99,7 +99,7 @@ def lines_of(jobrunner: Commands, run_id: int, env: Mapping[str, str]) -> dict[s
     }
 
 
-@pytest.mark.long(sample=5)
+@pytest.mark.long(sample=3)
 @sqlite_only
 @pytest.mark.parametrize("what", CONF)
 def test_failed_import_is_told_by_its_tick_with_its_line_and_its_traceback(

@@ -146,4 +146,4 @@ def test_a_payload_that_its_handler_cannot_take_is_refused_in_its_own_schedule_i
             app.write("handlers", HANDLER.format(schedule=f', schedule=Schedule("@daily", payload={payload!r})'))
             done = jobrunner("apply", check=False)
             assert (done.returncode, done.stdout, done.stderr.count("\n")) == (78, "", 1)
-            assert done.stderr.endswith(f"the schedule of the handler handlers.report: {told(job_type, reason)}\n")
+            assert done.stderr.endswith(f"(handlers.py, line 4): schedule: {told(job_type, reason)}\n")

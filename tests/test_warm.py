@@ -54,6 +54,7 @@ TABLE = [
     "completion bash",
     "prune --dry-run",
     "archive --restore /nowhere/runs.jsonl",
+    "restore /nowhere/backup.db",
     "doctor --no-crontab --json",
 ]
 CHANGING = re.compile(

@@ -17,7 +17,7 @@ from jobrunner.application.enqueueing import new_run
 from jobrunner.cli import environment, following, known, options, render, session, streams
 from jobrunner.cli.logs import Printer
 from jobrunner.cli.types import Checked, read_payload, timeout_of_a_run
-from jobrunner.errors import JobrunnerError
+from jobrunner.errors import JobrunnerError, UsageError
 from jobrunner.jobs.payload import parse_payload
 from jobrunner.lifecycle import CLAIMABLE, Status
 from jobrunner.settings.config import Config
@@ -60,6 +60,8 @@ def run(job_type: str, payload: str, timeout: timedelta | str | None, is_debugge
 
     Example: jobrunner run greet --payload '{"name": "Ada"}'
     """
+    if is_debugged and timeout is not None:
+        raise UsageError("--debug has no time limit; leave out --timeout")
     config = environment.load()
     checked = parse_payload(read_payload(payload, config.payload_limit), config.payload_limit)
     new = new_run(
