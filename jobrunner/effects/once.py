@@ -136,10 +136,16 @@ class Once:
 
     def _withdraw(self, call: Call) -> None:
         """Take the intent back, if there is one: its call was not made. An older call stays as uncertain as it was."""
-        if call.asked is None:
-            self._clear(call)
-        else:
-            self._mark_uncertain(call)
+
+        def work(connection: Connection) -> None:
+            # At once: the handler will soon be stopped, and the standby that did not answer needs not know.
+            connection.commit_alone()
+            if call.asked is None:
+                effects.clear(connection, call.key, call.token)
+            else:
+                effects.settle(connection, call.key, call.token, "uncertain")
+
+        self._settle_if_possible(work)
 
     def _decide(self, connection: Connection, call: Call) -> object:
         run, choice = self._run, call.on_uncertain

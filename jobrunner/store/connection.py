@@ -176,6 +176,9 @@ class Connection(DriverExecutor):
         except self.error_type as error:
             raise self.raised(error) from error
 
+    def commit_alone(self) -> None:
+        """Have the COMMIT of this transaction wait for no standby, for what a promotion may undo without harm."""
+
     def write_marker(self) -> None:
         """Have this transaction write something, so that its COMMIT waits for a synchronous standby."""
 

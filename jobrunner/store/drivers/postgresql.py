@@ -119,6 +119,9 @@ class ServerConnection(Connection):
         # A pooler tells its clients a number of its own. Behind it the next transaction may be in another session.
         self._is_direct = self.wire.session == self.driver.pgconn.backend_pid
 
+    def commit_alone(self) -> None:
+        self.execute("SET LOCAL synchronous_commit = local")
+
     def write_marker(self) -> None:
         self.execute(MARKER)
 
