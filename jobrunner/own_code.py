@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_TYPED = ("<stdin>", "<python-input", "<ipython-input", "<doctest")
+"""The names of code that a person types."""
 _INSTALLED = ("site-packages", "dist-packages")
 _LINE_CHARACTERS = 300
 _PLACE_CHARACTERS = 150
@@ -147,7 +149,7 @@ def _last_own(lines: Sequence[tuple[str, int]], folder: str | None = None) -> Pl
 
 def _whose(path: str) -> int:
     if path.startswith("<"):
-        return _PYTHON
+        return _OWN if path.startswith(_TYPED) else _PYTHON
     path = os.path.abspath(path)
     if path.startswith(_OURS):
         return _JOBRUNNER
@@ -158,6 +160,8 @@ def _whose(path: str) -> int:
 
 def _short(path: str, folder: str | None = None) -> str:
     """The path from the folder of the import path that it is in: a module of the application has its dotted name."""
+    if path.startswith("<"):
+        return path
     path = os.path.abspath(path)
     folders = [os.path.join(os.path.abspath(each), "") for each in ([*sys.path] if folder is None else [folder])]
     longest = max((each for each in folders if path.startswith(each)), key=len, default="")

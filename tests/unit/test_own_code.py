@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import jobrunner
+from jobrunner import own_code
 from jobrunner.own_code import Place, cut_above, cut_below, place_in_stacks, placed
 
 OURS = str(Path(jobrunner.__file__).parent / "children" / "inside" / "main.py")
@@ -109,3 +110,9 @@ def test_place_stands_at_the_end_of_one_bounded_line() -> None:
     assert long.endswith("d/conf.py, line 12)")
     assert len(long) < 500
     assert "\n" not in long
+
+
+def test_line_that_a_person_types_is_a_place() -> None:
+    names: dict[str, Any] = {"place": own_code.place_of_caller}
+    exec(compile("\nfound = place()", "<stdin>", "exec"), names)
+    assert str(names["found"]) == "<stdin>, line 2"
