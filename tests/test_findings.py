@@ -17,7 +17,10 @@ from jobrunner.store.location import locate
 
 pytestmark = pytest.mark.both_databases
 
-TABLES = ("job_ticks", "job_runs", "job_definitions", "job_effects", "job_pauses", "job_hosts")
+TABLES = tuple(
+    f"job_{name}"
+    for name in ["gates", "limits", "attempts", "ticks", "runs", "definitions", "effects", "pauses", "hosts"]
+)
 Plant = Callable[[Database], object]
 
 
@@ -60,6 +63,16 @@ def report(database: Database, host: str, *types: str) -> None:
     row |= {"can_run": {each: {} for each in types}, "boot": "b", "last_boot": "b", "reported_at": database.now()}
     marks = ", ".join("?" * len(row))
     database.execute(f"INSERT INTO job_hosts ({', '.join(row)}) VALUES ({marks})", row.values())
+
+
+def gated(database: Database, count: int, gate: str = "all", **limits: object) -> None:
+    """Runs that wait behind a gate for 20 minutes, and the stored limits of their type."""
+    old_runs(database, count, 20 * MINUTE, gate=gate)
+    values = {"job_type": "report", **limits}
+    marks = ", ".join("?" * len(values))
+    database.execute(f"INSERT INTO job_limits ({', '.join(values)}) VALUES ({marks})", values.values())
+    turn = [gate, database.now() - 20 * MINUTE]
+    database.execute("INSERT INTO job_gates (job_type, gate, turn_at) VALUES ('report', ?, ?)", turn)
 
 
 # The name of the finding and words of its sentence, or None where nothing is wrong.
@@ -147,6 +160,51 @@ CASES: dict[str, tuple[Plant, dict[str, str] | None]] = {
             report(database, "beta", "report"),
             insert_ticks(database, "beta"),
             old_runs(database, 1, 3 * MINUTE),
+        ),
+        None,
+    ),
+    "a run is behind a gate where no claim looks": (
+        lambda database: old_runs(database, 2, 20 * MINUTE, gate="x"),
+        {"overdue": "due and not started: 2 runs of report for 20m"},
+    ),
+    "a run follows others and has none to follow": (
+        lambda database: old_runs(database, 1, 20 * MINUTE, gate="after"),
+        {"overdue": "due and not started: 1 run of report for 20m"},
+    ),
+    "nobody claims from behind an open gate": (
+        lambda database: gated(database, 2, max_running=1),
+        {"overdue": "due and not started: 2 runs of report for 20m"},
+    ),
+    "no host has a handler for runs behind a gate": (
+        lambda database: (report(database, "alpha", "pay"), gated(database, 2, max_running=1)),
+        {"unknown_types": "no host that ticks has a handler: 2 runs of report for 20m"},
+    ),
+    "a limit is full": (
+        lambda database: (
+            gated(database, 2, max_running=1),
+            running(database, 1, host="alpha", job_type="report", gate="all"),
+        ),
+        None,
+    ),
+    "a rate allows none": (lambda database: gated(database, 2, rate="1/h", opens_at=database.now() + HOUR), None),
+    "a key is at work": (
+        lambda database: (
+            gated(database, 2, gate="customer [1]", concurrency_key="customer", max_running_per_key=1),
+            running(database, 1, host="alpha", job_type="report", gate="customer [1]"),
+        ),
+        None,
+    ),
+    "the runs of a limited type begin one after another": (
+        lambda database: (gated(database, 2, max_running=1), ended_since_hours(database, 1)),
+        None,
+    ),
+    "a type behind a gate is paused": (
+        lambda database: (
+            gated(database, 2, gate="x"),
+            database.execute(
+                "INSERT INTO job_pauses (kind, name, actor, paused_at) VALUES ('type', 'report', 'me', ?)",
+                [database.now()],
+            ),
         ),
         None,
     ),

@@ -3,17 +3,20 @@
 import json
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 
 import psycopg
 import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only, wait_for
+from harness.database import numbers
 from harness.handlers_rows import queue, run_of
 from harness.invariants import insert_runs
 from harness.limits import claim_all, declare, end, end_all
 from harness.stores import opening
 from jobrunner.model import Limits, Policy
 from jobrunner.rates import parse_rate
+from jobrunner.store import notices, strays
 from jobrunner.store.database import Database as Store
 
 pytestmark = pytest.mark.both_databases
@@ -168,3 +171,37 @@ def test_a_rate_of_older_code_keeps_no_tick_of_the_new_one_from_looking(store: S
     end(store, claim_all(store, "old", Policy("keyed", limits=slow)))
     assert database.value("SELECT count(*) AS n FROM job_due WHERE kind = 'claim'") == 2
     wait_for(lambda: claim_all(store, "new", Policy("keyed", limits=quick)), 10, "the rate of the new code")
+
+
+def test_a_gate_of_no_limit_is_found_at_once_beside_thousands_of_keys_and_a_lost_one_when_a_tick_prunes(
+    store: Store, database: Database
+) -> None:
+    """So that an idle tick does not look at every key of a type each minute."""
+    limits = Limits(concurrency_key=("customer",), rate_per_key=parse_rate("rate_per_key", "1/h", 1))
+    declare(store, Policy("keyed", limits=limits))
+    count = 2100
+    at = database.now()
+    insert = "INSERT INTO job_runs (job_type, payload, status, priority, run_at, created_at, updated_at, gate)"
+    gates = f"SELECT 'customer [' || n || ']' AS gate FROM ({numbers(database, count)}) AS numbered"
+    database.execute(f"{insert} SELECT 'keyed', '{{}}', 'queued', 0, ?, ?, ?, gate FROM ({gates}) AS g", [at] * 3)
+    database.execute(
+        f"INSERT INTO job_gates (job_type, gate, turn_at) SELECT 'keyed', gate, ? FROM ({gates}) AS g", [at]
+    )
+    assert store.read(strays.find) == ([], [])
+    last = database.value("SELECT max(gate) AS gate FROM job_gates")
+    database.execute("DELETE FROM job_gates WHERE gate = ?", [last])
+    lost = {"job_type": "keyed", "gate": last}
+    assert store.read(partial(strays.find, every=True)).gates == [lost]
+    database.execute("UPDATE job_runs SET gate = 'x' WHERE gate = 'customer [7]'")
+    assert {"job_type": "keyed", "gate": "x"} in store.read(strays.find).gates
+    while store.write(partial(strays.free, strays=store.read(partial(strays.find, every=True)))):
+        pass
+    assert store.read(partial(strays.find, every=True)) == ([], [])
+
+
+def test_hooks_are_told_of_a_late_run_behind_a_gate_where_no_claim_looks(store: Store, database: Database) -> None:
+    late = timedelta(minutes=10)
+    queue(database, "free", gate="x", run_at=database.now() - timedelta(hours=1))
+    queue(database, "plain", gate="x")
+    found = store.write(lambda connection: notices.note_late(connection, lambda *_: [], lambda *_: late, late))
+    assert found == {notices.Subject("free", "")}

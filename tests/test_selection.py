@@ -74,17 +74,19 @@ def fill(database: Database) -> dict[str, int]:
         "behind its key": insert_runs(database, 1, run_at=now - HOUR, concurrency_key="k"),
         "behind a limit": insert_runs(database, 1, run_at=now - HOUR, job_type="capped", gate="all"),
         "behind a run": insert_runs(database, 1, run_at=now - HOUR, gate="after"),
+        "where no claim looks": insert_runs(database, 1, run_at=now - HOUR, job_type="capped", gate="x"),
         "paused": insert_runs(database, 1, run_at=now - HOUR, job_type="paused", gate="g", concurrency_key="p"),
     }
     return {name: ids[0] for name, ids in made.items()}
 
 
 WAITING = {"due", "later", "retrying", "behind its key", "behind a limit", "behind a run", "paused"}
+WAITING |= {"where no claim looks"}
 CASES: dict[str, tuple[Selection, set[str]]] = {
     "dead": (Selection(statuses=(Status.DEAD,)), {"dead", "dead long ago"}),
     "two statuses": (Selection(statuses=(Status.QUEUED, Status.FAILED)), WAITING),
     "running": (Selection(statuses=(Status.RUNNING,)), {"running", "capping"}),
-    "types": (Selection(job_types=("report", "capped")), {"dead", "capping", "behind a limit"}),
+    "types": (Selection(job_types=("report", "capped")), {"dead", "capping", "behind a limit", "where no claim looks"}),
     "schedule": (Selection(schedule="nightly"), {"running"}),
     "since and until": (
         Selection(since=2.5 * HOUR, until=0.5 * HOUR),
@@ -103,7 +105,7 @@ CASES: dict[str, tuple[Selection, set[str]]] = {
     "pause": (Selection(waiting_for=("pause",)), {"paused"}),
     "limit": (Selection(waiting_for=("limit",)), {"behind a limit"}),
     "key of another": (Selection(waiting_for=("key",)), {"behind its key"}),
-    "tick": (Selection(waiting_for=("tick",)), {"due"}),
+    "tick": (Selection(waiting_for=("tick",)), {"due", "where no claim looks"}),
     "anything": (Selection(waiting_for=tuple(WAITING_FOR)), WAITING),
     "a dead run waits for nothing": (Selection(statuses=(Status.DEAD,), waiting_for=("retry",)), set()),
     "both": (Selection(statuses=(Status.DEAD,), error="full", job_types=("append",)), {"dead long ago"}),
