@@ -3,15 +3,18 @@
 import base64
 import re
 from datetime import timedelta
+from urllib.parse import urlencode
 
 import pytest
 
 from harness import App, Commands, Database
+from harness.invariants import insert_runs
 from harness.locks import locked_definition
 from harness.notices import CHAT, configure, dead, notices
 from harness.pages import ROOT
 from harness.receivers import web_server
 from harness.web import SCHEDULE, Asked, Tags, one_of_each, paths
+from jobrunner.store import search
 
 
 def test_preview_of_a_backfill_waits_for_no_lock_and_a_span_of_many_years_is_refused_in_words_of_the_page(
@@ -84,3 +87,51 @@ def test_each_example_in_the_page_of_commands_is_code_as_a_whole() -> None:
     examples = re.findall(r"^Example: (.*)$", (ROOT / "docs" / "cli.md").read_text(), re.MULTILINE)
     assert len(examples) > 40
     assert [each for each in examples if not re.fullmatch(r"`jobrunner [^`]*`", each)] == []
+
+
+def test_filter_by_error_tells_nothing_of_what_the_page_hides(database: Database) -> None:
+    ended = {"status": "dead", "finished_at": database.now(), "error_type": "LoginError"}
+    payload = {"password": "hunter2-is-secret", "pin": 1}
+    (secret,) = insert_runs(database, 1, payload=payload, last_error="no login with hunter2-is-secret today", **ended)
+    insert_runs(database, 1, last_error="no login with a key today", **ended)
+    asked = Asked(database)
+    for part, count in (("login with", 2), ("LOGIN WITH", 2), ("h", 2), ("hunter2", 0), ("hunter2-is-s", 0)):
+        query = urlencode({"error": part})
+        assert len(asked.json(f"/runs?{query}")["runs"]) == count, part
+        groups = asked.json(f"/errors?{query}")
+        assert (len(groups["groups"]), groups["runs"]) == (count, count), part
+        counted = asked("/bulk/retry", {"which": "all", "error": part}).body.decode()
+        assert (f"retry {count} run" in counted) is (count > 0), part
+    asked("/bulk/retry", {"which": "all", "error": "hunter2", "agreed": "yes"})
+    assert database.query("SELECT status FROM job_runs WHERE id = ?", [secret])[0]["status"] == "dead"
+    asked("/bulk/retry", {"which": "all", "error": "login with", "agreed": "yes"})
+    assert database.query("SELECT status FROM job_runs WHERE id = ?", [secret])[0]["status"] == "queued"
+
+
+def test_runs_of_a_key_are_found_by_the_key_and_not_among_all_runs(
+    database: Database, jobrunner: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = ("--key", "order-7", "--allow-unknown")
+    first = int(jobrunner("enqueue", "send", *key).stdout)
+    second = int(jobrunner("enqueue", "bill", *key).stdout)
+    insert_runs(database, 300, status="succeeded", finished_at=database.now())
+    monkeypatch.setattr(search, "_walk", None)
+    asked = Asked(database)
+    assert [run["id"] for run in asked.json("/runs?key=order-7")["runs"]] == [second, first]
+    assert [run["id"] for run in asked.json("/runs?key=order-7&type=send")["runs"]] == [first]
+    assert asked.json("/runs?key=order-7&status=dead")["runs"] == []
+
+
+def test_runs_that_had_a_key_which_was_free_again_are_found(database: Database, jobrunner: Commands) -> None:
+    now = database.now()
+    ended = insert_runs(database, 2, "send", idempotency_key="order-7", status="succeeded", finished_at=now)
+    insert_runs(database, 1, "send", idempotency_key="order-8")
+    (newest,) = insert_runs(database, 1, "send", idempotency_key="order-7")
+    database.execute(
+        "INSERT INTO job_types (job_type, when_full, key_scope, updated_at) VALUES ('send', 'refuse', 'active', ?)",
+        [now],
+    )
+    database.execute("INSERT INTO job_keys VALUES ('send', 'order-7', ?, ?)", [newest, now])
+    asked = Asked(database)
+    found = asked.json("/runs?key=order-7")["runs"]
+    assert [run["id"] for run in found] == [newest, *sorted(ended, reverse=True)]

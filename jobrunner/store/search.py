@@ -16,6 +16,7 @@ from sqlalchemy import (
     Select,
     bindparam,
     func,
+    literal_column,
     select,
     union_all,
 )
@@ -26,7 +27,7 @@ from jobrunner.store import definitions
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.planner import read_by_indexes
-from jobrunner.store.schema import job_definitions, job_runs, written
+from jobrunner.store.schema import job_definitions, job_keys, job_runs, job_types, written
 from jobrunner.store.selection import Selection, condition, instant
 from jobrunner.store.statements.backpressure import WAITING
 
@@ -67,7 +68,8 @@ def find(
     if selection.ids:
         few: list[int] | None = list(dict.fromkeys(selection.ids))
     else:
-        few = _few(connection, selection)
+        few = _of_key(connection, selection.key) if selection.key is not None else None
+        few = _few(connection, selection) if few is None else few
     if few is None:
         return _walk(connection, wanted, below, limit, seconds)
     return _page(_among(connection, wanted, [each for each in few if each < below])[: limit + 1], limit)
@@ -84,6 +86,28 @@ def check_schedule(connection: Connection, selection: Selection) -> None:
 
 def _page(ids: list[int], limit: int) -> Found:
     return Found(ids[:limit], ids[limit - 1] if len(ids) > limit else None, None)
+
+
+def _of_key(connection: Connection, key: str) -> list[int] | None:
+    """The runs that have taken this key for ever, so that no other run of their types has it. None: others may have it.
+
+    The rows of keys are found by type and key, so each type that has keys is asked for.
+    """
+    keys, types = job_keys.c, job_types.c
+    named = select(func.min(keys.job_type).label("job_type")).cte("named", recursive=True)
+    following = select(func.min(keys.job_type)).where(keys.job_type > named.c.job_type).scalar_subquery()
+    named = named.union_all(select(following).where(named.c.job_type.is_not(None)))
+    statement = (
+        select(keys.run_id, func.coalesce(types.key_scope, literal_column("'forever'")).label("key_scope"))
+        .select_from(named)
+        .join(job_keys, keys.job_type == named.c.job_type)
+        .outerjoin(job_types, types.job_type == keys.job_type)
+        .where(keys.idempotency_key == key)
+    )
+    found = connection.execute(statement).all()
+    if not found or any(row.key_scope != "forever" for row in found):
+        return None
+    return [row.run_id for row in found if row.run_id is not None]
 
 
 def _few(connection: Connection, selection: Selection) -> list[int] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -21,9 +21,11 @@ from jobrunner.store.selection import Selection
 from jobrunner.text import iso_instant, whole_number
 from jobrunner.web import fields
 from jobrunner.web.call import Call, Page
-from jobrunner.web.pages.runs import LARGEST_ID, Filter, selection_of
+from jobrunner.web.masking import Masks
+from jobrunner.web.pages.runs import LARGEST_ID, Filter, is_shown, selection_of
 from jobrunner.web.visitors import Verb
 
+_AT_ONCE = 500
 MOST = 10_000
 """Runs that one request changes, so that it ends soon. The same again changes the next."""
 
@@ -39,7 +41,7 @@ class _Asked:
 def change(call: Call, verb: Verb) -> Page:
     """Count the runs and ask; or, when the form says that the person has agreed, change them."""
     asked = _asked(call, verb)
-    _, (counted, others) = call.read(partial(_count, asked=asked))
+    _, (counted, others) = call.read(partial(_count, asked=asked, masks=call.masks))
     more, runs = len(counted.runs) > MOST, dict(list(counted.runs.items())[:MOST])
     counted = Counted(counted.at, counted.change, counted.selection, runs)
     done = _change(call, asked, counted) if call.is_agreed else None
@@ -63,11 +65,25 @@ def change(call: Call, verb: Verb) -> Page:
     return Page("bulk.html", values, data)
 
 
-def _count(connection: Connection, asked: _Asked) -> tuple[Counted, list[SelectedRun]]:
+def _count(connection: Connection, asked: _Asked, masks: Masks) -> tuple[Counted, list[SelectedRun]]:
     counted = many.count(connection, asked.selection, asked.change_at, MOST + 1)
+    if asked.selection.error is not None:
+        shown = _with_shown_error(connection, masks, tuple(counted.runs), asked.selection.error)
+        counted = replace(counted, runs={id_: status for id_, status in counted.runs.items() if id_ in shown})
     ids = asked.selection.ids
     others = listing.page(connection, Selection(ids=ids), len(ids)).runs if set(ids) - counted.runs.keys() else []
     return counted, [run for run in others if run.id not in counted.runs]
+
+
+def _with_shown_error(connection: Connection, masks: Masks, ids: tuple[int, ...], part: str) -> set[int]:
+    """Those of the runs whose error has this part also as the page shows it."""
+    found = set()
+    for begin in range(0, len(ids), _AT_ONCE):
+        some = ids[begin : begin + _AT_ONCE]
+        runs = listing.page(connection, Selection(ids=some), len(some)).runs
+        shown = masks.leaving(runs, masks.known(connection, runs))
+        found |= {run.id for run in shown if is_shown(part, run.error_type, run.last_error)}
+    return found
 
 
 def _change(call: Call, asked: _Asked, counted: Counted) -> Batch:
