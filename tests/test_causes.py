@@ -79,8 +79,10 @@ def test_a_missing_right_is_named_with_its_role_and_its_table_and_the_grant_that
             database.execute(text.strip().rpartition(": ")[2])
             assert jobrunner("status", env=env).returncode == 0
         database.execute(f'REVOKE USAGE ON SCHEMA public FROM "{name}", public')
-        text = said(jobrunner, "tick", {**env, "JOBRUNNER_SCHEMA": "public"})
-        assert f"the role {name} may not USAGE on the schema public" in text, text
+        for given in ({}, {"JOBRUNNER_SCHEMA": "public"}):
+            text = said(jobrunner, "tick", {**env, **given})
+            assert f"the role {name} may not USAGE on the schema public" in text, text
+        assert f"the role {name} may not USAGE on the schema public" in wrong(jobrunner, env)["found"]
         database.execute(text.strip().rpartition(": ")[2])
         assert jobrunner("tick", env=env).returncode == 0
         database.execute("GRANT USAGE ON SCHEMA public TO public")

@@ -207,6 +207,10 @@ class Database:
             yield
         except DriverError as error:
             if failures.is_missing_schema(error):
+                cause = None if self._connection is None else rights.hidden(self._connection)
+                if cause is not None:
+                    unusable = f"cannot use the database {self.location.label}: {cause.reason}"
+                    raise DatabaseUnavailable(unusable, cause.remedy) from None
                 or_ = "" if self.location.file or self.location.schema else ", or set JOBRUNNER_SCHEMA to their schema"
                 raise SchemaMismatch(
                     f"the database {self.location.label} has no jobrunner tables; run: jobrunner migrate{or_}"

@@ -6,6 +6,7 @@ import re
 
 from jobrunner.store.causes import Cause, Lacking, of_rights
 from jobrunner.store.connection import Connection, DriverError
+from jobrunner.store.versions import VERSION_TABLE
 
 # The server says in its own language what was refused. Only the names in it are used.
 _LACKING = """
@@ -24,6 +25,28 @@ UNION ALL
 SELECT current_user::text, 'function', oid::regprocedure::text, proname::text, 'EXECUTE'
 FROM pg_proc WHERE proname = ANY(%(names)s) AND NOT has_function_privilege(oid, 'EXECUTE')
 """
+
+# A schema of the search path in which our role may look nothing up: the server says that the tables do not exist.
+_HIDDEN = """
+SELECT current_user::text AS role, quote_ident(nspname) AS name
+FROM pg_namespace JOIN pg_class ON relnamespace = pg_namespace.oid AND relname = %(table)s
+WHERE NOT has_schema_privilege(pg_namespace.oid, 'USAGE') AND (nspname = %(schema)s OR %(schema)s::text IS NULL
+  AND nspname = ANY(string_to_array(replace(replace(current_setting('search_path'), ' ', ''), '"', ''), ',')))
+"""
+
+
+def hidden(connection: Connection) -> Cause | None:
+    """The schema whose tables are there, and which our role may not use. Ends every transaction."""
+    if connection.database == "sqlite":
+        return None
+    try:
+        connection.begin(writes=False)
+        found = connection.execute(_HIDDEN, {"schema": connection.schema, "table": VERSION_TABLE}).all()
+    except DriverError:
+        return None
+    finally:
+        connection.rollback()
+    return of_rights(Lacking(row.role, "schema", row.name, ("USAGE",)) for row in found)
 
 
 def lacking(connection: Connection, error: BaseException, statement: str) -> Cause | None:
