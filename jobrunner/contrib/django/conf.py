@@ -15,6 +15,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
+from django.utils.module_loading import import_string
 
 from jobrunner.contrib.django import tested
 from jobrunner.store.full_url import url_of_server
@@ -29,10 +30,16 @@ def alias() -> str:
 
 
 def runs_tasks() -> bool:
-    """Whether a backend of ``TASKS`` is jobrunner's."""
-    return any(
-        each.get("BACKEND", "").startswith(f"{__package__}.") for each in getattr(settings, "TASKS", {}).values()
-    )
+    """Whether a backend of ``TASKS`` is jobrunner's, or a class made of it."""
+    return any(map(_is_of_jobrunner, (getattr(settings, "TASKS", None) or {}).values()))
+
+
+def _is_of_jobrunner(backend: Any) -> bool:
+    try:
+        return getattr(import_string(backend["BACKEND"]), "is_of_jobrunner", False)
+    except (ImportError, LookupError, TypeError):
+        # Django tells of it when the backend is used.
+        return False
 
 
 def prepare_tasks() -> str | None:

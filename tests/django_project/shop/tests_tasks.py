@@ -20,6 +20,9 @@ else:
     import django_tasks as package
     from django_tasks.exceptions import TaskResultDoesNotExist
 
+from jobrunner.application.registry import registered
+from jobrunner.contrib.django import conf
+from jobrunner.contrib.django.backend import JobrunnerBackend
 from jobrunner.testing import Jobs
 from shop import tasks
 from shop.jobs import send_welcome
@@ -31,6 +34,26 @@ OURS = "jobrunner.contrib.django.backend.JobrunnerBackend"
 def execute(statement, *values):
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
+
+
+class Made(JobrunnerBackend):
+    """A backend that a project has made of ours."""
+
+
+class StartTests(SimpleTestCase):
+    def test_child_knows_the_tasks_of_a_project_with_a_backend_of_its_own(self):
+        for name, expected in ((f"{__name__}.Made", True), (OURS, True), ("nowhere.Backend", False)):
+            with override_settings(TASKS={"default": {"BACKEND": name}}):
+                assert conf.runs_tasks() is expected, name
+
+    def test_child_knows_a_task_that_is_declared_with_another_backend(self):
+        dummy = {"BACKEND": f"{package.__name__}.backends.dummy.DummyBackend"}
+        with override_settings(TASKS={"default": dummy, "ours": {"BACKEND": OURS}}):
+            tasks.plain = package.task(tasks.plain)
+            self.addCleanup(setattr, tasks, "plain", tasks.plain.func)
+            assert "shop.tasks.plain" not in registered()
+            assert conf.prepare_tasks() is None
+            assert "shop.tasks.plain" in registered()
 
 
 class ReadableTests(TestCase):
