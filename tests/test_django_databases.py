@@ -114,7 +114,8 @@ def test_tick_in_a_test_of_django_changes_the_databases_of_the_test_and_not_the_
 
 
 def test_tick_in_a_parallel_test_runner_changes_the_clone_of_its_process(shop: Shop) -> None:
-    names = (f"shop.checks_databases.{name}" for name in ("TickTests", "OtherTickTests"))
+    test = "test_child_works_in_the_databases_of_the_test"
+    names = (f"shop.checks_databases.{name}.{test}" for name in ("TickTests", "OtherTickTests"))
     said = shop.test(*names, "--parallel", "2")
     used = {line for line in said.splitlines() if line.startswith("tested on ")}
     assert len(used) == 2, used
