@@ -41,6 +41,12 @@ def test_doctor_tells_which_standby_there_is_and_what_a_promotion_of_it_costs(
     try:
         found = look(jobrunner_on_pair, "standby")
         assert (found["verdict"], found["found"]) == ("ok", waited)
+        execute(pair.database, f'ALTER DATABASE "{pair.database.database}" SET synchronous_commit = local')
+        assert "wait for none" in look(jobrunner_on_pair, "standby")["found"]
+        relaxed = look(jobrunner_on_pair, "synchronous commit")
+        assert "acknowledged before a standby has it" in relaxed["found"]
+        execute(pair.database, relaxed["remedy"])
+        assert look(jobrunner_on_pair, "standby")["found"] == waited
         pair.set_synchronous("")
         found = look(jobrunner_on_pair, "standby")
         assert found["verdict"] == "ok"

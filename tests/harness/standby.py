@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
@@ -118,6 +118,13 @@ class Pair:
     def url(self) -> str:
         """Of the database on the primary."""
         return self.database.url
+
+    @property
+    def url_of_both(self) -> str:
+        """A URL that leads to the database on the server that can be written."""
+        first, second = (urlsplit(each) for each in (self.url, self.standby.url))
+        place = f"{first.netloc},{second.hostname}:{second.port}"
+        return urlunsplit(first._replace(netloc=place, query="target_session_attrs=read-write"))
 
     @property
     def standby(self) -> PostgresDatabase:
