@@ -198,6 +198,13 @@ CASES: dict[str, tuple[Plant, dict[str, str] | None]] = {
         lambda database: (gated(database, 2, max_running=1), ended_since_hours(database, 1)),
         None,
     ),
+    "no run of a limited type has ended lately": (
+        lambda database: (
+            gated(database, 2, max_running=1),
+            insert_runs(database, 1, "report", status="succeeded", finished_at=database.now() - 11 * MINUTE),
+        ),
+        {"overdue": "due and not started: 2 runs of report for 20m"},
+    ),
     "a type behind a gate is paused": (
         lambda database: (
             gated(database, 2, gate="x"),

@@ -119,6 +119,7 @@ def test_runs_behind_a_gate_that_was_written_by_hand_are_told_of_and_done_by_the
     assert status["due"] == len(runs)
     assert gate in status["oldest_due"]["sentence"]
     for run_id in runs:
+        assert json.loads(jobrunner("show", str(run_id), "--json").stdout)["waits_for"] is None
         explained = json.loads(jobrunner("explain", str(run_id), "--json").stdout)
         assert (explained["reason"], explained["facts"]["gate"]) == ("gate", gate), explained
     health = jobrunner("health", check=False).stdout

@@ -272,8 +272,9 @@ def waiting(connection: Connection, most: int = MOST_COUNTED) -> dict[str, int]:
 
 
 def due_types(connection: Connection, most: int = MOST_COUNTED) -> list[DueType]:
-    """The types with due runs. Up to ``most`` and one are counted."""
-    return _due(_dicts(connection.execute(QUESTIONS["due_types"], {"most": most + 1})))
+    """The types with due runs, also with such as no claim would see. Up to ``most`` and one are counted."""
+    due = _due(_dicts(connection.execute(QUESTIONS["due_types"], {"most": most + 1})))
+    return _joined(due, stray_runs(connection, most), most)
 
 
 def stray_runs(connection: Connection, most: int = MOST_COUNTED) -> list[DueType]:
@@ -289,19 +290,24 @@ def _with_gated(
     connection: Connection, at: datetime, limits: Limits, found: Mapping[str, list[dict[str, Any]]]
 ) -> list[DueType]:
     """All types with due runs that no limit is a reason to wait for."""
-    due = {each.job_type: each for each in _due(found["due_types"])}
     late = [each for each in map(_gated, found["behind_open_gates"]) if at - each.run_at > limits.late]
     if late:
         # Between the end of a run and the next claim a gate is open for a moment. Where runs end, others begin.
-        since = (at - limits.late).replace(minute=0, second=0, microsecond=0)
-        ended = {key.job_type for key, tally in tallies.sums_since(connection, since).items() if tally.ends}
+        values = {"since": -limits.late.total_seconds(), "most": limits.most}
+        ended = set(connection.execute(Prepared("unclaimed.ended_lately"), values).scalars())
         late = [each for each in late if each.job_type not in ended]
-    for each in [*map(_gated, found["stray"]), *map(_gated, found["stray_dependants"]), *late]:
-        other = due.get(each.job_type, each)
+    stray = [_gated(row) for row in (*found["stray"], *found["stray_dependants"])]
+    return _joined(_due(found["due_types"]), [*stray, *late], limits.most)
+
+
+def _joined(due: Iterable[DueType], more: Iterable[DueType], most: int) -> list[DueType]:
+    types = {each.job_type: each for each in due}
+    for each in more:
+        other = types.get(each.job_type, each)
         first = min(each, other, key=lambda one: (one.run_at, one.id))
         runs = each.runs if other is each else each.runs + other.runs
-        due[each.job_type] = first._replace(runs=min(runs, limits.most + 1))
-    return sorted(due.values())
+        types[each.job_type] = first._replace(runs=min(runs, most + 1))
+    return sorted(types.values())
 
 
 def _gated(row: Mapping[str, Any]) -> DueType:

@@ -162,4 +162,5 @@ def _waits_for(connection: Connection, run: Row) -> str | None:
         limit = limit_in_the_way(connection, run, place_of(connection, run))
         return None if limit is None else limit.sentence
     parents = select(job_parents.c.parent_id).where(job_parents.c.run_id == run.id).order_by(job_parents.c.parent_id)
-    return "the end of run " + ", ".join(map(str, connection.execute(parents.limit(10)).scalars()))
+    listed = ", ".join(map(str, connection.execute(parents.limit(10)).scalars()))
+    return f"the end of run {listed}" if listed else None

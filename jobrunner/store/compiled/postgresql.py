@@ -4179,6 +4179,24 @@ WHERE first_of.id IS NOT NULL""",
         {},
         (('job_type', None), ('gate', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
     ),
+    ('unclaimed.ended_lately', ()): (
+        """SELECT succeeded.job_type
+FROM (SELECT jobrunner_schema.job_runs.job_type AS job_type
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'succeeded' AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) ORDER BY jobrunner_schema.job_runs.finished_at DESC
+ LIMIT %(most)s::INTEGER) AS succeeded UNION SELECT dead.job_type
+FROM (SELECT jobrunner_schema.job_runs.job_type AS job_type
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'dead' AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) ORDER BY jobrunner_schema.job_runs.finished_at DESC
+ LIMIT %(most)s::INTEGER) AS dead UNION SELECT failed.job_type
+FROM (SELECT jobrunner_schema.job_runs.job_type AS job_type
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'failed' AND jobrunner_schema.job_runs.failed_at IS NOT NULL AND jobrunner_schema.job_runs.failed_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) ORDER BY jobrunner_schema.job_runs.failed_at DESC
+ LIMIT %(most)s::INTEGER) AS failed""",
+        {},
+        {},
+        (('job_type', None),),
+    ),
     ('unclaimed.stray', ()): (
         """SELECT first_of.job_type, first_of.gate, first_of.id, (SELECT jobrunner_schema.job_runs.run_at
 FROM jobrunner_schema.job_runs

@@ -4144,6 +4144,24 @@ WHERE first_of.id IS NOT NULL""",
         {},
         (('job_type', None), ('gate', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
     ),
+    ('unclaimed.ended_lately', ()): (
+        """SELECT succeeded.job_type
+FROM (SELECT job_runs.job_type AS job_type
+FROM job_runs
+WHERE job_runs.status = 'succeeded' AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_runs.finished_at DESC
+ LIMIT :most OFFSET :param_1) AS succeeded UNION SELECT dead.job_type
+FROM (SELECT job_runs.job_type AS job_type
+FROM job_runs
+WHERE job_runs.status = 'dead' AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_runs.finished_at DESC
+ LIMIT :most OFFSET :param_2) AS dead UNION SELECT failed.job_type
+FROM (SELECT job_runs.job_type AS job_type
+FROM job_runs
+WHERE job_runs.status = 'failed' AND job_runs.failed_at IS NOT NULL AND job_runs.failed_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_runs.failed_at DESC
+ LIMIT :most OFFSET :param_3) AS failed""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0},
+        {},
+        (('job_type', None),),
+    ),
     ('unclaimed.stray', ()): (
         """SELECT first_of.job_type, first_of.gate, first_of.id, (SELECT job_runs.run_at
 FROM job_runs

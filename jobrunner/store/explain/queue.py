@@ -45,7 +45,7 @@ def place_of(connection: Connection, run: Row) -> Place:
 def limit_in_the_way(connection: Connection, run: Row, place: Place) -> LimitInTheWay | None:
     """The limit that a due run waits for, also if the runs in front of it are those that will use it up."""
     found, in_front = place
-    if found is None:
+    if found is None or not _is_of(run.gate, found.concurrency_key):
         return None
     if found.max_running is not None:
         held = connection.execute(Prepared("explain.at_work", (False,)), {"of_type": run.job_type}).scalars()
@@ -57,6 +57,11 @@ def limit_in_the_way(connection: Connection, run: Row, place: Place) -> LimitInT
             spent = _Spent(rate, found.spent_until, found.now, in_front, run.job_type)
             return _too_fast("rate", f"the rate {rate.text} of its type", spent)
     return None if found.concurrency_key is None else _limit_of_key(connection, run, found)
+
+
+def _is_of(gate: str, key: str | None) -> bool:
+    """Whether a run is behind none or one of the gates of these limits. A tick takes it from behind others."""
+    return not gate or (gate == "all" if key is None else gate.startswith(f"{key} "))
 
 
 def _limit_of_key(connection: Connection, run: Row, limits: Row) -> LimitInTheWay | None:

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Float, FromClause, Integer, Select, bindparam, func, literal_column, or_, select
+from sqlalchemy import (
+    CompoundSelect,
+    Float,
+    FromClause,
+    Integer,
+    Select,
+    bindparam,
+    func,
+    literal_column,
+    or_,
+    select,
+    union,
+)
 
 from jobrunner.store.dialect.values import is_one_of, later, now
 from jobrunner.store.schema import job_gates, job_limits, job_runs
@@ -51,6 +63,21 @@ def behind_open_gates() -> Select[Any]:
         .where(is_of_limits())
     )
     return _first_of_each(waited.limit(_MOST_GATES).subquery("listed"))
+
+
+def ended_lately() -> CompoundSelect[Any]:
+    """The types of the attempts that ended since an instant, of the newest ones up to a limit."""
+    columns, since = job_runs.c, later(bindparam("since", type_=Float))
+    ends = {"succeeded": columns.finished_at, "dead": columns.finished_at, "failed": columns.failed_at}
+    newest = [
+        select(columns.job_type)
+        .where(columns.status == literal_column(f"'{status}'"), at.is_not(None), at > since)
+        .order_by(at.desc())
+        .limit(_MOST)
+        .subquery(status)
+        for status, at in ends.items()
+    ]
+    return union(*(select(each.c.job_type) for each in newest))
 
 
 def _first_of_each(listed: FromClause) -> Select[Any]:
