@@ -142,7 +142,8 @@ def state_problem(folders: Sequence[StrPath]) -> str | None:
     tried = ", ".join(str(folder) for folder in folders)
     return (
         f"no folder for state is writable and private to this user ({tried}): processes that a killed tick leaves"
-        " behind are not stopped before their runs begin again; set JOBRUNNER_STATE_DIR"
+        " behind are not stopped before their runs begin again, and its runs wait until their leases are over; set"
+        " JOBRUNNER_STATE_DIR"
     )
 
 
