@@ -24,9 +24,14 @@ __all__ = ["NAMES", "Finding", "Severity", "findings", "judge"]
 _START_TAKES = timedelta(minutes=1)
 
 
-def findings(connection: Connection, config: Config, state_problem: str | None) -> list[Finding]:
-    """All findings, the worst first. Expects a read transaction. ``state_problem`` is that of this host, if any."""
-    facts = store.facts(connection, asked(config))
+def findings(
+    connection: Connection, config: Config, state_problem: str | None, killed: Sequence[str] = ()
+) -> list[Finding]:
+    """All findings, the worst first. Expects a read transaction.
+
+    ``state_problem`` is that of this host, if any. ``killed`` are its ticks of which it knows that they were killed.
+    """
+    facts = store.facts(connection, asked(config)._replace(killed=killed))
     # An SQLite file has the clock of this host.
     skew = timedelta(0) if connection.database == "sqlite" else clock.utc_now() - facts.at
     return judge(facts, config.health, state_problem, skew)

@@ -147,6 +147,13 @@ def state_problem(folders: Sequence[StrPath]) -> str | None:
     )
 
 
+def killed_ticks(folders: Iterable[StrPath]) -> list[str]:
+    """The names of the noted ticks of this boot of this host whose process is gone. Changes nothing."""
+    notes = [note for folder in folders if is_private(folder) for note in _notes(folder)]
+    seen = [note for note in notes if note.boot == boot_id() and not note.is_of_others()]
+    return [note.owner.name for note in seen if not note.is_alive()]
+
+
 def kill_leftovers(folders: Iterable[StrPath], owners: Collection[str] = (), live: Collection[int] = ()) -> Leftovers:
     """Kill the leftover processes of dead ticks on this host, and the groups of ``owners``, dead or stalled.
 

@@ -30,7 +30,8 @@ def health(context: click.Context, only: str | None, as_json: bool) -> None:
     try:
         if wanted is None or DAMAGED in wanted:
             damage.check(database, damage.MOST_BYTES_OF_COMMAND)
-        found = database.read(lambda connection: findings(connection, config, problem))
+        killed = opening.killed_here(config)
+        found = database.read(lambda connection: findings(connection, config, problem, killed))
     except DatabaseDamaged as error:
         # Whatever else was asked for, nothing in the file can be relied on.
         found, wanted = [damaged(error)], None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from jobrunner.children.process_groups import state_problem
+from jobrunner.children.process_groups import killed_ticks, state_problem
 from jobrunner.cli import streams
 from jobrunner.errors import DatabaseUnavailable
 from jobrunner.settings import state_folder
@@ -43,3 +43,8 @@ def make_ready(config: Config, database: Database, *, creates: bool) -> None:
 def problem_of_state(config: Config) -> str | None:
     """Why the processes that a killed tick leaves would not be found. None means that they would be."""
     return state_problem(state_folder.for_state(config.state_dir))
+
+
+def killed_here(config: Config) -> list[str]:
+    """The names of the ticks of this host that have left a note and no process."""
+    return killed_ticks(state_folder.for_state(config.state_dir))

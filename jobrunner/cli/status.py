@@ -48,7 +48,7 @@ def status(as_json: bool, watch: bool) -> None:
 
     def look(connection: Connection) -> tuple[State, list[Finding]]:
         state = overview.status(connection, known, tick_age=config.health.tick_age)
-        return state, findings(connection, config, state_problem)
+        return state, findings(connection, config, state_problem, opening.killed_here(config))
 
     for number, (found, wrong) in enumerate(following.looks(database, look, _EVERY_SECONDS)):
         show = partial(_show, database.location.label, found, wrong, problem)

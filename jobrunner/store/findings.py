@@ -100,7 +100,7 @@ class ExpiredLeases(NamedTuple):
 
 
 class SilentTick(NamedTuple):
-    """A tick that holds runs, one of which is ``id``, and has not renewed their leases for half of their time."""
+    """A tick that was killed, or that has not renewed its leases for half of their time. One of its runs is ``id``."""
 
     host: str | None
     locked_by: str
@@ -170,7 +170,7 @@ class Limits(NamedTuple):
 
     ``behind``: how long the next run of a type must wait until its throughput is looked at. ``paused_for``: how long a
     pause must last to be noted. ``tick_age``: the threshold for ticks that have stopped. ``most``: see MOST_COUNTED.
-    ``late``: from when on a run behind an open gate is late.
+    ``late``: from when on a run behind an open gate is late. ``killed`` are ticks that are known to be killed.
     """
 
     killed_after: timedelta
@@ -180,6 +180,7 @@ class Limits(NamedTuple):
     tick_age: timedelta
     most: int = MOST_COUNTED
     late: timedelta = timedelta(minutes=10)
+    killed: Sequence[str] = ()
 
 
 def facts(connection: Connection, limits: Limits) -> Facts:
@@ -248,7 +249,8 @@ def _values(limits: Limits) -> dict[str, dict[str, Any]]:
 def _silent(at: datetime, limits: Limits, owners: list[SilentTick]) -> list[SilentTick]:
     # If its leases are over for long, ``expired`` has its runs.
     held = [each for each in owners if each.ends_at > at - limits.expired_for]
-    return [each for each in held if at - each.renewed_at > (each.ends_at - each.renewed_at) / 2]
+    half = [each.locked_by for each in held if at - each.renewed_at > (each.ends_at - each.renewed_at) / 2]
+    return [each for each in held if each.locked_by in (*half, *limits.killed)]
 
 
 def _dicts(found: Iterable[Row]) -> list[dict[str, Any]]:
