@@ -28,6 +28,7 @@ from jobrunner.masking.shapes import HINTS
 from jobrunner.masking.values import Names
 from jobrunner.store.schema import metadata
 from jobrunner.web import EVERYTHING, READ_ONLY
+from jobrunner.web.core import trouble
 from jobrunner.web.messages import Request
 from jobrunner.web.routes import ROUTES
 
@@ -339,3 +340,10 @@ def test_each_name_of_a_secret_has_a_hint_by_which_texts_are_looked_at() -> None
         for name in canary.payload:
             if is_secret(name, "x"):
                 assert any(hint in name.lower() for hint in HINTS), name
+
+
+def test_message_of_the_page_that_was_read_from_no_row_shows_no_password_of_an_address() -> None:
+    for query in ("", "format=json"):
+        page = trouble(Request("GET", "/", query), 503, "no way to postgresql://app:canary-message@h/db").body.decode()
+        assert "no way to postgresql://app:" in page
+        assert "canary-message" not in page

@@ -102,7 +102,11 @@ def _finalize(value: Any) -> Any:
 
 def _in_html(value: datetime) -> str:
     """An instant for ``<time datetime>``, where HTML allows three digits of a second."""
-    return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (
+        value.astimezone(UTC)
+        .isoformat(timespec="milliseconds" if value.microsecond else "seconds")
+        .replace("+00:00", "Z")
+    )
 
 
 def since(value: datetime, at: datetime) -> str:
