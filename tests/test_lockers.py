@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only
-from harness.explain_scene import Scene, make_scene
+from harness.explain_scene import HOUR, Scene, make_scene
 from jobrunner.store.lockers import TABLES
 from jobrunner.store.neighbours import our_names
 from jobrunner.store.versions import VERSION_TABLE
@@ -95,6 +95,20 @@ def test_who_holds_a_row_or_the_table_is_named_to_who_asks_why_a_run_waits(what:
             assert check(scene, "locks")["verdict"] in ("ok", "wrong")
         scene.database.execute(found["remedy"].rpartition(": ")[2])
     assert scene.explain(run_id)["reason"] == "ready"
+
+
+@postgresql_only
+def test_who_holds_the_row_of_a_due_schedule_is_named(scene: Scene) -> None:
+    scene.run("schedule", "add", "nightly", "--type", "echo", "--cron", "@daily")
+    at = scene.database.now() - HOUR
+    scene.database.execute("UPDATE job_definitions SET last_slot_at = ?, next_run_at = ?", [at - 24 * HOUR, at])
+    assert scene.explain("nightly")["reason"] == "ready"
+    with session(scene.database, "SELECT id FROM job_definitions FOR UPDATE") as pid:
+        found = scene.explain("nightly")
+        assert (found["reason"], found["facts"]["session"]) == ("locked", pid), found
+        assert "holds the row of the schedule nightly" in found["sentence"]
+        scene.database.execute(found["remedy"].rpartition(": ")[2])
+    assert scene.explain("nightly")["reason"] == "ready"
 
 
 @postgresql_only

@@ -42,6 +42,11 @@ WITH held AS (
   SELECT 'the row of job_limits of the type ' || job_type, pid, virtualtransaction
   FROM {schema}job_limits AS rows JOIN pg_locks ON locktype = 'transactionid' AND transactionid = rows.xmax AND granted
   WHERE job_type = ANY(%(types)s)
+  UNION ALL
+  SELECT 'the row of the schedule ' || name, pid, virtualtransaction
+  FROM {schema}job_definitions AS rows
+  JOIN pg_locks ON locktype = 'transactionid' AND transactionid = rows.xmax AND granted
+  WHERE id = ANY(%(definitions)s)
 )
 SELECT what, held.pid, coalesce(usename, owner)::text AS role, application_name AS application, state, gid,
   extract(epoch FROM clock_timestamp() - coalesce(xact_start, prepared))::float8 AS seconds
@@ -74,12 +79,27 @@ def of_run(connection: Connection, run_id: int, job_type: str) -> Locker | None:
     return next(iter(look(connection, [run_id], [job_type])), None)
 
 
-def look(connection: Connection, run_ids: Collection[int], job_types: Collection[str]) -> list[Locker]:
+def of_schedule(connection: Connection, definition_id: int) -> Locker | None:
+    """Who keeps ticks from making the run of this schedule. Expects a read transaction."""
+    return next(iter(look(connection, [], [], [definition_id])), None)
+
+
+def look(
+    connection: Connection,
+    run_ids: Collection[int],
+    job_types: Collection[str],
+    definition_ids: Collection[int] = (),
+) -> list[Locker]:
     """Who keeps ticks from claiming these runs, of these types, the longest first. Expects a read transaction."""
     if connection.database == "sqlite":
         return _of_file(connection)
     given = {"schema": connection.schema, "names": list(TABLES)}
-    values: dict[str, Any] = {**given, "ids": list(run_ids), "types": list(job_types)}
+    values: dict[str, Any] = {
+        **given,
+        "ids": list(run_ids),
+        "types": list(job_types),
+        "definitions": list(definition_ids),
+    }
     found = connection.execute(_HELD.replace("{schema}", qualifier(connection.schema)), values)
     return [_of_session(row) for row in found if not _is_our_own(row)]
 

@@ -54,6 +54,8 @@ PEOPLE = {
             "inspection.tables",
             "lockers.look",
             "lockers.of_run",
+            "lockers.of_schedule",
+            "rights.hidden",
             "overview.unknown",
         ),
         "a person's command: doctor, explain or health reads catalogs, ticks and some waiting runs by their ids",

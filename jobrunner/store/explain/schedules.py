@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 
 from jobrunner.model import SOURCE_NAMES
 from jobrunner.schedules.slot_plan import NEVER_AGAIN
-from jobrunner.store import obstacles
+from jobrunner.store import lockers, obstacles
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
 from jobrunner.store.explain import hosts as tick_hosts
@@ -110,6 +110,10 @@ def _of_slots(connection: Connection, row: ReadDefinition, tick_age: timedelta) 
         facts = {"next_run_at": row.next_run_at, **tick_hosts.facts_of_last_tick(hosts)}
         return _say(row, "ticks_stopped", sentence, "jobrunner tick", **facts)
     if row.next_run_at is None or row.next_run_at <= at:
+        if (locker := lockers.of_schedule(connection, row.id)) is not None:
+            sentence = f"is due, but ticks cannot make its run: {locker}."
+            remedy = f"let it end its transaction, or end it: {locker.remedy}"
+            return _say(row, "locked", sentence, remedy, session=locker.pid, held=locker.what)
         return _say(row, "ready", "is due: the next tick of any host makes its run.", "jobrunner tick")
     wait = f"its next slot is {iso_instant(row.next_run_at)}, in {ago((row.next_run_at - at).total_seconds())}"
     skipped = _event(connection, row.id, "skip slots")
