@@ -347,3 +347,16 @@ def test_message_of_the_page_that_was_read_from_no_row_shows_no_password_of_an_a
         page = trouble(Request("GET", "/", query), 503, "no way to postgresql://app:canary-message@h/db").body.decode()
         assert "no way to postgresql://app:" in page
         assert "canary-message" not in page
+
+
+def test_texts_of_a_run_whose_values_are_too_long_to_be_read_are_not_told(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    configure(app, '[notify]\non_dead = ["chat"]', CHAT)
+    payload = {"password": "canary-long", "text": "x" * 30_000}
+    (run_id,) = dead(database, payload=payload, last_error="no login with canary-long")
+    with web_server() as web:
+        jobrunner.tick(env={"CHAT_URL": web.url})
+        (told,) = web.requests
+    assert "canary-long" not in told.body.decode()
+    assert told.json()["groups"][0]["runs"][0]["error"] == f"••• see: jobrunner show {run_id}"
