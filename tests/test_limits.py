@@ -90,6 +90,18 @@ def test_show_says_which_limit_a_run_waits_for(store: Store, database: Database)
         assert re.fullmatch(pattern, said[job_type] or ""), said
 
 
+def test_a_run_behind_others_of_its_key_waits_for_the_key_and_not_for_the_type(
+    store: Store, database: Database
+) -> None:
+    both = Policy("mail", limits=Limits(max_running=2, concurrency_key=("customer",), max_running_per_key=1))
+    declare(store, both)
+    last = [queue(database, "mail", {"customer": 1}) for _ in range(4)][-1]
+    claim_all(store, "a", both)
+    shown = store.read(partial(queries.show, run_id=last))
+    assert shown is not None
+    assert re.match(r"the limit max_running_per_key 1 of customer \[1\]", shown.waits_for or ""), shown.waits_for
+
+
 def test_each_key_has_its_own_limit_and_holds_up_no_other(store: Store, database: Database) -> None:
     """The payload decides: a missing value is one of its own, and 1 is not "1"."""
     values: list[Any] = [7, 7, 7, "7", "7", None, None, [7], {"a": "ü'\""}, 7.5, True]

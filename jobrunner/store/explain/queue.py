@@ -47,16 +47,26 @@ def limit_in_the_way(connection: Connection, run: Row, place: Place) -> LimitInT
     found, in_front = place
     if found is None or not _is_of(run.gate, found.concurrency_key):
         return None
-    if found.max_running is not None:
+    if found.concurrency_key is None:
+        return _limit_of_type(connection, run, place, in_front)
+    # The runs in front may wait for their own key. They are no reason while a sure one is there.
+    of_key = _limit_of_type(connection, run, place, 0) or _limit_of_key(connection, run, found)
+    return of_key or _limit_of_type(connection, run, place, in_front)
+
+
+def _limit_of_type(connection: Connection, run: Row, place: Place, before: int) -> LimitInTheWay | None:
+    """The limit of the type, if it is used up, or will be by so many runs ``before`` this one."""
+    found, in_front = place
+    if found is not None and found.max_running is not None:
         held = connection.execute(Prepared("explain.at_work", (False,)), {"of_type": run.job_type}).scalars()
-        if in_front + len(held) >= found.max_running:
+        if before + len(held) >= found.max_running:
             return _full("limit", f"the limit max_running {found.max_running} of its type", held, in_front)
-    if found.rate is not None:
+    if found is not None and found.rate is not None:
         rate = parse_rate("rate", found.rate, found.burst)
-        if in_front >= rate.allowed(found.spent_until, found.now):
+        if before >= rate.allowed(found.spent_until, found.now):
             spent = _Spent(rate, found.spent_until, found.now, in_front, run.job_type)
             return _too_fast("rate", f"the rate {rate.text} of its type", spent)
-    return None if found.concurrency_key is None else _limit_of_key(connection, run, found)
+    return None
 
 
 def _is_of(gate: str, key: str | None) -> bool:
