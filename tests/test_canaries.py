@@ -26,6 +26,7 @@ from jobrunner.masking.names import is_secret
 from jobrunner.masking.secrets import Secrets
 from jobrunner.masking.shapes import HINTS
 from jobrunner.masking.values import Names
+from jobrunner.notify.pings import MOST_BYTES, Ping
 from jobrunner.store.schema import metadata
 from jobrunner.web import EVERYTHING, READ_ONLY
 from jobrunner.web.core import trouble
@@ -286,6 +287,12 @@ def test_secret_of_a_run_reaches_no_monitor_by_its_ping(jobrunner: Commands, app
     assert begun == ""
     assert "no login with ••• at x://u:•••@h" in failed
     assert "tried ••• for •••" in failed
+
+
+def test_secret_reaches_no_monitor_when_its_name_is_cut_off() -> None:
+    """A ping has the end of the output, which may begin between a name and its value."""
+    body = Ping(output=f"password=canary-ping-2026 {'y' * (MOST_BYTES - 10)}").body().decode()
+    assert (len(body) <= MOST_BYTES, "ping-2026" in body) == (True, False)
 
 
 def test_metrics_show_no_password_of_an_address(database: Database) -> None:

@@ -37,7 +37,8 @@ class Ping(NamedTuple):
         from jobrunner.masking.shapes import without_secrets
 
         error = without_secrets(self.error or "").encode("utf-8", "replace")[: MOST_BYTES // 2]
-        output = without_secrets((self.output or "")[-MOST_BYTES:]).encode("utf-8", "replace")
+        # Not cut before: the name of a secret may stand in what is cut off.
+        output = without_secrets(self.output or "").encode("utf-8", "replace")
         room = MOST_BYTES - len(error) - 1
         # A character that was cut is left out.
         tail = output[-room:].decode("utf-8", "ignore").encode()

@@ -10,7 +10,7 @@ from jobrunner.errors import DatabaseUnavailable
 from jobrunner.lifecycle import AttemptResult, Event, Outcome
 from jobrunner.log import Log
 from jobrunner.model import ClaimedRun
-from jobrunner.notify.pings import MOST_BYTES, Ping, Pings, attempt_id
+from jobrunner.notify.pings import Ping, Pings, attempt_id
 from jobrunner.settings.notify import Notify, Secret
 from jobrunner.store import notices
 from jobrunner.store.database import Database
@@ -47,14 +47,13 @@ class Pinging:
             self._pings.send(url, Ping(kind, attempt_id(run.lease.run_id, run.attempt), error, output))
 
     def _without_secrets(self, run: ClaimedRun, result: AttemptResult) -> tuple[str | None, str | None]:
-        """The error and the end of the output, without the secrets of what the run was given and has returned."""
+        """The error and the output, without the secrets of what the run was given and has returned."""
         from jobrunner.masking.secrets import Secrets
         from jobrunner.masking.values import Names
 
         names, secrets = Names(self._redact), Secrets()
         names.learn((run.payload, result.result), secrets)
-        texts = (result.error, result.output and result.output[-MOST_BYTES:])
-        error, output = (names.hide(each, secrets) for each in texts)
+        error, output = (names.hide(each, secrets) for each in (result.error, result.output))
         return error, output
 
     def recovered(self, ended: Sequence[Ended]) -> None:
