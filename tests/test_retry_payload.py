@@ -66,6 +66,16 @@ def test_a_run_that_fails_by_its_payload_is_mended_by_a_command(
     assert status_of(database, run_id) == "succeeded"
 
 
+def test_a_secret_whose_name_stands_in_another_argument_is_not_in_the_audit_trail(
+    jobrunner: Commands, database: Database, env: dict[str, str]
+) -> None:
+    """Only what differs was masked, without the name beside it that does not differ."""
+    old = {"name": "PASSWORD", "value": "of-old-times"}
+    run_id = queue(database, "greet", old, status="dead", finished_at=database.now())
+    jobrunner("retry", run_id, "--payload", json.dumps({**old, "value": "of-new-times"}), env=env)
+    assert change_of(database, run_id)["payload"] == {"value": ["•••", "•••"]}
+
+
 def test_a_payload_that_enqueue_would_refuse_is_refused_in_one_line_and_nothing_is_written(
     jobrunner: Commands, database: Database, env: dict[str, str]
 ) -> None:

@@ -130,7 +130,9 @@ def _changed_payload(row: Row, payload: NewPayload | None) -> dict[str, Any]:
         return {}
     old = row.payload if isinstance(row.payload, dict) else {}
     differ = [name for name in {**old, **payload.value} if old.get(name) != payload.value.get(name)]
-    values = payload.mask({name: [old.get(name), payload.value.get(name)] for name in differ})
+    # Each as a whole first: whether a value is a secret may stand beside it, in an argument that does not differ.
+    before, after = payload.mask([old, payload.value])
+    values = payload.mask({name: [before.get(name), after.get(name)] for name in differ})
     return {"payload": values if len(encode_payload(values)) <= _LONGEST_DETAIL else dict.fromkeys(differ, "changed")}
 
 
