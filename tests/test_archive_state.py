@@ -119,6 +119,17 @@ def test_ids_of_runs_that_only_a_key_names_are_not_given_to_others(
     assert int(jobrunner("enqueue", "echo", env=url(elsewhere)).stdout) == 4
 
 
+def test_each_event_of_one_instant_is_restored_however_many_there_are(jobrunner: Commands, tmp_path: Path) -> None:
+    """All schedules were paused at once: the rows of the second batch were taken for those of the first."""
+    row = {"at": "2026-11-01T00:00:00Z", "actor": "ada", "action": "pause"}
+    head = {"jobrunner_archive": 1, "holds": "state", "highest_run": 0}
+    lines = [head, *({"event": {**row, "detail": {"number": number}}} for number in range(501))]
+    file = tmp_path / "state.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert jobrunner("archive", "--restore", file).stdout == "restored 501 events; 0 were there already\n"
+    assert jobrunner("archive", "--restore", file).stdout == "restored 0 events; 501 were there already\n"
+
+
 def line_of(lines: list[dict[str, Any]], kind: str) -> dict[str, Any]:
     found: dict[str, Any] = next(line[kind] for line in lines if kind in line)
     return found

@@ -73,9 +73,10 @@ def restore(database: Database, file: Path) -> tuple[Mapping[str, int], Mapping[
                 f"{database.location.label} has runs already, whose ids the keys and events of {file} may name; restore"
                 " it into a new database, before all runs"
             )
+        newest = state_rows.newest_event(connection)
         restored, seen = Counter[str](), Counter[str]()
         for kind, lines in _batches(file):
-            restored[kind] += _insert(connection, file, kind, lines)
+            restored[kind] += _insert(connection, file, kind, lines, newest)
             seen[kind] += len(lines)
         numbering.reserve(connection, "job_runs", top)
         return restored, seen - restored
@@ -94,14 +95,14 @@ def _highest_run(file: Path) -> int:
     return top
 
 
-def _insert(connection: Connection, file: Path, kind: str, lines: list[_Line]) -> int:
+def _insert(connection: Connection, file: Path, kind: str, lines: list[_Line], newest: int) -> int:
     try:
         with connection.savepoint():
-            return state_rows.insert(connection, kind, [line.row for line in lines])
+            return state_rows.insert(connection, kind, [line.row for line in lines], newest)
     except (DriverError, ValueError, TypeError, OverflowError) as error:
         if len(lines) > 1:
             # One of them; the error does not say which.
-            return sum(_insert(connection, file, kind, [line]) for line in lines)
+            return sum(_insert(connection, file, kind, [line], newest) for line in lines)
         reason = one_line(str(getattr(error, "orig", error)).partition("\n")[0], 200)
         raise refused(file, lines[0].number, f"the database refuses it: {reason}; nothing was restored") from None
 

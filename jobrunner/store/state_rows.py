@@ -99,8 +99,17 @@ def has_runs(connection: Connection) -> bool:
     return bool(connection.execute(select(job_runs.c.id).limit(1)).all())
 
 
-def insert(connection: Connection, kind: str, given: Sequence[Mapping[str, Any]]) -> int:
-    """Insert the rows that are not there; how many."""
+def newest_event(connection: Connection) -> int:
+    """The highest number of an event."""
+    return connection.execute(select(func.coalesce(func.max(job_events.c.id), 0))).scalar_one()  # type: ignore[no-any-return]  # an int
+
+
+def insert(connection: Connection, kind: str, given: Sequence[Mapping[str, Any]], newest: int) -> int:
+    """Insert the rows that are not there; how many.
+
+    ``newest`` is the newest event from before the restore: what a person did to many schedules at once is many events
+    of one instant, and those of an earlier call of this function must not hide the others.
+    """
     table, of_kind = TABLES[kind], shape(kind)
     types: dict[str, Any] = {
         each.name: Text() if each.name in of_kind.json_columns else each.type for each in of_kind.columns
@@ -117,7 +126,8 @@ def insert(connection: Connection, kind: str, given: Sequence[Mapping[str, Any]]
     if table is job_events:
         columns = (job_events.c.at, job_events.c.actor, job_events.c.action)
         same = and_(*(each == source.c[each.name] for each in columns))
-        is_new = and_(is_new, ~exists().where(same, job_events.c.run_id.is_not_distinct_from(source.c.run_id)))
+        of_run = job_events.c.run_id.is_not_distinct_from(source.c.run_id)
+        is_new = and_(is_new, ~exists().where(same, of_run, job_events.c.id <= newest))
     chosen = select(*values.values()).select_from(source).where(is_new)
     statement = inserting(connection.database, table).from_select(list(values), chosen)
     return connection.execute(statement.on_conflict_do_nothing(), {"given": given}).rowcount
