@@ -21,7 +21,7 @@ from jobrunner.children.inside.imports import import_handlers
 from jobrunner.children.inside.own_work import DatabaseAccess, OwnWork
 from jobrunner.children.messages import FromChild, Hello, ImportFailed, Progress, Report, StartRun
 from jobrunner.cli import environment, render, session, streams
-from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable, JobrunnerError, PayloadMismatch, UsageError
+from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable, JobrunnerError, UsageError
 from jobrunner.jobs.outcomes import Discard, Retry, Snooze
 from jobrunner.jobs.payload import check_match
 from jobrunner.model import ClaimedRun, Owner
@@ -111,15 +111,16 @@ def _call(config: Config, job: Job[Any, Any], run: ClaimedRun, beat: _Beat) -> R
     )
     arguments = reports.arguments_of(job, start, is_async=job.policy.is_async)
     if isinstance(arguments, Report):
-        raise PayloadMismatch(str(arguments.error))
+        # The run is claimed: it must be ended, whatever the reason.
+        return arguments
     url = environment.database_url(config)
     hello = Hello((), "", database_url=url, schema=config.schema, lease_seconds=config.lease.total_seconds())
     own = OwnWork(start, DatabaseAccess(hello))
     progress = reports.Progress(start.run_id, beat.note)
     context = reports.context_of(start, progress, lambda: beat.was_asked_to_stop, own)
-    connections.prepare()
-    connections.before_run()
     try:
+        connections.prepare()
+        connections.before_run()
         if job.policy.is_async:
             value = asyncio.run(_call_async(job, context, arguments, own))
         else:
