@@ -9,6 +9,7 @@ import pytest
 import jobrunner
 from harness import Database, SQLiteDatabase, postgresql_only
 from harness.kit import opened
+from harness.receivers import web_server
 from jobrunner.testing import Jobs
 
 pytestmark = pytest.mark.share(0.5)
@@ -187,3 +188,18 @@ def test_tick_of_a_test_whose_application_opens_the_real_database_at_import_begi
             Jobs(connection).tick(JOBRUNNER_IMPORT="shop")
         assert [run.status for run in Jobs(connection).all()] == ["queued"]
     assert not welcomed(real)
+
+
+def test_tick_of_a_test_tells_no_receiver_and_no_monitor(
+    shop: Callable[[str], None], database: Database, tmp_path: Path
+) -> None:
+    """They are those of the real database: a tick of a test would tell them that all is well."""
+    told = '[notify]\non_dead = ["chat"]\ntick_ping_env = "WEB"\n[notify.receivers.chat]\nurl_env = "WEB"\n'
+    (tmp_path / "app" / "jobrunner.toml").write_text(told)
+    shop('from jobrunner import job\n\n\n@job("welcome", max_attempts=1)\ndef welcome(ctx):\n    raise ValueError\n')
+    with web_server() as web, opened("engine", database) as connection:
+        jobrunner.enqueue(connection, "welcome", {})
+        connection.commit()
+        Jobs(connection).tick(JOBRUNNER_IMPORT="shop", WEB=web.url)
+        assert [run.status for run in Jobs(connection).all()] == ["dead"]
+        assert web.requests == []

@@ -210,21 +210,31 @@ def _notes(folder: StrPath) -> Iterator[_Noted]:
 
 
 def _kill_groups(noted: _Noted) -> tuple[int, bool]:
-    """How many processes were killed, and whether none is left."""
+    """How many processes were killed, and whether certainly none is left."""
     killed: set[int] = set()
     give_up_at = clock.elapsed() + _GIVE_UP_SECONDS
     # Repeated until none is left, because a group may fork while it is being killed.
-    while (members := _members(noted)) and clock.elapsed() < give_up_at:
-        for pid in members:
+    while (members := _members(noted)).ours and clock.elapsed() < give_up_at:
+        for pid in members.ours:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
                 killed.add(pid)
         time.sleep(0.01)
-    return len(killed), not members
+    return len(killed), not members.ours and not members.is_any_hidden
 
 
-def _members(noted: _Noted) -> list[int]:
-    found = []
+class _Members(NamedTuple):
+    """The processes of noted groups. ``is_any_hidden``: one more may be of them, and its mark cannot be read.
+
+    It has the rights of another user, as what ``sudo`` runs.
+    """
+
+    ours: list[int]
+    is_any_hidden: bool
+
+
+def _members(noted: _Noted) -> _Members:
+    found, is_any_hidden = [], False
     for entry in os.scandir("/proc") if noted.groups else ():
         if not entry.name.isdigit():
             continue
@@ -232,9 +242,14 @@ def _members(noted: _Noted) -> list[int]:
         with suppress(OSError, IndexError, ValueError):
             fields = _stat_fields(int(entry.name))
             leader = next((int(each) for each in fields[2:4] if int(each) in noted.groups), None)
-            if fields[0] != "Z" and leader is not None and _is_ours(int(entry.name), leader, noted):
-                found.append(int(entry.name))
-    return found
+            if fields[0] == "Z" or leader is None:
+                continue
+            try:
+                if _is_ours(int(entry.name), leader, noted):
+                    found.append(int(entry.name))
+            except PermissionError:
+                is_any_hidden |= _started(leader) in ("", noted.groups[leader])
+    return _Members(found, is_any_hidden)
 
 
 def _is_ours(pid: int, leader: int, noted: _Noted) -> bool:
