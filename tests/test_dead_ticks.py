@@ -5,6 +5,10 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -55,6 +59,7 @@ command = ["/bin/sh", "-c", 'echo "$JOBRUNNER_RUN_ID 1 $$" >> "$TRACE_FILE"; whi
 concurrency = 1
 """
 HOW_IT_WORKS = Path(__file__).parents[1] / "docs" / "how-it-works.md"
+NOBODY = 65534
 KINDS = ("wait_for", "by_key", "asynchronous", "command")
 
 
@@ -280,6 +285,47 @@ def test_tick_is_not_proven_dead_while_one_of_its_processes_cannot_be_ended(
     killed, (dead,) = kill_leftovers([tmp_path / "state"])
     assert (killed, dead.mark) == (1, "aa")
     left.wait()
+
+
+def test_tick_is_not_proven_dead_while_the_mark_of_a_process_of_its_group_cannot_be_read() -> None:
+    """As of a command that runs sudo: it outlives its tick, and whoever runs ticks cannot end it."""
+    with tempfile.TemporaryDirectory() as folder:
+        state = Path(folder, "state")
+        file = GroupFile([state], Owner("here", "here:1:aa"), "aa")
+        with hidden_process() as pid:
+            file.add(pid)
+            (note,) = state.glob("tick-*.json")
+            change(note, pid=2**22 + 1)
+            assert dead_ticks_seen_without_rights(Path(folder), state, note) == 0
+            assert is_working(pid)
+
+
+@contextmanager
+def hidden_process() -> Iterator[int]:
+    """A process with the mark of a tick whose environment only a superuser can read."""
+    hide = "import ctypes, time; ctypes.CDLL(None).prctl(4, 0); print(flush=True); time.sleep(60)"
+    command, environ = [sys.executable, "-S", "-c", hide], {"JOBRUNNER_TICK": "aa"}
+    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            yield process.pid
+        finally:
+            process.kill()
+
+
+def dead_ticks_seen_without_rights(*paths: Path) -> int:
+    """How many ticks of the state folder, the second path, are dead for a user who is not root and owns the paths."""
+    child = os.fork()
+    if child == 0:
+        with suppress(Exception):
+            if os.getuid() == 0:
+                for path in paths:
+                    os.chown(path, NOBODY, NOBODY)
+                os.setresuid(NOBODY, NOBODY, NOBODY)
+            os._exit(len(kill_leftovers([paths[1]]).dead))
+        os._exit(99)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def test_tick_that_has_ended_counts_as_dead_before_its_parent_has_asked_for_it(tmp_path: Path) -> None:
