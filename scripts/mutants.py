@@ -61,6 +61,7 @@ LIFE = "tests/unit/test_lifecycle.py"
 POISON = "tests/test_hostile_handlers_poison.py"
 STORE = "jobrunner/store"
 WEB = "jobrunner/web"
+MASKING = "jobrunner/masking"
 GUARDED = "tests/test_web_guarded.py"
 MASKED = "tests/test_web_masked.py"
 DOORS = "tests/test_web_doors.py"
@@ -512,30 +513,23 @@ MUTATIONS = (
     ),
     Mutation(
         "page that shows secrets",
-        f"{WEB}/masking.py",
-        "        _collect(value, found)\n        return MASK\n",
-        "        _collect(value, found)\n        return value\n",
+        f"{MASKING}/values.py",
+        "            _masked(each) if is_hidden else self.hide(each, secrets, depth + 1)\n",
+        "            each if is_hidden else self.hide(each, secrets, depth + 1)\n",
         [f"{MASKED}::test_secrets_of_a_run_reach_no_page_and_no_json"],
     ),
     Mutation(
         "page that shows secrets in the texts of lists",
-        f"{WEB}/pages/run_secrets.py",
-        ".hide(rows, name, run_id) if ids else list(rows)",
-        ".hide([], name, run_id) or list(rows)",
-        [f"{MASKED}::test_secret_in_an_error_stands_on_no_page_that_lists_runs"],
-    ),
-    Mutation(
-        "page that shows secrets in progress",
-        f"{WEB}/pages/now.py",
-        '        running=secrets.hide(state.running, "progress"),\n',
-        "        running=state.running,\n",
+        f"{WEB}/masking.py",
+        "        values = run_values.of_runs(connection, runs - told)\n",
+        "        values = run_values.of_runs(connection, set())\n",
         [f"{MASKED}::test_secret_in_an_error_stands_on_no_page_that_lists_runs"],
     ),
     Mutation(
         "page that shows secrets whose numbers are left out",
-        f"{WEB}/masking.py",
-        "_Hiding(found | {text for each in found if len(text := without_numbers(each)) >= _SHORTEST})",
-        "_Hiding(found)",
+        f"{MASKING}/secrets.py",
+        "    if any(each.isdigit() for each in text):\n",
+        "    if not text:\n",
         [f"{MASKED}::test_secret_in_an_error_stands_on_no_page_that_lists_runs"],
     ),
     Mutation(

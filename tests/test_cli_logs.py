@@ -139,7 +139,7 @@ def test_watched_status_is_drawn_again_in_the_same_place(jobrunner: Commands, da
     for words in (["status", "--watch"], ["status", "--watch", "--json"]):
         assert jobrunner(*words, check=False).returncode == 2
     queue(database, "echo")
-    ours, theirs = open_terminal(80, lines=10)
+    ours, theirs = open_terminal(300, lines=10)
     process = jobrunner.start("status", "--watch", env={"TERM": "xterm"}, terminal=theirs)
     os.close(theirs)
     seen = ""

@@ -36,6 +36,8 @@ class StaleOwner:
         named = {"JOBRUNNER_HOST": "first", "JOBRUNNER_LOG": str(self.log)}
         self.process = self.jobrunner.start("tick", env=LEASE | named)
         wait_for(self.app.trace, 20, "the handler's first line")
+        # A child may begin before the tick has told that it claimed the run.
+        wait_for(lambda: any(line["event"] == "claimed" for line in read_log(self.log)), 20, "the line of the claim")
 
     @property
     def handler(self) -> int:
