@@ -76,7 +76,7 @@ def _of_many(command: _Command) -> _Command:
 @click.option(
     "--payload",
     metavar="JSON|@FILE|-",
-    help="Give the one run this payload in place of its own, also if it waits for its first attempt.",
+    help="Replace the payload of this one run, also while it waits for its first attempt.",
 )
 @click.option(
     "--allow-unknown",
@@ -86,8 +86,7 @@ def _of_many(command: _Command) -> _Command:
 def retry(many: Many, force: bool, payload: str | None, allow_unknown: bool) -> None:
     """Queue failed, dead or cancelled runs again, due now, with at least one more attempt.
 
-    With --payload a run whose payload is wrong is mended: the audit trail says what was changed, without the values of
-    secrets.
+    --payload mends one run whose payload is wrong. The audit trail says what was changed, without secrets.
 
     Example: `jobrunner retry --status dead --type mail --since 2h --over 10m`
 

@@ -69,7 +69,7 @@ def prune(dry_run: bool, as_json: bool) -> None:
 @click.option(
     "--state",
     is_flag=True,
-    help="Write what is no run, for another database: schedules, pauses, keys, effects and the audit trail.",
+    help="Write schedules, pauses, keys, effects and the audit trail, for another database; delete nothing.",
 )
 def archive(
     file: Path,
@@ -142,8 +142,8 @@ def restore(backup: Path) -> None:
     """Put BACKUP in the place of the SQLite database: all that is in the database now is replaced.
 
     BACKUP is a file as `sqlite3 FILE ".backup BACKUP"` makes it; it is checked first. It is written through SQLite, as
-    a whole or not at all. So nothing of the old file, such as its log FILE-wal, can come back, whatever was killed
-    before. A file that is damaged, or no database at all, is replaced, too.
+    a whole or not at all. So nothing of the old file, such as its log FILE-wal, can come back, also if a process was
+    killed before. A database file that is damaged, or is no database at all, is replaced, too.
 
     Example: jobrunner restore /backups/jobs.db
     """

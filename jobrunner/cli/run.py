@@ -52,9 +52,9 @@ def run(job_type: str, payload: str, timeout: timedelta | str | None, is_debugge
     Ctrl-C leaves it alone. The output comes with the heartbeats, so it may be some seconds late. If it fails, its
     traceback is shown.
 
-    With --debug the handler is called in this process: breakpoint() stops there, with this terminal, and no timeout
-    ends it. Its output goes to the terminal only. While a person looks, the lease of the run is renewed. If a limit or
-    a pause is in the way, nothing is enqueued.
+    With --debug the handler is called in this process: breakpoint() stops there, on this terminal, and no timeout ends
+    the run. Its output goes to the terminal only. Its lease is renewed while you look. If a limit or a pause does not
+    let it begin, nothing is enqueued.
 
     Exit status 0: it has succeeded; 1: it is dead or cancelled; 130: Ctrl-C cancelled it.
 
