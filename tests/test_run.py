@@ -185,6 +185,7 @@ def test_debugged_run_that_may_not_begin_leaves_nothing(jobrunner: Commands, app
     assert f"run {first} of step comes first, and nothing was enqueued" in refused("step")
     assert "no handler for 'nobody'" in refused("nobody")
     assert "leave out --timeout" in refused("step", "--timeout", "1m")
+    assert "needs the standard input" in refused("step", "--payload", "-")
     app.path("jobrunner.toml").write_text('[jobs.copy]\ncommand = ["true"]\n')
     assert "copy is a command of jobrunner.toml, which has no code to step through" in refused("copy")
     assert "does not fit" in refused("step", "--payload", '{"fail": 1}')

@@ -62,6 +62,8 @@ def run(job_type: str, payload: str, timeout: timedelta | str | None, is_debugge
     """
     if is_debugged and timeout is not None:
         raise UsageError("--debug has no time limit; leave out --timeout")
+    if is_debugged and payload == "-":
+        raise UsageError("--debug needs the standard input for the debugger; give the payload as text or as @FILE")
     config = environment.load()
     checked = parse_payload(read_payload(payload, config.payload_limit), config.payload_limit)
     new = new_run(
