@@ -77,10 +77,10 @@ def payload_of(job_type: str, app: App) -> dict[str, object]:
     )
 
 
-def at_work(jobrunner: Commands, app: App, runs: int = 1) -> "subprocess.Popen[str]":
+def at_work(jobrunner: Commands, app: App, runs: int = 1, *options: str) -> "subprocess.Popen[str]":
     """A tick with a lease of a minute, once so many of its handlers are at work."""
     before = len(app.trace())
-    tick = jobrunner.start("tick")
+    tick = jobrunner.start("tick", *options)
     wait_for(lambda: len(app.trace()) == before + runs, 20, "the handlers")
     return tick
 
@@ -96,7 +96,7 @@ def test_killed_tick_holds_no_place_of_its_host_its_type_or_its_key_after_the_ne
     jobrunner: Commands, app: App, database: Database, job_type: str
 ) -> None:
     first, second = (queue(database, job_type, payload_of(job_type, app)) for _ in range(2))
-    kill(at_work(jobrunner, app))
+    kill(at_work(jobrunner, app, 1, "--concurrency", "1"))
     app.release("go")
     jobrunner.tick("--concurrency", "1")
     assert (status_of(database, first), outcomes(database, first)) == ("failed", ["lease_expired"])
