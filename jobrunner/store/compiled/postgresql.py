@@ -2203,6 +2203,12 @@ WHERE jobrunner_schema.job_runs.status = 'running' ORDER BY jobrunner_schema.job
         {'given': (('id', None),)},
         (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('host', None), ('output', None)),
     ),
+    ('finalize.show_warnings', ()): (
+        """SELECT pg_catalog.set_config('client_min_messages', 'warning', true) AS set_config_1""",
+        {},
+        {},
+        (('set_config', None),),
+    ),
     ('finalize.succeed', (False,)): (
         """WITH held AS
 (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.lease_token AS lease_token, given.result AS given_result, jobrunner_schema.job_runs.id AS new_run_id, (SELECT coalesce(max(jobrunner_schema.job_attempts.sequence), %(coalesce_2)s::INTEGER) AS coalesce_1

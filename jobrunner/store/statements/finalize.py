@@ -30,7 +30,10 @@ from jobrunner.store.schema import job_attempts, job_runs
 from jobrunner.store.statements.holding import LEASE, NO_LOCK, RUNNING, is_held, unlocked
 
 VARIANTS: dict[str, list[tuple[Any, ...]]] = {"succeed": [(False,), (True,)]}
-ONLY_ON = {"succeed": "postgresql", "record_success": "sqlite", "leave_as_succeeded": "sqlite"}
+ONLY_ON = {
+    **dict.fromkeys(("succeed", "show_warnings"), "postgresql"),
+    **dict.fromkeys(("record_success", "leave_as_succeeded"), "sqlite"),
+}
 
 _OF_ATTEMPT = {
     name: job_attempts.c[name].type
@@ -161,6 +164,12 @@ def leave_as_succeeded() -> Update:
     at = bindparam("at", type_=UtcTime())
     succeeded = update(job_runs).where(is_held(given)).values(_succeeded(given.c.result, at))
     return succeeded.returning(columns.id, columns.job_type, columns.attempts, columns.run_at, columns.has_dependants)
+
+
+def show_warnings() -> Select[Any]:
+    """Have the server send its warnings until the end of the transaction, whatever the role or the database has set."""
+    words = ("'client_min_messages'", "'warning'", "true")
+    return select(func.pg_catalog.set_config(*(literal_column(word, Text()) for word in words)))
 
 
 def succeed(waits: bool) -> Update:
