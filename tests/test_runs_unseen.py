@@ -8,7 +8,7 @@ from functools import partial
 import psycopg
 import pytest
 
-from harness import App, Commands, Database, PostgresDatabase, postgresql_only, wait_for
+from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, wait_for
 from harness.database import numbers
 from harness.handlers_rows import queue, run_of
 from harness.invariants import insert_runs
@@ -145,6 +145,30 @@ def test_a_run_behind_a_gate_whose_row_is_gone_or_has_no_turn_is_done_by_the_nex
         assert unfinished(database) == 4
         jobrunner.tick()
         assert unfinished(database) == 0
+
+
+AGAIN = {
+    "sqlite": "CREATE TRIGGER again AFTER UPDATE OF gate ON job_runs WHEN new.gate = ''"
+    " BEGIN UPDATE job_runs SET gate = 'x' WHERE id = new.id; END",
+    "postgresql": "CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS"
+    " $$ BEGIN NEW.gate := 'x'; RETURN NEW; END $$;"
+    " CREATE TRIGGER again BEFORE UPDATE OF gate ON job_runs FOR EACH ROW EXECUTE FUNCTION again()",
+}
+
+
+def test_runs_that_older_code_puts_behind_its_gate_again_at_once_keep_no_tick_from_going_on(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    """The older tick is as quick as can be: a trigger."""
+    app.add(HANDLERS)
+    stray, due = queue(database, "plain", gate="x"), queue(database, "free")
+    database.execute(AGAIN["sqlite" if isinstance(database, SQLiteDatabase) else "postgresql"])
+    tick = jobrunner.start("tick", "--budget", "1s")
+    try:
+        assert tick.wait(20) == 0
+    finally:
+        tick.kill()
+    assert [run_of(database, each)["status"] for each in (stray, due)] == ["queued", "succeeded"]
 
 
 @pytest.mark.promise("P1")
