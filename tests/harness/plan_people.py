@@ -38,7 +38,13 @@ PEOPLE = {
         "a person's command: reads old runs in the order of their ends, and writes them by their ids",
     ),
     **dict.fromkeys(
-        ("state_rows.has_runs", "state_rows.highest_run", "state_rows.insert", "state_rows.read"),
+        (
+            "state_rows.has_runs",
+            "state_rows.highest_run",
+            "state_rows.insert",
+            "state_rows.newest_event",
+            "state_rows.read",
+        ),
         "a person's command: reads whole tables in the order of their keys, and writes them by these",
     ),
     "hosts.with_other_commands": "what apply asks: the reports of the hosts, of which there is one for each",
