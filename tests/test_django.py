@@ -113,7 +113,7 @@ def test_djangos_own_test_runner_passes_the_tests_of_the_kit_and_of_the_backend(
 def test_example_of_the_page_is_a_test_of_the_project(project: Project) -> None:
     (block,) = pages.checked_by("tests/test_django.py::test_example_of_the_page_is_a_test_of_the_project")
     (project.folder / "shop" / "tests.py").write_text(block.text)
-    assert "Ran 1 test in" in project.manage("test", "--noinput").stderr
+    assert "Ran 1 test in" in project.manage("test", "--noinput", "shop.tests").stderr
 
 
 @sqlite_only
