@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only
+from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only
 from harness.explain_scene import HOUR, Scene, make_scene
 from jobrunner.store.lockers import TABLES
 from jobrunner.store.neighbours import our_names
@@ -138,10 +138,10 @@ def test_a_role_that_may_not_see_the_session_of_another_one_is_told_so(scene: Sc
             admin.execute(f'DROP ROLE "{name}"')
 
 
+@sqlite_only
 @pytest.mark.skipif(not Path("/proc/locks").exists(), reason="only Linux tells who holds the lock of a file")
 def test_the_process_that_holds_the_write_lock_of_a_file_is_named(scene: Scene) -> None:
-    if not isinstance(scene.database, SQLiteDatabase):
-        pytest.skip("a file has one lock")
+    assert isinstance(scene.database, SQLiteDatabase)
     run_id = scene.queue()
     env = {**scene.env, "JOBRUNNER_PATIENCE": "1s", "JOBRUNNER_HEALTH_TICK_AGE": "0.5s"}
     with process(scene.database) as pid:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import App, Commands, Database, SQLiteDatabase, pages
+from harness import App, Commands, Database, pages
 from harness.clinic import Check, Clinic
 from harness.doctor_remedies import CHECKED, Planted, execute
 from harness.explain_scene import RUNS, Scene, make_scene
@@ -87,23 +87,20 @@ def test_what_is_tested_elsewhere_is_tested_there() -> None:
             assert f"def {name}" in (TESTS / file).read_text(), row
 
 
-def planted() -> list[tuple[str, int]]:
-    return [(where, at) for where, rows in CHECKED.items() for at, row in enumerate(rows) if isinstance(row, Planted)]
+def planted() -> Iterator[tuple[str, int, str]]:
+    for where, rows in CHECKED.items():
+        for at, row in enumerate(rows):
+            if isinstance(row, Planted):
+                yield from ((where, at, name) for name in row.on.split())
 
 
-@pytest.mark.both_databases
-@pytest.mark.either_database
 @pytest.mark.long(sample=6)
-@pytest.mark.parametrize(("where", "at"), planted())
+@pytest.mark.parametrize(("where", "at", "database"), list(planted()), indirect=["database"])
 def test_the_first_remedy_of_a_check_of_doctor_makes_it_go(
     where: str, at: int, jobrunner: Commands, app: App, database: Database, tmp_path: Path
 ) -> None:
     row = CHECKED[where][at]
     assert isinstance(row, Planted)
-    if isinstance(database, SQLiteDatabase) and "sqlite" not in row.on:
-        pytest.skip("a server only")
-    if not isinstance(database, SQLiteDatabase) and "postgresql" not in row.on:
-        pytest.skip("a file only")
     jobrunner.tick()
     clinic = Clinic(jobrunner, app, database, tmp_path)
     row.plant(clinic)
