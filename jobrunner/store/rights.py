@@ -6,6 +6,7 @@ import re
 
 from jobrunner.store.causes import Cause, Lacking, of_rights
 from jobrunner.store.connection import Connection, DriverError
+from jobrunner.store.statement import Row
 from jobrunner.store.versions import VERSION_TABLE
 
 # The server says in its own language what was refused. Only the names in it are used.
@@ -39,13 +40,7 @@ def hidden(connection: Connection) -> Cause | None:
     """The schema whose tables are there, and which our role may not use. Ends every transaction."""
     if connection.database == "sqlite":
         return None
-    try:
-        connection.begin(writes=False)
-        found = connection.execute(_HIDDEN, {"schema": connection.schema, "table": VERSION_TABLE}).all()
-    except DriverError:
-        return None
-    finally:
-        connection.rollback()
+    found = _ask(connection, _HIDDEN, table=VERSION_TABLE)
     return of_rights(Lacking(row.role, "schema", row.name, ("USAGE",)) for row in found)
 
 
@@ -55,14 +50,19 @@ def lacking(connection: Connection, error: BaseException, statement: str) -> Cau
     None: it cannot be found out. It ends every transaction.
     """
     names = re.findall(r"\w+", str(error).splitlines()[0])
-    try:
-        connection.begin(writes=False)
-        found = connection.execute(_LACKING, {"schema": connection.schema, "names": names}).all()
-    except DriverError:
-        return None
-    finally:
-        connection.rollback()
+    found = _ask(connection, _LACKING, names=names)
     # Only the rights that the statement may need: a role that only looks may lack others on purpose.
     needed = {*re.findall(r"SELECT|INSERT|UPDATE|DELETE", statement), "USAGE", "EXECUTE"}
     rights = [(row, tuple(each for each in row.rights.split() if each in needed)) for row in found]
     return of_rights(Lacking(row.role, row.kind, row.name, lacks) for row, lacks in rights if lacks)
+
+
+def _ask(connection: Connection, question: str, **values: object) -> list[Row]:
+    """The rows, in a transaction of its own that ends every other one; none if it cannot be asked."""
+    try:
+        connection.begin(writes=False)
+        return connection.execute(question, {"schema": connection.schema, **values}).all()
+    except DriverError:
+        return []
+    finally:
+        connection.rollback()
