@@ -12,8 +12,8 @@ from jobrunner.cli import environment, options, render, session
 from jobrunner.cli.lazy import SuggestingGroup
 from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.jobs.payload import check_payload
-from jobrunner.store import uncertain
-from jobrunner.store.uncertain import Settled
+from jobrunner.store import settlement, uncertain
+from jobrunner.store.settlement import Settled
 from jobrunner.text import visible
 
 
@@ -69,7 +69,7 @@ def settle(key: str, applied: bool | None, outcome: str | None) -> None:
     config = environment.load()
     given = None if outcome is None else _parsed(outcome, config.payload_limit)
     database = session.open_database(config)
-    answer = database.write(partial(uncertain.settle, key=key, actor=session.actor(), applied=applied, outcome=given))
+    answer = database.write(partial(settlement.settle, key=key, actor=session.actor(), applied=applied, outcome=given))
     if answer is Settled.UNKNOWN:
         raise NotFoundError(f"{answer.value} {visible(key)!r}")
     if answer is not Settled.DONE:

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Float, case, func, literal, literal_column
 
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import UtcTime
-from jobrunner.store.records import read
+from jobrunner.store.reading import read
 from jobrunner.store.schema import job_definitions, job_events, job_runs
 
 LATE_SECONDS = 120.0

@@ -12,7 +12,7 @@ from jobrunner.store.dialect.rows import ListOfRows
 from jobrunner.store.dialect.values import kind_of
 from jobrunner.store.encoding import Kind, encoder
 from jobrunner.store.namespace import MARK
-from jobrunner.store.statement import Source
+from jobrunner.store.source import Source
 
 
 def source(statement: Executable, database: str) -> Source:

@@ -10,7 +10,8 @@ from jobrunner.errors import NotFoundError
 from jobrunner.model import Definition
 from jobrunner.store import obstacles
 from jobrunner.store.connection import Connection
-from jobrunner.store.records import DefinitionRow, ReadDefinition, read
+from jobrunner.store.reading import read
+from jobrunner.store.records import DefinitionRow, ReadDefinition
 from jobrunner.store.schedules import definition_of
 from jobrunner.store.statement import Prepared
 from jobrunner.text import iso_instant, nearest, storable

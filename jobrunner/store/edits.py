@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import case, literal, null, select, update
+from sqlalchemy import Table, case, literal, null, select, update
 
 from jobrunner.errors import JobrunnerError
 from jobrunner.model import SOURCE_NAMES, Actor, Declaration
@@ -18,7 +18,7 @@ from jobrunner.store import definitions
 from jobrunner.store.audit import event, record
 from jobrunner.store.connection import Connection, DriverError
 from jobrunner.store.dialect.rows import rows
-from jobrunner.store.dialect.statements import insert_or_skip
+from jobrunner.store.dialect.statements import inserting
 from jobrunner.store.dialect.values import now
 from jobrunner.store.due_slots import Changed, Skipped, expand_due, expand_or_skip, read, write
 from jobrunner.store.pausing import mark_paused
@@ -41,7 +41,7 @@ def add(connection: Connection, new: Declaration, plan: Plan, actor: Actor, *, p
     declared = columns_of(new)
     values = {**declared, "name": new.name, **owner_of(new), "removed_at": None, "runs_made": 0, "updated_at": at}
     columns = job_definitions.c
-    if not insert_or_skip(connection, job_definitions, {**values, "last_slot_at": at, "created_at": at}):
+    if not _insert_or_skip(connection, job_definitions, {**values, "last_slot_at": at, "created_at": at}):
         # The clock may have stepped back since it was removed.
         watermark = case(
             (columns.last_slot_at > at, columns.last_slot_at), else_=literal(at, columns.last_slot_at.type)
@@ -185,3 +185,13 @@ def declaration_of(row: ReadDefinition) -> Declaration:
     found = definition_of(vars(row))
     values = {name: getattr(found, name) for name in (*_DECLARED, "name", "source", "policy")}
     return Declaration(**values, application=row.application)
+
+
+def _insert_or_skip(connection: Connection, table: Table, values: dict[str, Any]) -> bool:
+    """Insert a row unless one of its unique keys exists. Returns whether it was inserted.
+
+    PostgreSQL waits for another transaction that inserts the same key.
+    """
+    key = next(iter(table.primary_key))
+    statement = inserting(connection.database, table).values(**values)
+    return connection.execute(statement.on_conflict_do_nothing().returning(key)).one_or_none() is not None

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, delete, func, select, text, update
 
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
-from jobrunner.store.records import columns_of
+from jobrunner.store.reading import columns_of
 from jobrunner.store.schema import job_runs, job_state, metadata
 from jobrunner.store.views import job_claimable
 

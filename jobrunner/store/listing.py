@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from jobrunner.store import search
 from jobrunner.store.connection import Connection
-from jobrunner.store.records import columns_of, read
+from jobrunner.store.reading import columns_of, read
 from jobrunner.store.schema import job_definitions, job_runs
 from jobrunner.store.selection import Selection, time_of_run
 

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
-from jobrunner.store.records import columns_of, read
+from jobrunner.store.reading import columns_of, read
 from jobrunner.store.schema import job_attempts, job_runs
 
 

@@ -15,7 +15,7 @@ from jobrunner.store.explain import runs as explained
 from jobrunner.store.explain.explanation import Brief
 from jobrunner.store.findings import DueType
 from jobrunner.store.pauses import Pause
-from jobrunner.store.records import read
+from jobrunner.store.reading import read
 from jobrunner.store.rhythm import TICK_AGE
 from jobrunner.store.statement import Prepared, Question
 from jobrunner.store.uncertain import OpenEffect

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from jobrunner.model import Actor
 from jobrunner.store import audit
 from jobrunner.store.connection import Connection
-from jobrunner.store.records import read
+from jobrunner.store.reading import read
 from jobrunner.store.statement import Prepared
 from jobrunner.text import one_line
 

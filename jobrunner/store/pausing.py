@@ -13,7 +13,8 @@ from jobrunner.store.audit import event, record
 from jobrunner.store.connection import Connection
 from jobrunner.store.due_slots import Changed, skip_events, unhandled_slots, write
 from jobrunner.store.obstacles import is_ahead
-from jobrunner.store.records import ReadDefinition, read
+from jobrunner.store.reading import read
+from jobrunner.store.records import ReadDefinition
 from jobrunner.store.schedules import Plan, definition_of
 from jobrunner.store.schema import job_definitions
 from jobrunner.store.statements.definitions import reading

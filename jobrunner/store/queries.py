@@ -14,7 +14,7 @@ from jobrunner.store.audit import BULK_ACTIONS
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import BigKey
 from jobrunner.store.explain.queue import limit_in_the_way, place_of
-from jobrunner.store.records import columns_of
+from jobrunner.store.reading import columns_of
 from jobrunner.store.schema import job_attempts, job_events, job_parents, job_runs, written
 from jobrunner.store.statement import Row
 

@@ -12,8 +12,8 @@ from contextlib import closing, suppress
 from typing import Any, TypeVar
 
 from jobrunner.store import sockets
-from jobrunner.store.namespace import qualifier
 from jobrunner.store.waits import PROBE, Waits
+from jobrunner.store.words import SQLITE_WORDS, postgresql_words
 
 T = TypeVar("T")
 
@@ -26,31 +26,12 @@ _SERVER_URL = (
 )
 _SERVER_OPTIONS = {"host", "port", "sslmode", "sslrootcert", "sslcert", "sslkey", "channel_binding", "gssencmode"}
 
-# julianday() is a double whose last bits are worth some 40 microseconds, so it is rounded to milliseconds.
-SQLITE_NOW = (
-    "(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000"
-    " + (SELECT clock_offset FROM job_state))"
-)
-SQLITE_WORDS = {"schema": "", "now": SQLITE_NOW, "ten_minutes": "600000000", "given": "?"}
-
-
 MOST_BYTES_CHECKED = 8 * 2**20
 """A tick does not check a larger SQLite file for damage: this one takes a twentieth of a second."""
 
 
 class UnusualUrl(Exception):
     """The raw driver does not handle this URL. The full tick handles it, or reports what is wrong."""
-
-
-def postgresql_words(schema: str | None) -> dict[str, str]:
-    """The words of PostgreSQL. ``schema`` stands before each name of ours."""
-    before = qualifier(schema)
-    return {
-        "schema": before,
-        "now": f"{before}jobrunner_now()",
-        "ten_minutes": "interval '10 minutes'",
-        "given": "%s",
-    }
 
 
 class FileDamaged(Exception):

@@ -16,7 +16,8 @@ from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.statements import inserting
 from jobrunner.store.dialect.values import now
 from jobrunner.store.drivers.locks import lock_named_row
-from jobrunner.store.records import ReadDefinition, read
+from jobrunner.store.reading import read
+from jobrunner.store.records import ReadDefinition
 from jobrunner.store.schedules import Plan, definition_of
 from jobrunner.store.schema import job_definitions
 from jobrunner.store.statements.definitions import reading

@@ -13,8 +13,9 @@ from importlib import import_module
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from jobrunner.store.encoding import Kind, decoder, encoder
+from jobrunner.store.encoding import decoder, encoder
 from jobrunner.store.namespace import qualified
+from jobrunner.store.source import Source
 
 if TYPE_CHECKING:
     from sqlalchemy import Executable
@@ -41,19 +42,6 @@ Statement: TypeAlias = "Prepared | Executable | str"
 Values: TypeAlias = Mapping[str, Any]
 Question: TypeAlias = "tuple[Prepared | Executable, Mapping[str, Any]]"
 """A statement that reads, and its parameters."""
-
-
-class Source(NamedTuple):
-    """A compiled statement as data. ``literals`` are its own parameters, encoded.
-
-    ``encoded`` are the kinds of the parameters that must be encoded. ``columns`` are the names and kinds of the
-    columns that it returns; None: they are those that the driver reports, as they are.
-    """
-
-    text: str
-    literals: Mapping[str, Any]
-    encoded: Mapping[str, Kind]
-    columns: tuple[tuple[str, str | None], ...] | None
 
 
 class Row(tuple[Any, ...]):

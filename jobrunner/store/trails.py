@@ -11,7 +11,7 @@ from sqlalchemy import Float, literal, select
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import later
 from jobrunner.store.overview import Tick
-from jobrunner.store.records import columns_of, read
+from jobrunner.store.reading import columns_of, read
 from jobrunner.store.schema import job_events, job_ticks
 from jobrunner.store.statements.findings import NEWEST_TICKS
 

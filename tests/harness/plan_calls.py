@@ -37,12 +37,12 @@ from jobrunner.store import (
     metrics,
     notices,
     overlap,
-    raw_driver,
     retention,
     schedules,
     strays,
     tallies,
     ticks,
+    words,
 )
 from jobrunner.store.admin import NewPayload
 from jobrunner.store.claims import ClaimRequest
@@ -106,7 +106,7 @@ def pruning(*names: str) -> Call:
 
 
 def words_of(store_name: str) -> dict[str, str]:
-    return raw_driver.SQLITE_WORDS if store_name == "sqlite" else raw_driver.postgresql_words(None)
+    return words.SQLITE_WORDS if store_name == "sqlite" else words.postgresql_words(None)
 
 
 def dead_run(connection: Connection) -> int:

@@ -136,7 +136,7 @@ PEOPLE = {
     "bulk.matching": "a person's command: reads every run of some statuses, and says how many",
     "search.check_schedule": "a person's command: one definition by its name",
     "planner.read_by_indexes": "a setting, no table",
-    **dict.fromkeys(("uncertain.listed", "uncertain.count", "uncertain.settle"), "a person's command"),
+    **dict.fromkeys(("uncertain.listed", "uncertain.count", "settlement.settle"), "a person's command"),
     "overview.status": "a person's command: counts at most 100 000 runs of each status, in an index",
 }
 """What no tick sends, and why it is not held to a bound."""

@@ -29,7 +29,7 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from jobrunner.model import FIRST_INSTANT, LAST_INSTANT
 from jobrunner.store.encoding import decoder, encoder, microseconds
-from jobrunner.store.raw_driver import SQLITE_NOW, SQLITE_WORDS, postgresql_words
+from jobrunner.store.words import SQLITE_NOW, SQLITE_WORDS, postgresql_words
 
 # When a run's turn comes: its run_at, a minute earlier for each step of its priority. PostgreSQL gives it back in these
 # words, and takes it for immutable because it computes in UTC.

@@ -17,7 +17,8 @@ from jobrunner.store.dialect.values import now
 from jobrunner.store.explain import hosts as tick_hosts
 from jobrunner.store.explain.explanation import Explanation, ago, let_end
 from jobrunner.store.explain.runs import explain_run
-from jobrunner.store.records import ReadDefinition, read
+from jobrunner.store.reading import read
+from jobrunner.store.records import ReadDefinition
 from jobrunner.store.rhythm import TICK_AGE
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_events, job_runs
 from jobrunner.store.statement import Row

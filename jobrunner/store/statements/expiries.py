@@ -8,8 +8,8 @@ from sqlalchemy import Integer, Select, and_, bindparam, exists, literal_column,
 
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.schema import job_runs, job_ticks
-from jobrunner.store.statements.findings import ticks_of
 from jobrunner.store.statements.holding import RUNNING
+from jobrunner.store.statements.hosts import ticks_of
 from jobrunner.store.views import job_recoverable
 
 _LAST_TICKS = literal_column("20", Integer())

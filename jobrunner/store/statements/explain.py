@@ -35,8 +35,8 @@ from jobrunner.store.schema import (
     job_ticks,
 )
 from jobrunner.store.statements.effects import IS_OPEN
-from jobrunner.store.statements.findings import ticks_of
 from jobrunner.store.statements.holding import RUNNING
+from jobrunner.store.statements.hosts import ticks_of
 from jobrunner.store.statements.limits import gate_of as gate_of_key
 from jobrunner.store.statements.limits import is_at_work
 from jobrunner.store.views import job_claimable, job_gated, job_recoverable

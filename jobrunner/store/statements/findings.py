@@ -27,6 +27,7 @@ from jobrunner.store.schema import job_definitions, job_effects, job_hosts, job_
 from jobrunner.store.statements.backpressure import WAITING
 from jobrunner.store.statements.effects import IS_OPEN, is_in_progress
 from jobrunner.store.statements.holding import RUNNING
+from jobrunner.store.statements.hosts import ticks_of
 from jobrunner.store.views import job_claimable
 
 _MOST = bindparam("most", type_=Integer)
@@ -48,17 +49,6 @@ def hosts() -> Select[Any]:
     ]
     ticks = _count(of_host.limit(_ENOUGH_TICKS).subquery("of_host")).label("ticks")
     return select(names.c.host, *last, ticks).where(names.c.host.is_not(None)).order_by(names.c.host)
-
-
-def ticks_of(host: ColumnElement[str]) -> Select[Any]:
-    """The ids of the ticks of a host, the newest first.
-
-    The host is asked for as a range and comes first in the order, so that only the index of hosts has this order: a
-    planner that knows that most ticks are of few hosts would walk back through the ticks of all to one that is gone.
-    """
-    columns = job_ticks.c
-    of_host = select(columns.id).where(columns.host >= host, columns.host <= host)
-    return of_host.order_by(columns.host.desc(), columns.id.desc())
 
 
 def _hosts() -> CTE:

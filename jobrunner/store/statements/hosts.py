@@ -5,12 +5,25 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Delete, Executable, Float, ScalarSelect, Select, String, bindparam, case, delete, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Delete,
+    Executable,
+    Float,
+    ScalarSelect,
+    Select,
+    String,
+    bindparam,
+    case,
+    delete,
+    or_,
+    select,
+)
 
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.statements import inserting
 from jobrunner.store.dialect.values import later, now
-from jobrunner.store.schema import job_hosts
+from jobrunner.store.schema import job_hosts, job_ticks
 
 VARIANTS = {"write": [("sqlite",), ("postgresql",)]}
 _REPORTED_EVERY = timedelta(days=1)
@@ -62,3 +75,14 @@ def forget() -> Delete:
     # A time in the future was written before the clock stepped back.
     ahead = later(bindparam("after", _KEPT.total_seconds(), type_=Float))
     return delete(job_hosts).where(or_(job_hosts.c.reported_at <= earlier, job_hosts.c.reported_at > ahead))
+
+
+def ticks_of(host: ColumnElement[str]) -> Select[Any]:
+    """The ids of the ticks of a host, the newest first.
+
+    The host is asked for as a range and comes first in the order, so that only the index of hosts has this order: a
+    planner that knows that most ticks are of few hosts would walk back through the ticks of all to one that is gone.
+    """
+    columns = job_ticks.c
+    of_host = select(columns.id).where(columns.host >= host, columns.host <= host)
+    return of_host.order_by(columns.host.desc(), columns.id.desc())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 
 from jobrunner.errors import UsageError
-from jobrunner.store import pauses, trails, uncertain
+from jobrunner.store import pauses, settlement, trails, uncertain
 from jobrunner.store.connection import Connection
-from jobrunner.store.uncertain import Settled
+from jobrunner.store.settlement import Settled
 from jobrunner.text import whole_number
 from jobrunner.web.call import Call, NotFound, Page, Redirect
 from jobrunner.web.pages import pausing
@@ -63,7 +63,7 @@ def settle(call: Call) -> Redirect:
     def work(connection: Connection) -> Settled:
         listed = uncertain.listed(connection) if of_key else []
         meant = next((each.key for each in listed if digest(each.key) == of_key), key)
-        return uncertain.settle(connection, meant, call.actor, applied=answer == "yes")
+        return settlement.settle(connection, meant, call.actor, applied=answer == "yes")
 
     done = call.write(work)
     if done is not Settled.DONE:
