@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import datetime, timedelta
 
@@ -13,6 +13,7 @@ from harness import App, Commands, Database, PostgresDatabase, postgresql_only
 from harness.at_work import OWNER, running
 from harness.invariants import insert_runs
 from harness.tallying import count_all
+from jobrunner.admin import stats
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor
 from jobrunner.store import tallies
@@ -23,10 +24,11 @@ from jobrunner.store.finalize import finalize_all
 from jobrunner.store.histogram import quantile
 from jobrunner.store.location import locate
 from jobrunner.store.tallies import Key, Tally
+from jobrunner.web.pages.charts import part_of
 
 pytestmark = pytest.mark.both_databases
 
-HOUR = timedelta(hours=1)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 ENDS = [
     (AttemptResult(Outcome.SUCCEEDED), "succeeded"),
     (AttemptResult(Outcome.FAILED, error="no"), "failed"),
@@ -215,17 +217,25 @@ def test_waits_and_run_times_are_those_of_the_attempts(database: Database, store
         count_all(database, store)
 
 
+def insert_hours(database: Database, hours: Iterable[datetime], types: int = 1, is_in_totals: int = 0) -> None:
+    """Rows of tallies as they are before housekeeping: three for each hour and type."""
+    columns = (
+        "at, span, job_type, outcome, status, ends, waited, longest_wait, ran, longest_run, waits, runs, is_in_totals"
+    )
+    for at in hours:
+        for number in range(types):
+            for outcome, status in (("succeeded", "succeeded"), ("failed", "failed"), ("failed", "dead")):
+                row = [at, f"type_{number}", outcome, status, 1.0 + number, is_in_totals]
+                database.execute(
+                    f"INSERT INTO job_tallies ({columns})"
+                    " VALUES (?, 'hour', ?, ?, ?, 2, 3.0, ?, 4.0, 5.0, '[0, 1, 1]', '[2]', ?)",
+                    row,
+                )
+
+
 def test_page_of_many_types_and_hours_reads_as_many_rows_as_it_shows(database: Database, store: Store) -> None:
     now = database.now().replace(minute=0, second=0, microsecond=0)
-    rows = [(now - HOUR * hour, f"type_{number}", number) for hour in range(20) for number in range(7)]
-    for at, job_type, number in rows:
-        for outcome, status in (("succeeded", "succeeded"), ("failed", "failed"), ("failed", "dead")):
-            row = [at, job_type, outcome, status, 2, 3.0, 1.0 + number, 4.0, 5.0, "[0, 1, 1]", "[2]"]
-            database.execute(
-                "INSERT INTO job_tallies (at, span, job_type, outcome, status, ends, waited, longest_wait, ran,"
-                " longest_run, waits, runs) VALUES (?, 'hour', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                row,
-            )
+    insert_hours(database, [now - HOUR * hour for hour in range(20)], types=7)
     begin = now - 19 * HOUR
     sums = store.read(lambda connection: tallies.sums_since(connection, begin))
     assert len(sums) == 7 * 3
@@ -237,3 +247,56 @@ def test_page_of_many_types_and_hours_reads_as_many_rows_as_it_shows(database: D
     by_type = store.read(lambda connection: tallies.ends_since(connection, begin, 10 * HOUR, with_types=True))
     assert len(by_type) == 2 * 7 * 2
     assert {each.ends for each in by_type} == {20}
+
+
+def test_hours_of_a_day_that_is_a_week_old_become_one_row_however_often_housekeeping_comes(
+    database: Database, store: Store
+) -> None:
+    """Taken hour by hour as they grew old, they became as many rows of the day, and the page read them all."""
+    now = database.now().replace(minute=0, second=0, microsecond=0)
+    insert_hours(database, [now - DAY * 10 + HOUR * hour for hour in range(72)], is_in_totals=1)
+    for _ in range(25):
+        store.write(tallies.compact)
+        move_clock(database, store, HOUR)
+    rows = database.query("SELECT at, sum(ends) AS ends FROM job_tallies WHERE span = 'day' GROUP BY id, at")
+    days = Counter(row["at"] for row in rows)
+    assert len(days) >= 2
+    assert set(days.values()) == {3}, "one row for each outcome and status"
+    assert rows_of_tallies(database) < 72 * 3 / 2
+
+
+def test_a_period_shows_the_same_before_and_after_its_hours_became_days(database: Database, store: Store) -> None:
+    """A month that began within a day lost that day; its bars showed the ends of a day in the one before."""
+    now = database.now().replace(minute=0, second=0, microsecond=0)
+    insert_hours(database, [now - HOUR * hour for hour in range(0, 24 * 32, 5)])
+    periods = [timedelta(days=days) for days in (1, 7, 8, 9, 30)]
+
+    def shown(connection: Connection) -> list[object]:
+        at = tallies.now(connection).replace(hour=0, minute=0, second=0, microsecond=0)
+        assert stats.stats(connection, 30 * DAY).since == at - 30 * DAY
+        found: list[object] = []
+        for period in periods:
+            found += [stats.stats(connection, period), stats.ends(connection, period, part_of(period), most=9)]
+        return found
+
+    def bars(connection: Connection) -> list[int]:
+        of_all = stats.ends(connection, 30 * DAY, DAY).of_all
+        return [part.ended["succeeded"] for part in of_all]
+
+    before, by_day = store.read(shown), store.read(bars)
+    rows = rows_of_tallies(database)
+    while store.write(tallies.compact):
+        pass
+    assert rows_of_tallies(database) < rows / 2
+    assert store.read(shown) == before
+    assert store.read(bars) == by_day
+    assert len(by_day) == 31
+    assert set(by_day[:-1]) == {8, 10}
+
+
+def test_hours_of_the_last_week_stay_hours(database: Database, store: Store) -> None:
+    now = database.now().replace(minute=0, second=0, microsecond=0)
+    last_week = [now - HOUR * hour for hour in range(24 * 7 + 1)]
+    insert_hours(database, last_week[::8], is_in_totals=1)
+    store.write(tallies.compact)
+    assert {row["at"] for row in database.query("SELECT at FROM job_tallies WHERE span = 'hour'")} == {*last_week[::8]}

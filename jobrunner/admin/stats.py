@@ -41,7 +41,10 @@ class TypeStats:
 
 @dataclass(frozen=True)
 class Stats:
-    """The types with any ends, in alphabetical order. The first hour is counted as a whole."""
+    """The types with any ends, in alphabetical order.
+
+    The first hour is counted as a whole; of more than a week, the first day (UTC).
+    """
 
     since: datetime
     types: list[TypeStats]
@@ -65,7 +68,7 @@ class Parts:
 
 def stats(connection: Connection, period: timedelta, only: Collection[str] = ()) -> Stats:
     """The statistics of the last ``period``, of all types or of these. Expects a read transaction."""
-    begin = _begin(tallies.now(connection), period)
+    begin = tallies.begin_of(tallies.now(connection), period)
     by_type = defaultdict[str, list[tuple[Key, Tally]]](list)
     for key, tally in tallies.sums_since(connection, begin).items():
         if not only or key.job_type in only:
@@ -79,7 +82,7 @@ def ends(connection: Connection, period: timedelta, part: timedelta, most: int =
     Old ends all stand in the first hour of their day. Expects a read transaction.
     """
     now = tallies.now(connection)
-    begin = _begin(now, period)
+    begin = tallies.begin_of(now, period)
     found = tallies.ends_since(connection, begin, part, with_types=most > 0)
     shown = sorted({each.job_type for each in found})[:most]
     count = (now - begin) // part + 1
@@ -89,10 +92,6 @@ def ends(connection: Connection, period: timedelta, part: timedelta, most: int =
             if name in parts and 0 <= each.part < count:
                 parts[name][each.part].ended[each.status] += each.ends
     return Parts(parts[None], {name: parts[name] for name in shown})
-
-
-def _begin(now: datetime, period: timedelta) -> datetime:
-    return (now - period).replace(minute=0, second=0, microsecond=0)
 
 
 def _empty(begin: datetime, part: timedelta, count: int) -> list[Part]:

@@ -34,7 +34,8 @@ def stats(job_types: tuple[str, ...], period: timedelta, as_json: bool) -> None:
     """Show how the runs of each type fared: how many ended, and how long they waited and ran.
 
     The numbers come from tallies of whole hours, so they are as quick beside a long history, and count what
-    was pruned since, too. P50 and P95 are exact to a factor of two. On a terminal bars show how many runs ended.
+    was pruned since, too. A period of more than a week begins with a day (UTC). P50 and P95 are exact to a factor
+    of two. On a terminal bars show how many runs ended.
 
     Example: jobrunner stats send_report --since 7d
     """

@@ -321,8 +321,8 @@ def _due(found: Iterable[Mapping[str, Any]]) -> list[DueType]:
 
 
 def _behind(connection: Connection, at: datetime, limits: Limits, found: list[DueType]) -> list[DueType]:
-    # Whole hours, because the tallies have no smaller spans.
-    since = (at - limits.behind).replace(minute=0, second=0, microsecond=0)
+    # The tallies have no smaller spans.
+    since = tallies.begin_of(at, limits.behind)
     late = [each.job_type for each in found if each.run_at < since]
     if not late:
         return found

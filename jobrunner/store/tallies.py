@@ -24,8 +24,11 @@ from jobrunner.store.statement import Prepared, Row
 MOST_FOLDED = 20_000
 """Ids of attempts that one ``fold`` counts: a tenth of a second."""
 MOST_COMPACTED = 2_000
+LONGEST_BY_HOUR = timedelta(days=7)
+"""A longer period begins with a day (UTC), because old tallies know only in which day something ended."""
 _HOURS_STAY = timedelta(hours=2)
-_HOURS_TO_DAYS = timedelta(days=90)
+# A day more, of which a part may be in the longest period by the hour.
+_HOURS_TO_DAYS = LONGEST_BY_HOUR + timedelta(days=1)
 _DAYS_STAY = timedelta(days=800)
 
 _MARKS, _SET_MARKS = Prepared("tallies.marks"), Prepared("tallies.set_marks")
@@ -150,18 +153,30 @@ def add_ends(connection: Connection, ends: Iterable[tuple[str, str]]) -> None:
 
 def compact(connection: Connection, limit: int = MOST_COMPACTED) -> int:
     """Make few tallies of many, and add them to the totals; how many rows it has read. Expects a write transaction."""
-    hours = _take(connection, Prepared("tallies.new"), _HOURS_STAY, limit)
+    at = now(connection)
+    hours = _take(connection, Prepared("tallies.new"), at - _HOURS_STAY, limit)
     _add_to_totals(connection, hours)
-    _add(connection, "hour", _merged(hours, lambda at: at), is_old=True)
-    days = _take(connection, Prepared("tallies.of_old_hours"), _HOURS_TO_DAYS, limit)
-    _add(connection, "day", _merged(days, lambda at: at.replace(hour=0)), is_old=True)
-    connection.execute(Prepared("tallies.delete_old_days"), {"before": -_DAYS_STAY.total_seconds()})
+    _add(connection, "hour", _merged(hours, lambda begin: begin), is_old=True)
+    # Whole days: hours that are taken one by one would become as many rows as before.
+    days = _take(connection, Prepared("tallies.of_old_hours"), _day_of(at - _HOURS_TO_DAYS), limit)
+    _add(connection, "day", _merged(days, _day_of), is_old=True)
+    connection.execute(Prepared("tallies.delete_old_days"), {"before": at - _DAYS_STAY})
     return len(hours) + len(days)
 
 
-def _take(connection: Connection, statement: Prepared, older_than: timedelta, limit: int) -> list[Row]:
+def begin_of(at: datetime, period: timedelta) -> datetime:
+    """From where on a period up to an instant is counted: the begin of an hour, or of a day if it is a long period."""
+    begin = (at - period).replace(minute=0, second=0, microsecond=0)
+    return _day_of(begin) if period > LONGEST_BY_HOUR else begin
+
+
+def _day_of(at: datetime) -> datetime:
+    return at.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _take(connection: Connection, statement: Prepared, before: datetime, limit: int) -> list[Row]:
     """Delete the oldest of these rows, and return them."""
-    found = connection.execute(statement, {"before": -older_than.total_seconds(), "limit": limit}).all()
+    found = connection.execute(statement, {"before": before, "limit": limit}).all()
     if found:
         connection.execute(_DELETE, {"given": [{"id": row.id} for row in found]})
     return found
@@ -212,8 +227,7 @@ def totals(connection: Connection) -> dict[Key, Tally]:
 
 
 def sums_since(connection: Connection, instant: datetime) -> dict[Key, Tally]:
-    """The ends from an instant on. Old ones are known by the day; the hour or day of the instant itself is left out
-    unless it begins with it. Expects any transaction.
+    """The ends from an instant on, one of ``begin_of``. Expects any transaction.
 
     The database sums them, and each histogram is read once for all its rows: with many types these are thousands.
     """
@@ -240,8 +254,8 @@ class EndsOfPart(NamedTuple):
 def ends_since(
     connection: Connection, instant: datetime, part: timedelta, *, with_types: bool = False
 ) -> list[EndsOfPart]:
-    """The runs that ended from an instant on, in parts of this length, as ``sums_since``: old ends all stand in
-    the first hour of their day.
+    """The runs that ended from an instant on, one of ``begin_of``, in parts of this length. Old ends all stand in the
+    first hour of their day.
     """
     values = {"since": instant, "part_seconds": part.total_seconds()}
     found = connection.execute(Prepared("tallies.ends_since", (with_types,)), values)

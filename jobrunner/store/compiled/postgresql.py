@@ -3629,9 +3629,9 @@ FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS list
         (),
     ),
     ('tallies.delete_old_days', ()): (
-        """DELETE FROM jobrunner_schema.job_tallies WHERE jobrunner_schema.job_tallies.span = 'day' AND jobrunner_schema.job_tallies.at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s))""",
+        """DELETE FROM jobrunner_schema.job_tallies WHERE jobrunner_schema.job_tallies.span = 'day' AND jobrunner_schema.job_tallies.at < %(before)s::TIMESTAMP WITH TIME ZONE""",
         {},
-        {},
+        {'before': 'instant'},
         (),
     ),
     ('tallies.ended', ()): (
@@ -3723,19 +3723,19 @@ FROM jobrunner_schema.job_state FOR UPDATE OF job_state SKIP LOCKED""",
     ('tallies.new', ()): (
         """SELECT jobrunner_schema.job_tallies.id, jobrunner_schema.job_tallies.at, jobrunner_schema.job_tallies.span, jobrunner_schema.job_tallies.job_type, jobrunner_schema.job_tallies.outcome, jobrunner_schema.job_tallies.status, jobrunner_schema.job_tallies.ends, jobrunner_schema.job_tallies.waited, jobrunner_schema.job_tallies.longest_wait, jobrunner_schema.job_tallies.ran, jobrunner_schema.job_tallies.longest_run, jobrunner_schema.job_tallies.waits, jobrunner_schema.job_tallies.runs, jobrunner_schema.job_tallies.is_in_totals
 FROM jobrunner_schema.job_tallies
-WHERE jobrunner_schema.job_tallies.is_in_totals = 0 AND jobrunner_schema.job_tallies.at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) ORDER BY jobrunner_schema.job_tallies.at
+WHERE jobrunner_schema.job_tallies.is_in_totals = 0 AND jobrunner_schema.job_tallies.at < %(before)s::TIMESTAMP WITH TIME ZONE ORDER BY jobrunner_schema.job_tallies.at
  LIMIT %(limit)s::INTEGER FOR UPDATE SKIP LOCKED""",
         {},
-        {},
+        {'before': 'instant'},
         (('id', None), ('at', 'instant'), ('span', None), ('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('longest_wait', None), ('ran', None), ('longest_run', None), ('waits', 'json'), ('runs', 'json'), ('is_in_totals', None)),
     ),
     ('tallies.of_old_hours', ()): (
         """SELECT jobrunner_schema.job_tallies.id, jobrunner_schema.job_tallies.at, jobrunner_schema.job_tallies.span, jobrunner_schema.job_tallies.job_type, jobrunner_schema.job_tallies.outcome, jobrunner_schema.job_tallies.status, jobrunner_schema.job_tallies.ends, jobrunner_schema.job_tallies.waited, jobrunner_schema.job_tallies.longest_wait, jobrunner_schema.job_tallies.ran, jobrunner_schema.job_tallies.longest_run, jobrunner_schema.job_tallies.waits, jobrunner_schema.job_tallies.runs, jobrunner_schema.job_tallies.is_in_totals
 FROM jobrunner_schema.job_tallies
-WHERE jobrunner_schema.job_tallies.span = 'hour' AND jobrunner_schema.job_tallies.is_in_totals = 1 AND jobrunner_schema.job_tallies.at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) ORDER BY jobrunner_schema.job_tallies.at
+WHERE jobrunner_schema.job_tallies.span = 'hour' AND jobrunner_schema.job_tallies.is_in_totals = 1 AND jobrunner_schema.job_tallies.at < %(before)s::TIMESTAMP WITH TIME ZONE ORDER BY jobrunner_schema.job_tallies.at
  LIMIT %(limit)s::INTEGER FOR UPDATE SKIP LOCKED""",
         {},
-        {},
+        {'before': 'instant'},
         (('id', None), ('at', 'instant'), ('span', None), ('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('longest_wait', None), ('ran', None), ('longest_run', None), ('waits', 'json'), ('runs', 'json'), ('is_in_totals', None)),
     ),
     ('tallies.set_marks', ()): (

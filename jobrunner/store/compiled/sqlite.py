@@ -3588,9 +3588,9 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)
         (),
     ),
     ('tallies.delete_old_days', ()): (
-        """DELETE FROM job_tallies WHERE job_tallies.span = 'day' AND job_tallies.at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER))""",
+        """DELETE FROM job_tallies WHERE job_tallies.span = 'day' AND job_tallies.at < :before""",
         {},
-        {},
+        {'before': 'instant'},
         (),
     ),
     ('tallies.ended', ()): (
@@ -3682,19 +3682,19 @@ FROM job_state""",
     ('tallies.new', ()): (
         """SELECT job_tallies.id, job_tallies.at, job_tallies.span, job_tallies.job_type, job_tallies.outcome, job_tallies.status, job_tallies.ends, job_tallies.waited, job_tallies.longest_wait, job_tallies.ran, job_tallies.longest_run, job_tallies.waits, job_tallies.runs, job_tallies.is_in_totals
 FROM job_tallies
-WHERE job_tallies.is_in_totals = 0 AND job_tallies.at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) ORDER BY job_tallies.at
+WHERE job_tallies.is_in_totals = 0 AND job_tallies.at < :before ORDER BY job_tallies.at
  LIMIT :limit OFFSET :param_1""",
         {'param_1': 0},
-        {},
+        {'before': 'instant'},
         (('id', None), ('at', 'instant'), ('span', None), ('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('longest_wait', None), ('ran', None), ('longest_run', None), ('waits', 'json'), ('runs', 'json'), ('is_in_totals', None)),
     ),
     ('tallies.of_old_hours', ()): (
         """SELECT job_tallies.id, job_tallies.at, job_tallies.span, job_tallies.job_type, job_tallies.outcome, job_tallies.status, job_tallies.ends, job_tallies.waited, job_tallies.longest_wait, job_tallies.ran, job_tallies.longest_run, job_tallies.waits, job_tallies.runs, job_tallies.is_in_totals
 FROM job_tallies
-WHERE job_tallies.span = 'hour' AND job_tallies.is_in_totals = 1 AND job_tallies.at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) ORDER BY job_tallies.at
+WHERE job_tallies.span = 'hour' AND job_tallies.is_in_totals = 1 AND job_tallies.at < :before ORDER BY job_tallies.at
  LIMIT :limit OFFSET :param_1""",
         {'param_1': 0},
-        {},
+        {'before': 'instant'},
         (('id', None), ('at', 'instant'), ('span', None), ('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('longest_wait', None), ('ran', None), ('longest_run', None), ('waits', 'json'), ('runs', 'json'), ('is_in_totals', None)),
     ),
     ('tallies.set_marks', ()): (

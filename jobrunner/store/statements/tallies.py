@@ -32,7 +32,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from jobrunner.lifecycle import FINISHED
 from jobrunner.store.dialect.counting import hour_of, oldest_transaction, own_transaction, seconds_between
 from jobrunner.store.dialect.rows import rows
-from jobrunner.store.dialect.values import BigKey, UtcTime, later, now
+from jobrunner.store.dialect.values import BigKey, UtcTime, now
 from jobrunner.store.histogram import BOUNDS_SECONDS
 from jobrunner.store.schema import job_attempts, job_runs, job_state, job_tallies, job_totals
 
@@ -188,7 +188,7 @@ def _locked(*conditions: ColumnElement[bool]) -> Select[Any]:
 
 
 def _before() -> ColumnElement[Any]:
-    return later(bindparam("before", type_=Float))
+    return bindparam("before", type_=UtcTime())
 
 
 def delete() -> Delete:
