@@ -14,7 +14,8 @@ ENTRY = struct.Struct("<B7xQ16s")
 """State, id of the run, token of its lease."""
 ENTRY_BYTES = ENTRY.size
 ENTRIES = 4096
-HEADER_BYTES = 64
+HEADER_BYTES = 2048
+"""For the boot, the machine, and the host and the name of the tick."""
 BYTES = HEADER_BYTES + ENTRIES * ENTRY_BYTES
 BEGUN = 2
 """The state of a run that has begun. The tick writes the other states."""

@@ -4,6 +4,9 @@ The tick notes each run when it claims it. The process that begins the run chang
 so the notes are still there after all the processes were killed. Every process that has the page in memory holds its
 lock. So a process that gets the lock knows that no other is left to begin a run. A run counts as not begun only if it
 is noted as waiting; if its note is missing for any reason, it counts as begun.
+
+The page names its tick. So what it says of claims can be used up without the note of ``process_groups``, which may be
+gone, or of another container.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from typing import NamedTuple
 
 from jobrunner import clock
 from jobrunner.children.begun_marks import BEGUN, BYTES, ENTRIES, ENTRY, ENTRY_BYTES, HEADER_BYTES, offset_of
-from jobrunner.model import Lease
+from jobrunner.model import Lease, Owner
 from jobrunner.settings.paths import StrPath
 from jobrunner.settings.state_folder import TICK_PAGES, files_in
 
@@ -26,6 +29,9 @@ _FREE, _WAITING = 0, 1
 _OLD_SECONDS = 86400.0
 _ALL = 0
 """This id stands for all runs that were claimed with the token."""
+_NOBODY = Owner("", "")
+_NAMES = 4
+"""In the header: the boot, the machine, the host, and the name of the tick."""
 
 
 class BegunPage:
@@ -34,23 +40,25 @@ class BegunPage:
     ``descriptor`` is for the children; None means that there is no page.
     """
 
-    def __init__(self, folder: Path | None, name: str = "", boot: str = "") -> None:
+    def __init__(self, folder: Path | None, mark: str = "", boot: str = "", owner: Owner = _NOBODY) -> None:
         self.descriptor: int | None = None
         self._memory: mmap.mmap | None = None
-        self._path = None if folder is None else _path_of(folder, name)
+        self._path = None if folder is None else _path_of(folder, mark)
         self._slots: dict[Lease, int] = {}
         self._free = list(range(ENTRIES))
         if self._path is not None:
             with suppress(OSError, ValueError):
-                self._make(self._path, boot)
+                self._make(self._path, "\0".join((boot, os.uname().nodename, *owner)).encode())
 
-    def _make(self, path: Path, boot: str) -> None:
+    def _make(self, path: Path, header: bytes) -> None:
+        if len(header) >= HEADER_BYTES:
+            raise ValueError("no space for the names")
         # The file gets its name after it is locked: without the lock another tick would take it for abandoned.
         temporary = path.with_suffix(".new-page")
         descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            content = boot.encode()[:HEADER_BYTES].ljust(BYTES, b"\0")
+            content = header.ljust(BYTES, b"\0")
             # The bytes are written, because a file that was only extended raises SIGBUS when the disk is full.
             if os.write(descriptor, content) != BYTES:
                 raise OSError("no space")
@@ -112,10 +120,11 @@ class BegunPage:
 class Abandoned(NamedTuple):
     """The page of a tick that has died: the ids of runs never begun, by the token of their claim.
 
-    None in place of the ids means all runs of the claim. ``mark`` is that of the tick.
+    None in place of the ids means all runs of the claim, whose COMMIT may be under way. ``owner`` is the tick.
     """
 
     never_begun: dict[str, list[int] | None]
+    owner: Owner
     path: Path
 
     @property
@@ -130,7 +139,7 @@ class Abandoned(NamedTuple):
         return True
 
     def forget(self) -> None:
-        """Remove the page, because its runs were returned."""
+        """Remove the page, because what it says is not needed any more."""
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
 
@@ -143,7 +152,8 @@ def is_any_abandoned(folder: StrPath) -> bool:
 def abandoned(folder: StrPath, boot: str) -> Iterator[Abandoned]:
     """The pages of ticks that have died with all their children. Each page is locked while the caller uses it.
 
-    A page from before this host's last boot yields no runs, because its last changes may not have reached the disk.
+    A page from before this machine's last boot yields no runs, because its last changes may not have reached the disk.
+    The page of another machine, which shares the folder, is left to it for a day.
     """
     for path in files_in(folder, *TICK_PAGES):
         with suppress(OSError), open(path, "rb") as file:
@@ -152,8 +162,13 @@ def abandoned(folder: StrPath, boot: str) -> Iterator[Abandoned]:
             except OSError:
                 continue
             content = file.read(BYTES + 1)
-            is_of_now = len(content) == BYTES and content[:HEADER_BYTES].rstrip(b"\0").decode("latin-1") == boot
-            yield Abandoned(_read(content) if is_of_now and boot else {}, Path(path))
+            names = content[:HEADER_BYTES].rstrip(b"\0").decode("utf-8", "replace").split("\0")
+            its_boot, node, *owner = names if len(names) == _NAMES else ("", "", *_NOBODY)
+            page = Abandoned({}, Owner(*owner), Path(path))
+            if its_boot != boot and node not in ("", os.uname().nodename) and not page.is_old():
+                continue
+            is_of_now = len(content) == BYTES and boot and its_boot == boot
+            yield page._replace(never_begun=_read(content)) if is_of_now else page
 
 
 def has_page(folder: StrPath, mark: str) -> bool:

@@ -154,6 +154,11 @@ def killed_ticks(folders: Iterable[StrPath]) -> list[str]:
     return [note.owner.name for note in seen if not note.is_alive()]
 
 
+def has_note(folder: StrPath, mark: str) -> bool:
+    """Whether there is a note of the tick with this mark that the next tick can read as dead."""
+    return any(note.mark == mark and not note.is_of_others() for note in _notes(folder))
+
+
 def kill_leftovers(folders: Iterable[StrPath], owners: Collection[str] = (), live: Collection[int] = ()) -> Leftovers:
     """Kill the leftover processes of dead ticks on this host, and the groups of ``owners``, dead or stalled.
 

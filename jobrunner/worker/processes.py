@@ -39,7 +39,7 @@ class TickProcesses:
             return self._supervisor
         config = self._config
         groups = GroupFile(state_folder.for_state(config.state_dir), self.owner, self.mark)
-        page = BegunPage(groups.folder, self.mark, boot_id())
+        page = BegunPage(groups.folder, self.mark, boot_id(), self.owner)
         plan = ChildPlan(
             config.imports,
             config.app_dir,

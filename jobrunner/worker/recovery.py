@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
 
 from jobrunner import clock
 from jobrunner.children.begun_page import Abandoned, abandoned, has_page
-from jobrunner.children.process_groups import DeadTick, boot_id, kill_leftovers
+from jobrunner.children.process_groups import DeadTick, boot_id, has_note, kill_leftovers
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.model import Owner
 from jobrunner.settings import state_folder
@@ -24,6 +24,8 @@ from jobrunner.worker.run_log import log_ended
 _LARGEST_BATCH = 500
 _MOST_CUTS = 3
 """Writes of a single run that were cut. After so many, the database is slow and not the run, so recovery ends."""
+_MOST_FAILURES = 3
+"""Dead ticks that could not be dealt with. After so many, the others are left to the next tick: each may take long."""
 
 
 def recover(context: TickContext) -> None:
@@ -40,64 +42,110 @@ def recover(context: TickContext) -> None:
     leftovers = kill_leftovers(folders, owners, live)
     if leftovers.killed:
         context.log.warning("leftovers", result="killed", processes=leftovers.killed)
-    _end_dead_ticks(context, [folder for folder in folders if state_folder.is_private(folder)], leftovers.dead)
+    dead = _DeadTicks(context)
+    dead.end([folder for folder in folders if state_folder.is_private(folder)], leftovers.dead)
     # Only these runs: if the lease of another run expires now, its handler has not been killed.
     _Recovery(context).recover([run.run_id for run in expired])
+    if dead.trouble is not None:
+        raise dead.trouble
 
 
-def _end_dead_ticks(context: TickContext, folders: Sequence[str], dead: Sequence[DeadTick]) -> None:
-    """Give back what the dead ticks of this host hold, without waiting for the ends of their leases.
+class _DeadTicks:
+    """Gives back what the dead ticks of this host hold, without waiting for the ends of their leases.
 
-    Each page is locked meanwhile, so two ticks never do this for the same dead one at the same time.
+    One that cannot be dealt with now keeps neither the others waiting nor the runs whose leases have expired. The next
+    tick tries it again. ``trouble`` is then the first error of the database.
     """
-    ticks = {tick.mark: tick for tick in dead}
-    for left in chain.from_iterable(abandoned(folder, boot_id()) for folder in folders):
-        tick = ticks.pop(left.mark, None)
-        if tick is None:
-            # Its note is missing or from another container: some of its processes may be left.
-            if not _return_never_begun(context, left, None).locked:
+
+    def __init__(self, context: TickContext) -> None:
+        self.trouble: DatabaseUnavailable | None = None
+        self._context = context
+        self._database = context.database
+        self._failures = 0
+
+    def end(self, folders: Sequence[str], dead: Sequence[DeadTick]) -> None:
+        """End or return the runs of each tick that has left a page in these folders, or is ``dead`` by its note.
+
+        Each page is locked meanwhile, so two ticks never do this for the same dead one at the same time.
+        """
+        ticks = {tick.mark: tick for tick in dead}
+        for left in chain.from_iterable(abandoned(folder, boot_id()) for folder in folders):
+            tick = ticks.pop(left.mark, None)
+            if self._is_done(left.owner, partial(self._end_one, tick, left)):
                 left.forget()
-        elif _end_dead_tick(context, tick, left):
-            left.forget()
-            tick.forget()
-    for tick in ticks.values():
-        # If another process has its page, that is a tick that does this now, or what a handler has left.
-        if not any(has_page(folder, tick.mark) for folder in folders) and _end_dead_tick(context, tick, None):
-            tick.forget()
+                if tick is not None:
+                    tick.forget()
+        for tick in ticks.values():
+            # If another process has its page, that is a tick that does this now, or what a handler has left.
+            has_a_page = any(has_page(folder, tick.mark) for folder in folders)
+            if not has_a_page and self._is_done(tick.owner, partial(self._end_one, tick, None)):
+                tick.forget()
 
+    def _is_done(self, owner: Owner, work: Callable[[], bool]) -> bool:
+        if self._failures == _MOST_FAILURES:
+            return False
+        log = self._context.log
+        try:
+            return work()
+        except DatabaseUnavailable as error:
+            log.warning("dead tick", worker=owner.name, result="the next tick tries it again", error=str(error))
+            self.trouble = self.trouble or error
+        except JobrunnerError:
+            raise
+        except Exception as error:  # noqa: BLE001 - one bad row must not stop the recovery of the others
+            log.error("dead tick", worker=owner.name, result="cannot be written", error=first_line_of(error))
+        self._failures += 1
+        return False
 
-def _end_dead_tick(context: TickContext, tick: DeadTick, left: Abandoned | None) -> bool:
-    """End or return the runs that a dead tick holds; whether nothing more is to be done about it here."""
-    returned = Returned(0, frozenset()) if left is None else _return_never_begun(context, left, tick)
-    held_runs = partial(expiries.held_runs, owners=[tick.owner.name])
-    held = context.database.read(held_runs)
-    if not held:
-        # If it is unknown here, its runs are in another database, whose next tick deals with it. After a day no lease
-        # is left.
-        is_known = returned.runs > 0 or context.database.read(partial(expiries.is_tick, owner=tick.owner))
-        return is_known or left is None or left.is_old()
-    # A run that has never begun, and whose row is locked now, is returned by a later tick.
-    _Recovery(context, tick.owner).recover(sorted(held - returned.locked))
-    return not context.database.read(held_runs)
+    def _end_one(self, tick: DeadTick | None, left: Abandoned | None) -> bool:
+        """End or return the runs of one tick; whether its page and its note are not needed any more."""
+        returned = Returned(0, frozenset()) if left is None else self._return_never_begun(left)
+        if tick is None:
+            return left is not None and self._is_used_up(left, returned)
+        held_runs = partial(expiries.held_runs, owners=[tick.owner.name])
+        held = self._database.read(held_runs)
+        if not held:
+            return left is None or self._is_known(left, returned)
+        # A run that has never begun, and whose row is locked now, is returned by a later tick.
+        _Recovery(self._context, tick.owner).recover(sorted(held - returned.locked))
+        return not self._database.read(held_runs)
 
+    def _is_used_up(self, left: Abandoned, returned: Returned) -> bool:
+        """Whether a page is not needed any more whose tick was not proven dead by its note.
 
-def _return_never_begun(context: TickContext, left: Abandoned, tick: DeadTick | None) -> Returned:
-    """Return the runs that a killed tick had claimed and not begun: at once and uncharged."""
+        Some of its processes may be left, so what has begun waits for its lease.
+        """
+        if returned.locked or has_note(left.path.parent, left.mark):
+            # The tick has died since its note was read. The page makes the next tick look at it.
+            return False
+        return not left.never_begun or self._is_known(left, returned)
 
-    def give_back(connection: Connection, token: str, run_ids: list[int] | None) -> Returned:
-        if run_ids is None and tick is not None:
-            # The COMMIT of its claim may be under way still. It is over when this transaction has its lock.
-            claims.lock_permits(connection, tick.owner.host)
-        return claims.return_unstarted(connection, token, run_ids)
+    def _is_known(self, left: Abandoned, returned: Returned) -> bool:
+        """Whether this is the database of the tick, or the page is older than a day, so that no lease is left.
 
-    returned = [
-        context.database.write(partial(give_back, token=token, run_ids=run_ids))
-        for token, run_ids in left.never_begun.items()
-    ]
-    if runs := sum(each.runs for each in returned):
-        context.counts["released"] += runs
-        context.log.warning("released", result="unstarted runs of a killed tick", runs=runs)
-    return Returned(runs, frozenset(run_id for each in returned for run_id in each.locked))
+        What belongs to another database is left to the ticks of that one.
+        """
+        if returned.runs > 0 or left.is_old():
+            return True
+        return self._database.read(partial(expiries.is_tick, owner=left.owner))
+
+    def _return_never_begun(self, left: Abandoned) -> Returned:
+        """Return the runs that a killed tick had claimed and not begun: at once and uncharged."""
+
+        def give_back(connection: Connection, token: str, run_ids: list[int] | None) -> Returned:
+            if run_ids is None:
+                # The COMMIT of its claim may be under way still. It is over when this transaction has its lock.
+                claims.lock_permits(connection, left.owner.host)
+            return claims.return_unstarted(connection, token, run_ids)
+
+        returned = [
+            self._database.write(partial(give_back, token=token, run_ids=run_ids))
+            for token, run_ids in left.never_begun.items()
+        ]
+        if runs := sum(each.runs for each in returned):
+            self._context.counts["released"] += runs
+            self._context.log.warning("released", result="unstarted runs of a killed tick", runs=runs)
+        return Returned(runs, frozenset(run_id for each in returned for run_id in each.locked))
 
 
 class _Recovery:

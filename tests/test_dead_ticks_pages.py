@@ -1,0 +1,185 @@
+"""What the page of a dead tick says is used up before it is forgotten, and one dead tick keeps no other waiting."""
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from harness import App, Commands, Database, PostgresDatabase, postgresql_only
+from harness.at_work import running
+from harness.handlers_rows import queue, status_of
+from harness.invariants import assert_consistent, insert_runs, outcomes, read_log
+from harness.locks import wait_for_lock
+from harness.stores import opening
+from jobrunner.children.begun_page import Abandoned, abandoned, is_any_abandoned
+from jobrunner.children.process_groups import boot_id
+from jobrunner.model import Policy
+from jobrunner.store import claims
+from jobrunner.store.claims import ClaimRequest
+from jobrunner.store.connection import Connection
+
+DOUBTS = ("read before its end", "of another container", "gone")
+
+
+def kill_at(point: str, jobrunner: Commands, *options: str, **env: str) -> None:
+    done = jobrunner.tick(*options, env={"JOBRUNNER_FAULT": f"{point}=kill", **env}, check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+@contextmanager
+def note_in_doubt(jobrunner: Commands, doubt: str) -> Iterator[None]:
+    """While the block runs, the note of the one killed tick does not prove that it is dead."""
+    (note,) = jobrunner.state_dir.glob("tick-*.json")
+    text = note.read_text()
+    # This test is alive, as the tick was when its note was read.
+    started = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+    changes = {DOUBTS[0]: {"pid": os.getpid(), "started": started}, DOUBTS[1]: {"namespace": "another"}}
+    if doubt in changes:
+        note.write_text(json.dumps(json.loads(text) | changes[doubt]))
+    else:
+        note.unlink()
+    yield
+    if doubt in changes:
+        note.write_text(text)
+
+
+def page_of(jobrunner: Commands) -> Abandoned:
+    (page,) = abandoned(jobrunner.state_dir, boot_id())
+    return page
+
+
+@contextmanager
+def commit_under_way(database: Database, page: Abandoned) -> Iterator[None]:
+    """While the block runs, the claim that the killed tick has sent is not committed; at its end it is."""
+    (token,) = page.never_begun
+    assert page.never_begun[token] is None
+    policies = [Policy("append")]
+    request = ClaimRequest(page.owner, token, policies, limit=1, permits=1, lease=timedelta(minutes=1))
+    has_claimed, may_commit = threading.Event(), threading.Event()
+
+    def work(connection: Connection) -> None:
+        assert claims.claim(connection, request).runs
+        has_claimed.set()
+        assert may_commit.wait(60)
+
+    with opening(database, patience_seconds=20) as open_one:
+        claim = threading.Thread(target=open_one().write, args=[work])
+        claim.start()
+        try:
+            assert has_claimed.wait(20)
+            yield
+        finally:
+            may_commit.set()
+            claim.join(20)
+
+
+@postgresql_only
+@pytest.mark.promise("P1", "P7", on="postgresql")
+@pytest.mark.parametrize("doubt", DOUBTS)
+def test_claim_whose_commit_is_under_way_is_not_charged_though_the_note_of_its_killed_tick_proves_nothing(
+    jobrunner: Commands, database: PostgresDatabase, doubt: str
+) -> None:
+    run_id = queue(database, "append", max_attempts=1)
+    kill_at("claim.before_commit", jobrunner)
+    with note_in_doubt(jobrunner, doubt):
+        with commit_under_way(database, page_of(jobrunner)):
+            tick = jobrunner.start("tick")
+            # What returns the claim of the killed tick, or a claim.
+            wait_for_lock(database)
+        assert tick.communicate(timeout=30) == ("", "")
+    jobrunner.tick()
+    assert (status_of(database, run_id), outcomes(database, run_id)) == ("succeeded", ["succeeded"])
+    assert not list(jobrunner.state_dir.glob("*.page"))
+
+
+@pytest.mark.promise("P1", "P7")
+@pytest.mark.parametrize("doubt", DOUBTS)
+def test_runs_never_begun_are_not_charged_though_a_tick_of_another_database_has_seen_the_page_first(
+    jobrunner: Commands, app: App, database: Database, tmp_path: Path, doubt: str
+) -> None:
+    other = {"JOBRUNNER_DATABASE_URL": f"sqlite:///{tmp_path}/other.db"}
+    jobrunner("migrate", env=other)
+    runs = insert_runs(database, 3, "append", max_attempts=1)
+    kill_at("claim.committed", jobrunner)
+    with note_in_doubt(jobrunner, doubt):
+        jobrunner.tick(env=other)
+        database.move_clock(timedelta(minutes=2))
+        jobrunner.tick()
+    assert [outcomes(database, run_id) for run_id in runs] == [["succeeded"]] * 3
+
+
+@pytest.mark.promise("P1", "P7")
+def test_tick_that_dies_after_its_note_was_read_is_recovered_by_the_next_tick_even_an_idle_one(
+    jobrunner: Commands, database: Database
+) -> None:
+    run_id = queue(database, "append")
+    kill_at("attempt.ended", jobrunner)
+    with note_in_doubt(jobrunner, DOUBTS[0]):
+        jobrunner.tick()
+        assert status_of(database, run_id) == "running"
+    jobrunner.tick()
+    assert outcomes(database, run_id) == ["lease_expired"]
+    assert not list(jobrunner.state_dir.glob("tick-*"))
+
+
+@pytest.mark.promise("P1", "P7")
+def test_page_of_another_machine_that_shares_the_folder_is_left_to_it(jobrunner: Commands, database: Database) -> None:
+    run_id = queue(database, "append", max_attempts=1)
+    kill_at("claim.committed", jobrunner)
+    (page,) = jobrunner.state_dir.glob("*.page")
+    content = page.read_bytes()
+    names = (boot_id() + "\0" + os.uname().nodename).encode()
+    page.write_bytes(content.replace(names, bytes(each ^ 1 if each else 0 for each in names), 1))
+    (note,) = jobrunner.state_dir.glob("tick-*.json")
+    text = note.read_text()
+    note.write_text(json.dumps(json.loads(text) | {"node": "another", "boot": "another"}))
+    jobrunner.tick()
+    assert not is_any_abandoned(jobrunner.state_dir)
+    page.write_bytes(content)
+    note.write_text(text)
+    jobrunner.tick()
+    assert outcomes(database, run_id) == ["succeeded"]
+
+
+def move_notes(source: Path, target: Path, mark: str) -> None:
+    """Have a killed tick's note and page lie in another folder, under another mark."""
+    (page,) = source.glob("*.page")
+    (note,) = source.glob("tick-*.json")
+    (target / note.name).write_text(json.dumps(json.loads(note.read_text()) | {"mark": mark}))
+    page.rename(target / f"tick-{mark}.page")
+
+
+@postgresql_only
+@pytest.mark.promise("P1", "P7", on="postgresql")
+def test_dead_tick_that_cannot_be_dealt_with_now_keeps_neither_another_one_nor_expired_runs_waiting(
+    jobrunner: Commands, app: App, database: PostgresDatabase
+) -> None:
+    run_id = queue(database, "append")
+    kill_at("attempt.ended", jobrunner)
+    queue(database, "append")
+    elsewhere = app.path("elsewhere")
+    kill_at("claim.before_commit", jobrunner, JOBRUNNER_STATE_DIR=str(elsewhere))
+    # First by its name.
+    move_notes(elsewhere, jobrunner.state_dir, "00000000")
+    (lease,) = running(database, 1, host="there", locked_by="there:1:a", locked_until=database.now())
+    log = app.path("log")
+    with closing(database.connect()) as session:
+        session.execute("BEGIN")
+        session.execute("SELECT name FROM job_locks WHERE name LIKE 'places of %' FOR UPDATE")
+        # Without handlers it claims nothing, so it ends at once.
+        env = {"JOBRUNNER_LEASE": "1s", "JOBRUNNER_LOG": str(log), "JOBRUNNER_IMPORT": None, "JOBRUNNER_APP_DIR": None}
+        done = jobrunner.tick(env=env, check=False)
+        assert (outcomes(database, run_id), outcomes(database, lease.run_id)) == (["lease_expired"], ["lease_expired"])
+    assert (done.returncode, done.stderr.count("\n")) == (69, 1)
+    (line,) = [line for line in read_log(log) if line["event"] == "dead tick"]
+    assert line["result"] == "the next tick tries it again"
+    assert [path.name for path in jobrunner.state_dir.glob("*.page")] == ["tick-00000000.page"]
+    jobrunner.tick()
+    assert not list(jobrunner.state_dir.glob("tick-*"))
+    assert_consistent(database)
