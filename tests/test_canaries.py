@@ -289,6 +289,33 @@ def test_secret_of_a_run_reaches_no_monitor_by_its_ping(jobrunner: Commands, app
     assert "tried ••• for •••" in failed
 
 
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_secret_that_only_the_progress_of_a_run_names_reaches_no_monitor_by_its_ping(
+    jobrunner: Commands, app: App, database: Database, is_async: bool
+) -> None:
+    """A notice of the same run hides it: its progress is among the values from which secrets are known."""
+    app.write(
+        "handlers",
+        f"""
+        from jobrunner import job
+
+        @job("leak", max_attempts=1)
+        {"async " * is_async}def leak(ctx):
+            ctx.progress(1, 2, "login with password=canary-progress")
+            print("tried canary-progress")
+            raise RuntimeError("no login with canary-progress")
+        """,
+    )
+    with web_server() as web:
+        configure(app, "[notify]", '[notify.schedules.nightly]\nping_env = "PING"')
+        jobrunner("schedule", "add", "nightly", "--type", "leak", "--cron", "0 0 1 1 *")
+        queue(database, "leak", {}, definition_id=database.value("SELECT id FROM job_definitions"))
+        jobrunner.tick(env={"PING": web.url})
+        _, failed = (each.body.decode() for each in web.requests)
+    assert "no login with •••" in failed
+    assert "tried •••" in failed
+
+
 def test_secret_reaches_no_monitor_when_its_name_is_cut_off() -> None:
     """A ping has the end of the output, which may begin between a name and its value."""
     body = Ping(output=f"password=canary-ping-2026 {'y' * (MOST_BYTES - 10)}").body().decode()

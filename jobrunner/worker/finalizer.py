@@ -198,7 +198,7 @@ class Finalizer:
 
     def _report(self, held: RunInHand, answer: Ended | Refusal) -> None:
         if self._context.pinging is not None:
-            self._context.pinging.ended(held.run, answer, held.result)
+            self._context.pinging.ended(held.run, answer, held.result, held.progress)
         if isinstance(answer, Ended):
             self.has_ended_parent |= answer.has_dependants
             self._counts[log_ended(self._log, answer)] += 1

@@ -59,12 +59,12 @@ class RunInHand:
     lease any more, although the handler may still be at work. ``started`` is its attempt, ``result`` is how the attempt
     ended, ``ended_at`` is when. Until ``doubt_until`` the result may change, because a stop signal may explain it.
     ``is_locked``: another transaction held its row when it was to be returned. ``news`` is what was posted about its
-    lease. ``reports`` is the progress and output that is not written yet.
+    lease. ``reports`` is the progress and output that is not written yet, ``progress`` the newest progress of all.
     """
 
     __slots__ = (
         "begin_before", "claimed", "doubt_until", "ended_at", "is_committed", "is_locked", "lease", "news", "phase",
-        "queue", "queued_seconds", "renewed_at", "reports", "result", "started", "takes_permit", "waits_since", "write",
+        "progress", "queue", "queued_seconds", "renewed_at", "reports", "result", "started", "takes_permit", "waits_since", "write",
     )  # fmt: skip
 
     def __init__(
@@ -95,6 +95,7 @@ class RunInHand:
         self.write: PendingWrite | None = None
         self.news: set[News] = set()
         self.reports: dict[str, Any] = {}
+        self.progress: dict[str, Any] | None = None
 
     @property
     def run(self) -> ClaimedRun:
@@ -292,6 +293,7 @@ class Hand:
         """Note ``progress`` or ``output``, which the next beat writes."""
         with self._lock:
             held.reports |= columns
+            held.progress = columns.get("progress", held.progress)
 
     def take_reports(self) -> dict[Lease, dict[str, Any]]:
         """Remove and return the reports of each lease. If they cannot be written, call ``put_back_reports``."""
