@@ -28,8 +28,9 @@ _LONGEST_QUEUE_SECONDS = 2.0
 class Access:
     """Reads and writes, for any thread. ``find`` is called at the first use, when the application is complete."""
 
-    def __init__(self, find: Callable[[], Location]) -> None:
+    def __init__(self, find: Callable[[], Location], reading: Waits = READING) -> None:
         self._find = find
+        self._reading = reading
         self._location: Location | None = None
         self._places = threading.BoundedSemaphore(_MOST_AT_ONCE)
         self._is_checked = False
@@ -43,8 +44,8 @@ class Access:
         return self._location
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """Run ``work`` in one transaction that only reads. Raises DatabaseUnavailable after two seconds."""
-        with self._opened(READING) as database:
+        """Run ``work`` in one transaction that only reads. Raises DatabaseUnavailable when ``reading`` is over."""
+        with self._opened(self._reading) as database:
             return database.read(self._checked(work))
 
     def read_now(self, work: Callable[[Connection], T]) -> tuple[datetime, T]:

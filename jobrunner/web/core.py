@@ -14,9 +14,10 @@ from jobrunner import clock
 from jobrunner.errors import ConfigurationError, DatabaseUnavailable, JobrunnerError, NotFoundError, UsageError
 from jobrunner.masking.shapes import without_secrets
 from jobrunner.store.location import Location
+from jobrunner.store.waits import Waits
 from jobrunner.text import first_line_of, one_line
 from jobrunner.web import rendering
-from jobrunner.web.access import Access
+from jobrunner.web.access import READING, Access
 from jobrunner.web.call import Answer, Call, Download, NotFound, Page, Recent, Redirect
 from jobrunner.web.guard import HEADERS, SAFE_METHODS, foreign
 from jobrunner.web.masking import Masks
@@ -36,10 +37,13 @@ _log = logging.getLogger("jobrunner.web")
 
 
 class Web:
-    """The page of one database. ``find`` gives the database's place at the first request. Any thread may call it."""
+    """The page of one database. ``find`` gives the database's place at the first request. Any thread may call it.
 
-    def __init__(self, find: Callable[[], Location], redact: Collection[str] = ()) -> None:
-        self._access = Access(find)
+    ``reading``: how long a page may read.
+    """
+
+    def __init__(self, find: Callable[[], Location], redact: Collection[str] = (), *, reading: Waits = READING) -> None:
+        self._access = Access(find, reading)
         self._masks = Masks(redact)
         self._recent = Recent(clock.elapsed, _SHARED_SECONDS)
 

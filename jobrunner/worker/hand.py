@@ -64,7 +64,8 @@ class RunInHand:
 
     __slots__ = (
         "begin_before", "claimed", "doubt_until", "ended_at", "is_committed", "is_locked", "lease", "news", "phase",
-        "progress", "queue", "queued_seconds", "renewed_at", "reports", "result", "started", "takes_permit", "waits_since", "write",
+        "progress", "queue", "queued_seconds", "renewed_at", "reports", "result", "started", "takes_permit",
+        "waits_since", "write",
     )  # fmt: skip
 
     def __init__(

@@ -16,12 +16,14 @@ from harness.invariants import insert_runs
 from jobrunner.store.location import locate
 from jobrunner.store.schema import metadata
 from jobrunner.web import EVERYTHING, Verb, Visitor
+from jobrunner.web.access import READING
 from jobrunner.web.core import Web
 from jobrunner.web.guard import SAFE_METHODS
 from jobrunner.web.messages import Request, Response
 from jobrunner.web.routes import ROUTES, Route
 
 SCHEDULE = "nightly"
+_PATIENT = READING._replace(call=60.0)
 SAME = {"sec-fetch-site": "same-origin"}
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 HOSTILE = "'\"><img src=x onerror=a()><script>alert(1)</script></pre></title></style>{{ 7*7 }}{% x %}&lt;\x1b[2J\u202e"
@@ -68,10 +70,10 @@ def paths(runs: dict[str, int]) -> list[str]:
 
 
 class Asked:
-    """The page of one database, for one visitor."""
+    """The page of one database, for one visitor. However slow the machine is, the page is not given up."""
 
     def __init__(self, database: Database, verbs: Collection[Verb] = EVERYTHING, redact: Collection[str] = ()) -> None:
-        self.web = Web(lambda: locate(database.url), redact)
+        self.web = Web(lambda: locate(database.url), redact, reading=_PATIENT)
         self.visitor: Visitor | None = Visitor("ada", frozenset(verbs))
 
     def __call__(
