@@ -4,18 +4,22 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import aiosqlite
 import psycopg
 import psycopg_pool
 import pytest
+from psycopg.adapt import AdaptersMap, Dumper, Loader
 from psycopg.types.string import TextLoader
 from sqlalchemy import create_engine
 from sqlalchemy.orm import Session
 
 import jobrunner as library
 from harness import Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only
+from harness.async_connections import TYPES
+from jobrunner.application import own_connections
 from jobrunner.errors import KeyTaken, UsageError
 
 pytestmark = pytest.mark.both_databases
@@ -34,6 +38,28 @@ def numbers_as_texts(connection: Any) -> None:
         connection.adapters.register_loader(name, TextLoader)
 
 
+def values_otherwise(connection: Any) -> None:
+    register_nonsense(connection.adapters)
+
+
+def register_nonsense(adapters: Any) -> None:
+    """Send and read other values than those that are given, for each type of our columns and parameters."""
+    for kind in (str, int, float, bool, datetime):
+        adapters.register_dumper(kind, NonsenseDumper)
+    for name in TYPES:
+        adapters.register_loader(name, NonsenseLoader)
+
+
+class NonsenseDumper(Dumper):
+    def dump(self, obj: Any) -> bytes:
+        return b"1"
+
+
+class NonsenseLoader(Loader):
+    def load(self, data: Any) -> str:
+        return f"loaded {bytes(data).decode()}"
+
+
 def texts_as_bytes(connection: Any) -> None:
     connection.text_factory = bytes
 
@@ -43,9 +69,12 @@ def texts_in_capitals(connection: Any) -> None:
 
 
 SETTINGS: dict[str, list[Callable[[Any], None]]] = {
-    "postgresql": [raw_cursors, client_cursors, numbers_as_texts],
+    "postgresql": [raw_cursors, client_cursors, numbers_as_texts, values_otherwise],
     "sqlite": [texts_as_bytes, texts_in_capitals],
 }
+
+
+AT = datetime(2031, 5, 1, 12, 30, 0, 250_000, tzinfo=UTC)
 
 
 def names(database: Database) -> list[str]:
@@ -56,7 +85,7 @@ def driver_connection(database: Database) -> Any:
     return sqlite3.connect(database.path) if isinstance(database, SQLiteDatabase) else psycopg.connect(database.url)
 
 
-@pytest.fixture(params=range(3))
+@pytest.fixture(params=range(4))
 def connection(database: Database, request: pytest.FixtureRequest) -> Iterator[Any]:
     settings = SETTINGS[database.name][request.param : request.param + 1]
     with closing(driver_connection(database)) as opened:
@@ -69,7 +98,7 @@ def enqueued_each_way(connection: Any) -> list[library.Enqueued]:
     def enqueue(name: str, **options: Any) -> library.Enqueued:
         return library.enqueue(connection, "append", {"name": name}, **options)
 
-    first = enqueue("plain")
+    first = enqueue("plain", run_at=AT, timeout=timedelta(seconds=1.5), priority=3)
     keyed = enqueue("keyed", idempotency_key="k")
     again = enqueue("again", idempotency_key="k")
     entries = [library.Entry({"name": "a"}, idempotency_key="k"), library.Entry({"name": "b"}, idempotency_key="b")]
@@ -88,6 +117,49 @@ def test_settings_of_the_owner_change_no_answer_and_stay(database: Database, con
     connection.commit()
     assert [each.id for each in answers] == [row["id"] for row in database.query("SELECT id FROM job_runs ORDER BY id")]
     assert names(database) == ["plain", "keyed", "b"]
+    (first, *_) = database.query("SELECT * FROM job_runs ORDER BY id")
+    assert (first["run_at"], first["timeout"], first["priority"]) == (AT, 1.5, 3)
+
+
+@postgresql_only
+def test_adapters_of_the_whole_process_change_no_answer(
+    database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    otherwise = AdaptersMap(psycopg.adapters)
+    register_nonsense(otherwise)
+    for name in ("_dumpers", "_dumpers_by_oid", "_loaders"):
+        monkeypatch.setattr(psycopg.adapters, name, getattr(otherwise, name))
+    with psycopg.connect(database.url) as connection:
+        answers = enqueued_each_way(connection)
+    # On a connection of ours.
+    monkeypatch.setenv("JOBRUNNER_DATABASE_URL", database.url)
+    answers.append(asyncio.run(library.enqueue_async(None, "append", {"name": "ours"}, run_at=AT)))
+    own_connections.own_connections().close()
+    own_connections._opened.clear()
+    monkeypatch.undo()
+    assert [each.id for each in answers] == [row["id"] for row in database.query("SELECT id FROM job_runs ORDER BY id")]
+    assert names(database) == ["plain", "keyed", "b", "ours"]
+
+
+@sqlite_only
+def test_converters_of_a_file_change_no_answer(database: SQLiteDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("INTEGER", "TEXT", "REAL"):
+        monkeypatch.setitem(sqlite3.converters, kind, lambda found: f"converted {found.decode()}")
+    types = sqlite3.PARSE_DECLTYPES | sqlite3.PARSE_COLNAMES
+    with closing(sqlite3.connect(database.path, detect_types=types)) as connection:
+        answers = enqueued_each_way(connection)
+        connection.commit()
+
+    async def story() -> None:
+        async with aiosqlite.connect(database.path, detect_types=types) as connection:
+            for name in ("async", "again"):
+                answer = await library.enqueue_async(connection, "append", {"name": name}, idempotency_key="async")
+                answers.append(answer)
+            await connection.commit()
+
+    asyncio.run(asyncio.wait_for(story(), 30))
+    assert [each.id for each in answers] == [1, 2, 3, 4, 4]
+    assert names(database) == ["plain", "keyed", "b", "async"]
 
 
 @sqlite_only

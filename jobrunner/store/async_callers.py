@@ -12,9 +12,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from jobrunner.errors import UsageError
+from jobrunner.store import as_texts
 from jobrunner.store.callers import connection_of_caller, name_of, unscoped
 from jobrunner.store.connection import AsyncExecutor, Executor, Result
-from jobrunner.store.plain_cursors import execute_psycopg_async, plain_texts
+from jobrunner.store.plain_cursors import execute_psycopg_async, has_converters, plain_texts
 from jobrunner.store.statement import Compiled, Statement, Values, compiled
 from jobrunner.store.steps import Steps, follow, follow_async
 
@@ -129,9 +130,9 @@ class _Asyncpg(_AsyncConnection):
         return bool(self.driver.is_in_transaction())
 
     async def _send(self, statement: Compiled, parameters: Values) -> Sequence[Any]:
-        text, names = statement.numbered
-        rows: list[Any] = await self.driver.fetch(text, *[parameters[name] for name in names])
-        return rows
+        text, names = statement.as_texts
+        rows = await self.driver.fetch(text, *[as_texts.sent(parameters[name]) for name in names])
+        return [as_texts.read(row[0], statement.instants) for row in rows]
 
 
 class _Aiosqlite(_AsyncConnection):
@@ -145,9 +146,10 @@ class _Aiosqlite(_AsyncConnection):
         return self.driver.isolation_level is not None if mode is None else not mode
 
     async def _send(self, statement: Compiled, parameters: Values) -> Sequence[Any]:
+        text = statement.undeclared if has_converters() else statement.text
         if self.driver.row_factory is None and self.driver.text_factory is str:
             # One call to the connection's thread, where a cursor takes three.
-            rows: list[Any] = await self.driver.execute_fetchall(statement.text, parameters)
+            rows: list[Any] = await self.driver.execute_fetchall(text, parameters)
             return rows
 
         def send() -> Sequence[Any]:
@@ -155,7 +157,7 @@ class _Aiosqlite(_AsyncConnection):
             cursor = connection.cursor()
             cursor.row_factory = None
             with plain_texts(connection):
-                found: Sequence[Any] = cursor.execute(statement.text, parameters).fetchall()
+                found: Sequence[Any] = cursor.execute(text, parameters).fetchall()
                 return found
 
         # In one call to that thread, too, so that no other coroutine meets the changed text factory.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from jobrunner.errors import UsageError
 from jobrunner.store.connection import NO_VALUES, DriverExecutor, Executor, Result
-from jobrunner.store.plain_cursors import execute_psycopg, is_pipelined, plain_texts
+from jobrunner.store.plain_cursors import execute_psycopg, has_converters, is_pipelined, plain_texts
 from jobrunner.store.statement import Compiled, Statement, Values, core
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class _SqliteConnection(ExternalConnection):
         cursor = self.driver.cursor()
         # Tuples, whatever the owner made of the rows of the connection.
         cursor.row_factory = None
-        return cursor.execute(known.text, parameters)
+        return cursor.execute(known.undeclared if has_converters() else known.text, parameters)
 
     def _fetch(self, cursor: Any) -> list[tuple[Any, ...]]:
         with plain_texts(self.driver):

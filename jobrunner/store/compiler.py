@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Dialect, Executable
+from sqlalchemy import Dialect, Executable, Float
 from sqlalchemy.types import TypeEngine
 
 from jobrunner.store.dialect.rows import ListOfRows
@@ -47,6 +47,12 @@ def _kind(type_: TypeEngine[Any]) -> Kind:
     return None if kind == "boolean" else kind
 
 
+class _Float(Float[Any]):
+    """A number with a fraction, whose type a server is told, as SQLAlchemy does with most others."""
+
+    render_bind_cast = True
+
+
 @cache
 def _dialect(database: str) -> Dialect:
     if database == "sqlite":
@@ -57,4 +63,5 @@ def _dialect(database: str) -> Dialect:
 
     # SQLAlchemy's dialects have no annotations.
     made: Dialect = postgresql()  # type: ignore[no-untyped-call]
+    made.colspecs = {**made.colspecs, Float: _Float}
     return made

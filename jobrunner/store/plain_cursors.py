@@ -11,6 +11,10 @@ from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
 
+from jobrunner.store.encoding import read_json
+
+_DECLARED = frozenset({"INTEGER", "REAL", "TEXT"})
+
 
 def is_pipelined(driver: Any) -> bool:
     """Whether a connection of psycopg is in pipeline mode, where a statement has no answer until the next sync.
@@ -51,11 +55,48 @@ def plain_texts(driver: Any) -> Iterator[None]:
         driver.text_factory = factory
 
 
+def has_converters() -> bool:
+    """Whether an application has values of a declared type of our columns converted, on some connections to SQLite.
+
+    A connection does not tell whether it is one of them.
+    """
+    import sqlite3
+
+    return not _DECLARED.isdisjoint(sqlite3.converters)
+
+
+def undeclared(text: str, columns: int) -> str:
+    """A statement of SQLite with columns that are expressions: those have no declared type, and are not converted."""
+    if not columns:
+        return text
+    before, returning, listed = text.rpartition(" RETURNING ")
+    if returning:
+        return f"{before} RETURNING {', '.join(f'+{each}' for each in listed.split(', '))}"
+    names = [f"c{number}" for number in range(columns)]
+    answer = f"WITH jobrunner_answer({', '.join(names)}) AS ({text})"
+    return f"{answer} SELECT {', '.join(f'+{name}' for name in names)} FROM jobrunner_answer"  # noqa: S608 - our own texts
+
+
+@cache
+def psycopg_adapters() -> Any:
+    """How psycopg itself reads and writes values, whatever an application has registered in the whole process."""
+    from psycopg import postgres
+    from psycopg.adapt import AdaptersMap
+    from psycopg.types.array import register_all_arrays
+    from psycopg.types.json import set_json_loads
+
+    made = AdaptersMap(types=postgres.types)
+    postgres.register_default_adapters(made)
+    register_all_arrays(made)
+    set_json_loads(read_json, made)
+    return made
+
+
 @cache
 def _cursors(name: str) -> Any:
     import psycopg
     from psycopg.rows import tuple_row
 
     kind: Any = getattr(psycopg, name)
-    plain = type(f"Plain{name}", (kind,), {"adapters": property(lambda _: psycopg.adapters)})
+    plain = type(f"Plain{name}", (kind,), {"adapters": property(lambda _: psycopg_adapters())})
     return partial(plain, row_factory=tuple_row)

@@ -13,6 +13,7 @@ from importlib import import_module
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from jobrunner.store import as_texts, plain_cursors
 from jobrunner.store.encoding import decoder, encoder
 from jobrunner.store.namespace import qualified
 from jobrunner.store.source import Source
@@ -73,21 +74,27 @@ class Compiled:
         self._encoders = [(name, encode) for name, encode in encoders if encode is not None]
         columns = source.columns or ()
         self._names = None if source.columns is None else tuple(name for name, _ in columns)
+        self.instants = frozenset(index for index, (_, kind) in enumerate(columns) if kind == "instant")
         decoders = ((index, decoder(kind, database)) for index, (_, kind) in enumerate(columns))
         self._decoders = [(index, decode) for index, decode in decoders if decode is not None]
         self._row_type: type[Row] | None = None
 
     @cached_property
-    def numbered(self) -> tuple[str, tuple[str, ...]]:
-        """The text with parameters by number, for a driver that knows no names, and their names in this order."""
+    def as_texts(self) -> tuple[str, tuple[str, ...]]:
+        """The text for ``as_texts``, with parameters by number, and their names in this order."""
         numbers: dict[str, int] = {}
 
         def marked(found: re.Match[str]) -> str:
             name = found[1]
-            return "%" if name is None else f"${numbers.setdefault(name, len(numbers) + 1)}"
+            return "%" if name is None else as_texts.parameter(numbers.setdefault(name, len(numbers) + 1))
 
         text = _PARAMETER.sub(marked, self.text)
-        return text, tuple(numbers)
+        return as_texts.answering(text, len(self._names or ())), tuple(numbers)
+
+    @cached_property
+    def undeclared(self) -> str:
+        """The text for a connection to SQLite on which values of declared types are converted."""
+        return plain_cursors.undeclared(self.text, len(self._names or ()))
 
     def parameters(self, values: Values) -> Values:
         """The parameters as the driver takes them."""

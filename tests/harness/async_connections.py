@@ -60,6 +60,25 @@ async def asyncpg_connection(database: Database) -> AsyncIterator[Opened]:
         await connection.close()
 
 
+# All types of the columns and parameters of our statements, and some beside them.
+TYPES = ["int2", "int4", "int8", "float8", "numeric", "bool", "text", "varchar", "timestamptz", "uuid", "json", "jsonb"]
+
+
+async def set_codecs(connection: Any) -> None:
+    """Have asyncpg send and return other values than those that it is given, for each type."""
+    for kind in TYPES:
+        await connection.set_type_codec(
+            kind, encoder=lambda _: "1", decoder=lambda found: f"decoded {found}", schema="pg_catalog"
+        )
+
+
+@asynccontextmanager
+async def asyncpg_with_codecs(database: Database) -> AsyncIterator[Opened]:
+    async with asyncpg_connection(database) as opened:
+        await set_codecs(opened.connection)
+        yield opened
+
+
 @asynccontextmanager
 async def asyncpg_pool(database: Database) -> AsyncIterator[Opened]:
     lending = asyncpg.create_pool(database.url, min_size=1, max_size=1, statement_cache_size=0)
@@ -112,6 +131,7 @@ KINDS: dict[str, list[Opening]] = {
     "postgresql": [
         psycopg_connection,
         asyncpg_connection,
+        asyncpg_with_codecs,
         asyncpg_pool,
         _through("postgresql+asyncpg"),
         _through("postgresql+psycopg"),

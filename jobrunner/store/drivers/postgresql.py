@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import psycopg
 from psycopg import errors, pq
-from psycopg.adapt import AdaptersMap
-from psycopg.types.json import set_json_loads
 
 from jobrunner.store import raw_driver
 from jobrunner.store.connection import Connection, DriverError, Holder, Wire
 from jobrunner.store.drivers.commits import MARKER, REMEDY, CommitWarnings
-from jobrunner.store.encoding import read_json
+from jobrunner.store.plain_cursors import psycopg_adapters
 from jobrunner.store.statement import Compiled
 from jobrunner.store.waits import Waits
 from jobrunner.text import one_line, visible
@@ -85,7 +82,7 @@ class ServerConnection(Connection):
     def __init__(self, options: Mapping[str, Any], waits: Waits, schema: str | None) -> None:
         try:
             driver: psycopg.Connection[Any] = psycopg.connect(
-                **{**options, **raw_driver.connection_options(waits, given=options)}, context=_adapters()
+                **{**options, **raw_driver.connection_options(waits, given=options)}, context=psycopg_adapters()
             )
         except errors.Error as error:
             raise DriverError(error, is_gone=True) from error
@@ -144,10 +141,3 @@ class ServerConnection(Connection):
 
     def _rollback(self) -> None:
         self.driver.rollback()
-
-
-@cache
-def _adapters() -> AdaptersMap:
-    adapters = AdaptersMap(psycopg.adapters)
-    set_json_loads(read_json, adapters)
-    return adapters
