@@ -88,6 +88,24 @@ def test_a_rate_of_each_key_leaves_the_others_alone(stores: list[Store], databas
     assert 1700 < claim.opens_in <= 1800
 
 
+def test_a_claim_says_when_a_gate_opens_whose_rate_has_become_quicker(stores: list[Store], database: Database) -> None:
+    """The tick waits for that instant, where the run would else wait for the next tick."""
+    slow, quicker = (
+        Policy("mail", limits=Limits(concurrency_key=("customer",), rate_per_key=rate(text, 1)))
+        for text in ("1/h", "1/m")
+    )
+    store = stores[0]
+    declare(store, slow)
+    for _ in range(2):
+        queue(database, "mail", {"customer": 1})
+    assert len(claim_all(store, "a", slow)) == 1
+    declare(store, quicker)
+    claim = claim_of(store, "b", quicker)
+    assert claim.runs == []
+    assert claim.opens_in is not None
+    assert 50 < claim.opens_in <= 60
+
+
 def test_waiting_for_a_rate_is_not_work_for_an_idle_tick(stores: list[Store], database: Database) -> None:
     store, hourly = stores[0], Policy("rated", limits=Limits(rate=rate("1/h")))
     declare(store, hourly)

@@ -166,14 +166,16 @@ def _look(connection: Connection, of_type: _Type, room: _Room, openings: Opening
         of_type.run_ids = connection.execute(Prepared("limits.first_runs", (quarantined,)), values).scalars()
         of_type.gates["all"] = None
     else:
-        _look_at_each(connection, of_type, room.runs, quarantined)
+        _look_at_each(connection, of_type, room.runs, openings, quarantined)
         if of_type.limits.rate_per_key is not None and len(of_type.gates) < room.runs:
             row = connection.execute(Prepared("limits.next_opening"), values).one()
             if row.opens_at is not None:
                 openings.note_opening((row.opens_at - row.now).total_seconds())
 
 
-def _look_at_each(connection: Connection, of_type: _Type, limit: int, quarantined: bool) -> None:
+def _look_at_each(
+    connection: Connection, of_type: _Type, limit: int, openings: Openings, quarantined: bool
+) -> None:
     """Find the first run behind each open gate. A further one behind the same gate is for the next claim."""
     limits = of_type.limits
     most = _UNLIMITED if limits.max_running_per_key is None else limits.max_running_per_key
@@ -182,10 +184,15 @@ def _look_at_each(connection: Connection, of_type: _Type, limit: int, quarantine
     values["prefix"] = f"{_key(limits)} "
     for row in connection.execute(Prepared("limits.first_run_of_each", (quarantined,)), values):
         of_type.gates[row.gate] = row.spent_until
-        allowed = most - row.at_work
-        if limits.rate_per_key is not None:
-            allowed = min(allowed, limits.rate_per_key.allowed(row.spent_until, of_type.now))
-        if row.run_id is not None and allowed > 0:
+        if row.run_id is None:
+            continue
+        allowed, rate = most - row.at_work, limits.rate_per_key
+        if rate is not None:
+            allowed = min(allowed, rate.allowed(row.spent_until, of_type.now))
+            if allowed <= 0:
+                # Not stored yet, because the code has had another rate until now.
+                openings.note_opening((_opens_at(rate, row.spent_until, of_type.now) - of_type.now).total_seconds())
+        if allowed > 0:
             of_type.run_ids.append(row.run_id)
             of_type.has_more_room |= allowed > 1
 
