@@ -17,6 +17,7 @@ from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor, Policy
 from jobrunner.store import admin, dependants, retention, ticks
+from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database as Store
 from jobrunner.store.dependants import Followed
 
@@ -38,7 +39,12 @@ def store(open_store: Callable[[], Store]) -> Store:
 
 
 def attach(store: Store, run_id: int, *parents: int, on_failure: str = "cancel") -> int:
-    store.write(lambda connection: dependants.attach(connection, run_id, parents, on_failure))
+    def work(connection: Connection) -> None:
+        # As in the transaction that inserts it.
+        connection.execute(f"UPDATE job_runs SET updated_at = updated_at WHERE id = {run_id}")
+        dependants.attach(connection, run_id, parents, on_failure)
+
+    store.write(work)
     return run_id
 
 

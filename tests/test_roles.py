@@ -147,3 +147,68 @@ def test_role_of_an_application_suffices_to_enqueue(
     given = {**SCHEMA, "JOBRUNNER_DATABASE_URL": urls["jobs_app"], "APP_URL": urls["jobs_app"]}
     monkeypatch.setattr(jobrunner, "environment", lambda env=None: environment({**given, **(env or {})}))
     assert jobrunner.python(ENQUEUEING) == "all enqueued\n"
+
+
+# It does nothing for its own session, so that its owner can make an index of it.
+TRAP = """
+CREATE FUNCTION own.replaced(x int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+  IF session_user <> current_user THEN
+    PERFORM jobs.jobrunner_replace('[{"id": 1, "payload": "{\\"stolen\\": true}", "run_in": 0}]');
+  END IF;
+  RETURN x;
+END $$
+"""
+
+
+def test_role_that_may_not_enqueue_replaces_no_run_when_an_administrator_analyzes_its_table(
+    jobrunner: Commands, urls: dict[str, str], database: Database
+) -> None:
+    """The server evaluates its index with its rights, in the session of the other one."""
+    jobrunner("enqueue", "echo", "--key", "k", env=SCHEMA)
+    role = urlsplit(urls["jobs_look"]).username
+    database.execute("CREATE SCHEMA own")
+    database.execute(f'GRANT ALL ON SCHEMA own TO "{role}"')
+    with psycopg.connect(urls["jobs_look"], autocommit=True) as connection:
+        connection.execute(TRAP)
+        connection.execute("CREATE TABLE own.trap (x int)")
+        connection.execute("INSERT INTO own.trap VALUES (1), (2), (3)")
+        connection.execute("CREATE INDEX ON own.trap (own.replaced(x))")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        database.execute("ANALYZE own.trap")
+    assert database.value("SELECT payload FROM jobs.job_runs") == {}
+
+
+def test_function_with_the_rights_of_an_application_enqueues_and_replaces_for_who_may_not(
+    jobrunner: Commands, urls: dict[str, str], database: Database
+) -> None:
+    role = urlsplit(urls["jobs_app"]).username
+    database.execute("CREATE SCHEMA shop")
+    database.execute(f'GRANT ALL ON SCHEMA shop TO "{role}"')
+    database.execute("GRANT USAGE ON SCHEMA shop TO PUBLIC")
+    with psycopg.connect(urls["jobs_app"], autocommit=True) as connection:
+        connection.execute(
+            "CREATE FUNCTION shop.buy(payload text) RETURNS void LANGUAGE sql SECURITY DEFINER AS $$ SELECT"
+            " jobs.jobrunner_enqueue('echo', payload::jsonb, idempotency_key => 'k', taken => 'replace') $$"
+        )
+    with psycopg.connect(urls["jobs_look"], autocommit=True) as connection:
+        for payload in ('{"n": 1}', '{"n": 2}'):
+            connection.execute("SELECT shop.buy(%s)", [payload])
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("SELECT jobs.jobrunner_replace('[]')")
+    assert database.query("SELECT payload FROM jobs.job_runs") == [{"payload": {"n": 2}}]
+
+
+def test_function_of_an_application_that_a_repair_has_created_again_serves_who_may_enqueue_only(
+    jobrunner: Commands, urls: dict[str, str], database: Database
+) -> None:
+    database.execute("DROP FUNCTION jobs.jobrunner_replace(json)")
+    database.execute("DROP FUNCTION jobs.jobrunner_hold(bigint, json)")
+    assert "jobrunner_replace" in jobrunner("migrate", env=SCHEMA).stdout
+    for role in ("jobs_app", "jobs_tick"):
+        with psycopg.connect(urls[role], autocommit=True) as connection:
+            connection.execute("SELECT jobs.jobrunner_replace('[]')")
+    with psycopg.connect(urls["jobs_look"], autocommit=True) as connection:
+        for call in ("jobs.jobrunner_replace('[]')", "jobs.jobrunner_hold(1, '[]')"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(f"SELECT {call}")

@@ -173,9 +173,7 @@ def _look(connection: Connection, of_type: _Type, room: _Room, openings: Opening
                 openings.note_opening((row.opens_at - row.now).total_seconds())
 
 
-def _look_at_each(
-    connection: Connection, of_type: _Type, limit: int, openings: Openings, quarantined: bool
-) -> None:
+def _look_at_each(connection: Connection, of_type: _Type, limit: int, openings: Openings, quarantined: bool) -> None:
     """Find the first run behind each open gate. A further one behind the same gate is for the next claim."""
     limits = of_type.limits
     most = _UNLIMITED if limits.max_running_per_key is None else limits.max_running_per_key

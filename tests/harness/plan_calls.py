@@ -119,6 +119,13 @@ def waiting_run(connection: Connection) -> int:
     )
 
 
+def inserted_run(connection: Connection) -> int:
+    """One that counts as inserted by this transaction."""
+    found = waiting_run(connection)
+    connection.execute(f"UPDATE job_runs SET updated_at = updated_at WHERE id = {found}")
+    return found
+
+
 def _first(connection: Connection, condition: str) -> int:
     found = connection.execute(f"SELECT id FROM job_runs WHERE {condition} LIMIT 1").scalar_one_or_none()
     return found or 0
@@ -221,7 +228,7 @@ BUSY: dict[str, Call] = {
     "strays.free": lambda connection: strays.free(connection, STRAYS),
     "dependants.is_any_ended": dependants.is_any_ended,
     "dependants.follow": dependants.follow,
-    "dependants.attach": lambda connection: dependants.attach(connection, waiting_run(connection), [2_000_001], "run"),
+    "dependants.attach": lambda connection: dependants.attach(connection, inserted_run(connection), [2_000_001], "run"),
     "claims.return_unstarted": lambda connection: claims.return_unstarted(connection, AT_WORK[0].token),
     "claims.return_unstarted some": lambda connection: claims.return_unstarted(
         connection, AT_WORK[0].token, [AT_WORK[0].run_id]

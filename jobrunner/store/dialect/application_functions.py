@@ -1,7 +1,10 @@
 """What an application's role may do to runs that it cannot change itself, as functions of PostgreSQL.
 
-They have the rights of their owner, and hold the rule: who may insert runs may replace one that has not begun and has a
-key, and may let a run wait for others in the transaction that inserts it. Nothing else of a run changes.
+They have the rights of their owner, and hold the rule: who may execute them may replace a run that has a key and has
+not begun, and may let a run wait for others in the transaction that inserts it. Nothing else of a run changes.
+
+Who may execute them is asked by the server. Inside of them only the role of the session is known, which is not the
+caller: the server also runs functions of other roles in that session, such as those of an index in an ANALYZE.
 """
 
 from __future__ import annotations
@@ -9,19 +12,11 @@ from __future__ import annotations
 from jobrunner.store.namespace import qualifier
 
 _SCHEMA = "@schema@"
-# Inside a function with the rights of its owner, the role of SET ROLE is still known.
-_CALLER = """caller name := coalesce(nullif(current_setting('role'), 'none')::name, session_user);"""
-_CHECK = """IF NOT has_any_column_privilege(caller, '@schema@.job_runs', 'INSERT') THEN
-    RAISE insufficient_privilege USING MESSAGE = 'permission denied: this role may not enqueue runs';
-  END IF;"""
 _OPTIONS = """LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
   SET plan_cache_mode = force_custom_plan"""
 _REPLACE = """
 CREATE FUNCTION @schema@.jobrunner_replace(given json) RETURNS SETOF bigint @options@ AS $function$
-DECLARE
-  @caller@
 BEGIN
-  @check@
   -- An expression, so that the planner does not read the whole queue by the index for this status. Another payload may
   -- be for another gate, which the next claim finds. Parents are still waited for.
   RETURN QUERY UPDATE @schema@.job_runs AS runs
@@ -38,21 +33,17 @@ END $function$
 _HOLD = """
 CREATE FUNCTION @schema@.jobrunner_hold(its_run bigint, given json) RETURNS void @options@ AS $function$
 DECLARE
-  @caller@
   its_transaction bigint;
   this_one bigint := pg_current_xact_id()::text::bigint;
 BEGIN
-  @check@
-  IF NOT has_column_privilege(caller, '@schema@.job_runs', 'gate', 'UPDATE') THEN
-    -- A row that is seen and whose transaction goes on is of this transaction. The number of the row has 32 bits.
-    SELECT runs.xmin::text::bigint + (this_one / 4294967296) * 4294967296 INTO its_transaction
-      FROM @schema@.job_runs AS runs WHERE runs.id = its_run;
-    its_transaction := its_transaction + 4294967296 * CASE WHEN its_transaction - this_one > 2147483648 THEN -1
-      WHEN this_one - its_transaction > 2147483648 THEN 1 ELSE 0 END;
-    IF its_transaction IS NULL OR pg_xact_status(its_transaction::text::xid8) IS DISTINCT FROM 'in progress' THEN
-      RAISE insufficient_privilege USING MESSAGE = 'permission denied: only the transaction that enqueues a run may let'
-        ' it wait for others';
-    END IF;
+  -- A row that is seen and whose transaction goes on is of this transaction. The number of the row has 32 bits.
+  SELECT runs.xmin::text::bigint + (this_one / 4294967296) * 4294967296 INTO its_transaction
+    FROM @schema@.job_runs AS runs WHERE runs.id = its_run;
+  its_transaction := its_transaction + 4294967296 * CASE WHEN its_transaction - this_one > 2147483648 THEN -1
+    WHEN this_one - its_transaction > 2147483648 THEN 1 ELSE 0 END;
+  IF its_transaction IS NULL OR pg_xact_status(its_transaction::text::xid8) IS DISTINCT FROM 'in progress' THEN
+    RAISE insufficient_privilege USING MESSAGE = 'permission denied: only the transaction that enqueues a run may let'
+      ' it wait for others';
   END IF;
   UPDATE @schema@.job_runs AS runs SET has_dependants = 1
     FROM json_to_recordset(given) AS parents(parent_id bigint)
@@ -63,6 +54,16 @@ BEGIN
       JOIN @schema@.job_runs AS runs ON runs.id = parents.parent_id;
   UPDATE @schema@.job_runs AS runs SET gate = 'after' WHERE runs.id = its_run;
 END $function$
+"""
+_FUNCTIONS = {"jobrunner_replace(json)": _REPLACE, "jobrunner_hold(bigint, json)": _HOLD}
+# Each role may execute a new function. One that is created again serves those who may insert runs, as before.
+_CLOSED = """
+  EXECUTE replace('REVOKE EXECUTE ON FUNCTION @schema@.@function@ FROM PUBLIC', '@schema@', @place@);
+  EXECUTE coalesce((SELECT replace('GRANT EXECUTE ON FUNCTION @schema@.@function@ TO ', '@schema@', @place@)
+      || string_agg(DISTINCT CASE rights.grantee WHEN 0 THEN 'PUBLIC' ELSE rights.grantee::regrole::text END, ', ')
+    FROM (SELECT oid AS id, relacl AS acl FROM pg_class UNION ALL SELECT attrelid, attacl FROM pg_attribute) AS given,
+      aclexplode(given.acl) AS rights
+    WHERE given.id = (@place@ || '.job_runs')::regclass AND rights.privilege_type = 'INSERT'), 'SELECT');
 """
 # A right to change this column is what a role needs to lock the row of a run.
 _GUARD = (
@@ -86,22 +87,28 @@ def application_statements(dialect_name: str, schema: str | None) -> list[str]:
     """What a migration must run after it has created the tables and the clock."""
     if dialect_name == "sqlite":
         return []
-    functions = [in_schema(_with_parts(each), schema) for each in (_REPLACE, _HOLD)]
+    functions = [
+        in_schema(function.replace("@options@", _OPTIONS), schema, _CLOSED.replace("@function@", signature))
+        for signature, function in _FUNCTIONS.items()
+    ]
     return [*functions, *(each.format(schema=qualifier(schema)) for each in _GUARD)]
 
 
-def _with_parts(function: str) -> str:
-    return function.replace("@options@", _OPTIONS).replace("@caller@", _CALLER).replace("@check@", _CHECK)
+def in_schema(function: str, schema: str | None, afterwards: str = "") -> str:
+    """The statement that creates a function whose text names the schema of our tables, ``@schema@``.
 
-
-def in_schema(function: str, schema: str | None) -> str:
-    """The statement that creates a function whose text names the schema of our tables, ``@schema@``."""
+    ``afterwards``: what else the statement does, in PL/pgSQL.
+    """
+    text = function.strip()
     if schema is not None:
-        return function.strip().replace(f"{_SCHEMA}.", qualifier(schema))
+        text = text.replace(f"{_SCHEMA}.", qualifier(schema))
+        if not afterwards:
+            return text
     # That of the tables: the first one of the search path, in which they were just created. CREATE begins a line, by
     # which the repair finds it.
-    named = f"replace($text$\n{function.strip()}$text$, '{_SCHEMA}', quote_ident(current_schema()))"
-    return f"DO $migration$ BEGIN EXECUTE {named}; END $migration$"
+    place = "quote_ident(current_schema())" if schema is None else f"quote_ident('{schema}')"
+    named = f"replace($text$\n{text}$text$, '{_SCHEMA}', {place})"
+    return f"DO $migration$ BEGIN EXECUTE {named}; {afterwards.replace('@place@', place)}END $migration$"
 
 
 def application_removal(dialect_name: str, schema: str | None) -> list[str]:
