@@ -66,7 +66,7 @@ PEOPLE = {
         ),
         "a person's command: doctor, explain or health reads catalogs, ticks and some waiting runs by their ids",
     ),
-    "records.read": "what definitions, reconcile, queries and overview call",
+    "reading.read": "what definitions, reconcile, queries and overview call",
     "finalize.end": "what finalize_all and recover call",
     "audit.write": "what the expansions call",
     "schedules.record_problem": "what note_refused calls",
