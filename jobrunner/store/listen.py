@@ -14,6 +14,7 @@ from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database
 from jobrunner.store.drivers.notify import open_notifier
 from jobrunner.store.statement import Prepared
+from jobrunner.store.ticks import TickRow
 
 
 class Outlook(NamedTuple):
@@ -25,9 +26,9 @@ class Outlook(NamedTuple):
     next_in: float
 
 
-def report_listening(connection: Connection, tick_id: int) -> None:
-    """Record that this tick listens for new runs. An older tick of its kind may then end."""
-    connection.execute(Prepared("listen.report"), {"tick_id": tick_id})
+def report_listening(connection: Connection, row: TickRow) -> bool:
+    """Record that this tick listens for new runs. An older tick of its kind may then end. False: its row is lost."""
+    return connection.execute(Prepared("listen.report"), row.values()).one_or_none() is not None
 
 
 def look_ahead(connection: Connection, tick_id: int, kind: TickKind) -> Outlook:

@@ -16,6 +16,17 @@ MOST_LEFT = 1000
 _LIMITS = ("budget", "batch")
 
 
+class TickRow(NamedTuple):
+    """The id of the row of a tick, and the tick. After an asynchronous promotion another tick may have that id."""
+
+    id: int
+    owner: Owner
+
+    def values(self) -> dict[str, Any]:
+        """For the statements that write only the tick's own row."""
+        return {"tick_id": self.id, "own_host": self.owner.host, "own_worker": self.owner.name}
+
+
 class OpenedTick(NamedTuple):
     """The id of the row of a tick, and the digest of the last report of its host, if it is not too old."""
 
@@ -49,20 +60,21 @@ def open_tick(connection: Connection, owner: Owner, kind: TickKind, version: str
     return OpenedTick(*connection.execute(Prepared("ticks.open"), values).one())
 
 
-def close_tick(connection: Connection, tick_id: int, end: TickEnd) -> None:
+def close_tick(connection: Connection, row: TickRow, end: TickEnd) -> bool:
     """Close the row of a tick. Expects a write transaction. An open row is a tick that is at work or was killed.
 
-    If the tick had to leave runs behind, they are counted: the due runs of each type, oldest first, up to a bound.
+    False: its row is lost. If the tick had to leave runs behind, they are counted: the due runs of each type, oldest
+    first, up to a bound.
     """
     left = count_left(connection) if end.ended_by in (*_LIMITS, "signal") else {}
     values = {
-        "tick_id": tick_id,
+        **row.values(),
         "its_counts": dict(end.counts),
         "its_error": end.error,
         "its_ended_by": "empty" if end.ended_by in _LIMITS and not left else end.ended_by,
         "its_left_due": left or None,
     }
-    connection.execute(Prepared("ticks.close"), values)
+    return connection.execute(Prepared("ticks.close"), values).one_or_none() is not None
 
 
 def count_left(connection: Connection) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from jobrunner.log import Log
 from jobrunner.model import Owner, TickKind
 from jobrunner.settings.config import Config, application_of
 from jobrunner.store.database import Database
+from jobrunner.store.ticks import TickRow
 from jobrunner.worker.stop_signals import StopRequest
 from jobrunner.worker.watchdog import Watchdog
 
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
 class TickRecord:
     """What the row of the tick will say. ``reported`` is the digest of what the database knows of this host.
 
-    ``ended_by`` is why the tick claimed no more.
+    ``tick_id`` is the id of the row, as soon as there is one. ``ended_by`` is why the tick claimed no more.
     """
 
     def __init__(self) -> None:
+        self.tick_id = 0
         self.reported: str | None = None
         self.ended_by = "empty"
 
@@ -57,6 +59,11 @@ class TickContext:
         self.pinging = pinging
         self.counts: Counter[str] = Counter()
         self.record = TickRecord()
+
+    @property
+    def row(self) -> TickRow:
+        """The row of this tick."""
+        return TickRow(self.record.tick_id, self.owner)
 
     @property
     def kind(self) -> TickKind:

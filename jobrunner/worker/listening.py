@@ -14,7 +14,7 @@ from jobrunner.errors import ConnectionLost, DatabaseUnavailable
 from jobrunner.store import listen
 from jobrunner.store.check import check_schema
 from jobrunner.store.listen import Listener
-from jobrunner.worker import housekeeping
+from jobrunner.worker import housekeeping, record
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.period import LOOK_AGAIN_SECONDS, Period
 
@@ -37,14 +37,13 @@ class Listening(Period):
 
     is_open_ended = True
 
-    def __init__(self, context: TickContext, tick_id: int, supervisor: Supervisor) -> None:
+    def __init__(self, context: TickContext, supervisor: Supervisor) -> None:
         self._context = context
         self._config = context.config
         self._database = context.database
         self._log = context.log
         # A tick supersedes, and is superseded by, the ticks of the same kind.
         self._kind = context.kind
-        self._tick_id = tick_id
         self._supervisor = supervisor
         self._ends_at = clock.elapsed() + context.config.linger.total_seconds()
         self._is_over = False
@@ -153,13 +152,21 @@ class Listening(Period):
     def _listen(self) -> None:
         listener = Listener(self._database)
         try:
-            self._database.write(partial(listen.report_listening, tick_id=self._tick_id))
+            self._report()
         except DatabaseUnavailable:
             listener.close()
             raise
         self._listener = listener
         if listener.descriptor is not None:
             self._supervisor.watch(listener.descriptor)
+
+    def _report(self) -> None:
+        if self._database.write(partial(listen.report_listening, row=self._context.row)):
+            return
+        # It is another server by now, which was promoted without the row. Another tick may have its number there.
+        record.open_row(self._context)
+        self._log.warning("linger", result="its row was lost, and it has a new one")
+        self._database.write(partial(listen.report_listening, row=self._context.row))
 
     def _count_notifications(self, listener: Listener) -> None:
         notified = listener.notifications()
@@ -181,7 +188,7 @@ class Listening(Period):
     def _ask(self, is_free: bool) -> bool:
         self._was_notified = False
         self._asked_at = clock.elapsed()
-        outlook = self._database.read(partial(listen.look_ahead, tick_id=self._tick_id, kind=self._kind))
+        outlook = self._database.read(partial(listen.look_ahead, tick_id=self._context.record.tick_id, kind=self._kind))
         self.has_answered = True
         self._ask_at = self._asked_at + min(_ASK_SECONDS, outlook.next_in)
         if outlook.is_superseded:

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+import jobrunner
 from jobrunner.children.events import StartFailed
 from jobrunner.children.process_groups import boot_id
 from jobrunner.model import Policy
 from jobrunner.settings.config import Config
-from jobrunner.store import hosts
+from jobrunner.store import hosts, ticks
 from jobrunner.text import one_line, storable
 from jobrunner.worker.context import TickContext
 
 _DETAIL_CHARACTERS = 8_000
+
+
+def open_row(context: TickContext) -> None:
+    """Write the row of the tick. Raises DatabaseUnavailable."""
+    work = partial(ticks.open_tick, owner=context.owner, kind=context.kind, version=jobrunner.__version__)
+    context.record.tick_id, context.record.reported = context.database.write(work)
 
 
 def report_host(context: TickContext, handlers: Sequence[Policy], problem: StartFailed | None = None) -> None:

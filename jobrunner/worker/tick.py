@@ -11,7 +11,6 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-import jobrunner
 from jobrunner import clock
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.log import Log, internal_error
@@ -26,7 +25,7 @@ from jobrunner.worker.listening import Listening
 from jobrunner.worker.loop import Loop
 from jobrunner.worker.noticing import note_late, tell
 from jobrunner.worker.processes import TickProcesses
-from jobrunner.worker.record import report_host
+from jobrunner.worker.record import open_row, report_host
 from jobrunner.worker.stop_signals import noting_stop_signals
 from jobrunner.worker.watchdog import Watchdog
 
@@ -81,15 +80,12 @@ class Tick:
         """Open the row, work, close the row. A row that stays open shows that its tick was killed."""
         began_at = clock.elapsed()
         context = self._context
-        opened = context.database.write(
-            lambda connection: ticks.open_tick(connection, context.owner, context.kind, jobrunner.__version__)
-        )
-        tick_id, context.record.reported = opened
+        open_row(context)
         self._note()
         self._context.database.hit("tick.opened")
         problem: JobrunnerError | None = None
         try:
-            self._work(tick_id)
+            self._work()
         except JobrunnerError as error:
             problem = error
         except Exception as error:  # noqa: BLE001 - the row is closed, and one line names the error
@@ -97,7 +93,7 @@ class Tick:
         if not isinstance(problem, DatabaseUnavailable):
             count_ends(self._context)
         # Tried in any case: a database that was away may be back, and an open row looks like a killed tick.
-        self._close(tick_id, problem)
+        self._close(problem)
         if context.config.metrics_file is not None:
             from jobrunner.worker import metrics
 
@@ -128,7 +124,7 @@ class Tick:
         folders = state_folder.for_state(config.state_dir)
         state_folder.note_tick(folders, url_of(config), config.schema, config.host, lambda: location.label)
 
-    def _work(self, tick_id: int) -> None:
+    def _work(self) -> None:
         context = self._context
         held = do_housekeeping(context)
         note_late(context)
@@ -138,24 +134,24 @@ class Tick:
                 # Otherwise the first handshake says what this host can run.
                 report_host(context, ())
             if context.config.imports or context.config.commands:
-                self._run_what_is_due(tick_id)
+                self._run_what_is_due()
         if held is not None:
             raise held
 
-    def _run_what_is_due(self, tick_id: int) -> None:
+    def _run_what_is_due(self) -> None:
         context, config = self._context, self._context.config
         supervisor = self._processes.open()
         if not self._processes.is_noted:
             context.log.warning("state", result="unusable")
         if config.linger:
-            self._listening = Listening(context, tick_id, supervisor)
+            self._listening = Listening(context, supervisor)
         with context.stop.waking(supervisor.wake_descriptor):
             try:
                 Loop(context, supervisor, self._listening).run()
             finally:
                 self._processes.close()
 
-    def _close(self, tick_id: int, problem: JobrunnerError | None) -> None:
+    def _close(self, problem: JobrunnerError | None) -> None:
         trouble = None if self._listening is None else self._listening.trouble
         error = trouble if problem is None else str(problem)
         self._context.database.hit("tick.before_close")
@@ -163,4 +159,5 @@ class Tick:
         end = ticks.TickEnd(+self._context.counts, error, ended_by)
         # If the row cannot be closed, the work is done all the same, and the open row shows it.
         with suppress(DatabaseUnavailable):
-            self._context.database.write(lambda connection: ticks.close_tick(connection, tick_id, end))
+            if not self._context.database.write(partial(ticks.close_tick, row=self._context.row, end=end)):
+                self._context.log.warning("tick row", result="it is gone, as after a promotion or a restore")

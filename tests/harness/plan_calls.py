@@ -54,11 +54,12 @@ from jobrunner.store.schedules import Plan
 from jobrunner.store.schema import job_definitions, job_runs
 from jobrunner.store.statement import Prepared
 from jobrunner.store.steps import follow
-from jobrunner.store.ticks import TickEnd
+from jobrunner.store.ticks import TickEnd, TickRow
 
 Call = Callable[[Connection], Any]
 LEASE = timedelta(minutes=1)
 OWNER = Owner("here", "here:1:a")
+TICK_ROW = TickRow(7, OWNER)
 KIND = TickKind("here", "shop", "known")
 KNOWN = [Policy("known"), Policy("known_too")]
 LIMITED = [
@@ -206,7 +207,7 @@ IDLE: dict[str, Call] = {
     "listen.look_ahead": lambda connection: listen.look_ahead(connection, 99_999, KIND),
     "ticks.take_prune_turn": ticks.take_prune_turn,
     "ticks.open_tick": lambda connection: ticks.open_tick(connection, OWNER, KIND, "1"),
-    "ticks.close_tick": lambda connection: ticks.close_tick(connection, 7, TickEnd({})),
+    "ticks.close_tick": lambda connection: ticks.close_tick(connection, TICK_ROW, TickEnd({})),
     "tallies.fold": tallies.fold,
     "tallies.compact": tallies.compact,
     "metrics.take_turn": lambda connection: metrics.take_turn(connection, OWNER.host),
@@ -289,7 +290,7 @@ BUSY: dict[str, Call] = {
         connection, [(definition(connection), 0)], connection.execute(select(now())).scalar_one()
     ),
     "expansion.expand what cannot be read": partial(expanding, problem="what"),
-    "listen.report_listening": lambda connection: listen.report_listening(connection, 7),
+    "listen.report_listening": lambda connection: listen.report_listening(connection, TICK_ROW),
     "notices.note_dead": lambda connection: notices.note_dead(connection, told, (True, [], []), 40),
     "notices.note_late": lambda connection: notices.note_late(connection, told, lambda *_: LEASE, LEASE),
     "notices.note_recovered": lambda connection: notices.note_recovered(connection, told, lambda _: (), 100),
@@ -309,7 +310,7 @@ OLD: dict[str, Call] = {
     **{f"retention.prune {name}": pruning(name) for name in KEPT},
     "strays.find every one": lambda connection: strays.find(connection, every=True),
     "ticks.count_left": ticks.count_left,
-    "ticks.close_tick late": lambda connection: ticks.close_tick(connection, 7, TickEnd({}, None, "budget")),
+    "ticks.close_tick late": lambda connection: ticks.close_tick(connection, TICK_ROW, TickEnd({}, None, "budget")),
     # What died in a day and is of no type with a hook is read, too.
     "notices.note_dead of some": lambda connection: notices.note_dead(connection, told, (False, ["known"], ["s"]), 40),
 }

@@ -2936,10 +2936,10 @@ WHERE jobrunner_schema.job_definitions.schedule IS NOT NULL AND jobrunner_schema
         (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_open', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
     ('listen.report', ()): (
-        """UPDATE jobrunner_schema.job_ticks SET listening_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_ticks.id = %(tick_id)s::BIGINT""",
+        """UPDATE jobrunner_schema.job_ticks SET listening_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_ticks.id = %(tick_id)s::BIGINT AND jobrunner_schema.job_ticks.host = %(own_host)s::VARCHAR AND jobrunner_schema.job_ticks.worker = %(own_worker)s::VARCHAR RETURNING jobrunner_schema.job_ticks.id""",
         {},
         {},
-        (),
+        (('id', None),),
     ),
     ('locks.insert', ()): (
         """INSERT INTO jobrunner_schema.job_locks (name) VALUES (%(row_name)s::VARCHAR) ON CONFLICT DO NOTHING""",
@@ -4073,10 +4073,10 @@ WHERE jobrunner_schema.job_claimable.job_type = %(type_9)s::VARCHAR ORDER BY job
         (('id', None),),
     ),
     ('ticks.close', ()): (
-        """UPDATE jobrunner_schema.job_ticks SET finished_at=jobrunner_schema.jobrunner_now(), counts=%(its_counts)s::JSONB, error=%(its_error)s::VARCHAR, ended_by=%(its_ended_by)s::VARCHAR, left_due=%(its_left_due)s::JSONB WHERE jobrunner_schema.job_ticks.id = %(tick_id)s::BIGINT""",
+        """UPDATE jobrunner_schema.job_ticks SET finished_at=jobrunner_schema.jobrunner_now(), counts=%(its_counts)s::JSONB, error=%(its_error)s::VARCHAR, ended_by=%(its_ended_by)s::VARCHAR, left_due=%(its_left_due)s::JSONB WHERE jobrunner_schema.job_ticks.id = %(tick_id)s::BIGINT AND jobrunner_schema.job_ticks.host = %(own_host)s::VARCHAR AND jobrunner_schema.job_ticks.worker = %(own_worker)s::VARCHAR RETURNING jobrunner_schema.job_ticks.id""",
         {},
         {'its_counts': 'json', 'its_left_due': 'json'},
-        (),
+        (('id', None),),
     ),
     ('ticks.first_overdue', ()): (
         """SELECT (SELECT min(jobrunner_schema.job_overdue.start_deadline_at) AS min_1

@@ -2911,10 +2911,10 @@ WHERE job_definitions.schedule IS NOT NULL AND job_definitions.removed_at IS NUL
         (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_open', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
     ('listen.report', ()): (
-        """UPDATE job_ticks SET listening_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_ticks.id = :tick_id""",
+        """UPDATE job_ticks SET listening_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_ticks.id = :tick_id AND job_ticks.host = :own_host AND job_ticks.worker = :own_worker RETURNING id""",
         {},
         {},
-        (),
+        (('id', None),),
     ),
     ('metrics.running', ()): (
         """SELECT job_runs.job_type, count(*) AS runs
@@ -4032,10 +4032,10 @@ WHERE job_claimable.job_type = :type_9 ORDER BY job_claimable.turn_at, job_claim
         (('id', None),),
     ),
     ('ticks.close', ()): (
-        """UPDATE job_ticks SET finished_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), counts=:its_counts, error=:its_error, ended_by=:its_ended_by, left_due=:its_left_due WHERE job_ticks.id = :tick_id""",
+        """UPDATE job_ticks SET finished_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), counts=:its_counts, error=:its_error, ended_by=:its_ended_by, left_due=:its_left_due WHERE job_ticks.id = :tick_id AND job_ticks.host = :own_host AND job_ticks.worker = :own_worker RETURNING id""",
         {},
         {'its_counts': 'json', 'its_left_due': 'json'},
-        (),
+        (('id', None),),
     ),
     ('ticks.first_overdue', ()): (
         """SELECT (SELECT min(job_overdue.start_deadline_at) AS min_1

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Select, Update, bindparam, exists, func, literal_column, select, update
+from sqlalchemy import Select, bindparam, exists, func, literal_column, select, update
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from jobrunner.lifecycle import CLAIMABLE
 from jobrunner.store.dialect.values import now
 from jobrunner.store.schema import ANY_RELEASES, job_definitions, job_runs, job_ticks
 from jobrunner.store.statements.dependants import is_any_ended
 from jobrunner.store.statements.pauses import is_host_paused
-from jobrunner.store.statements.ticks import earliest_claimable, earliest_overdue, is_any_gate_open
+from jobrunner.store.statements.ticks import earliest_claimable, earliest_overdue, is_any_gate_open, is_own_row
 from jobrunner.store.views import job_expandable, job_recoverable
 
 _TICK_ID = bindparam("tick_id", type_=job_ticks.c.id.type)
 
 
-def report() -> Update:
-    """Record that a tick listens."""
-    return update(job_ticks).where(job_ticks.c.id == _TICK_ID).values(listening_at=now())
+def report() -> ReturningUpdate[Any]:
+    """Record that a tick listens, if the row is its own."""
+    return update(job_ticks).where(is_own_row()).values(listening_at=now()).returning(job_ticks.c.id)
 
 
 def look_ahead() -> Select[Any]:

@@ -68,13 +68,23 @@ def open() -> Insert:  # noqa: A001 - the name of the statement
     return insert(job_ticks).values(**values, started_at=now()).returning(job_ticks.c.id, reported)
 
 
-def close() -> Update:
-    """Close the row of a tick."""
+def close() -> ReturningUpdate[Any]:
+    """Close the row of a tick, if it is its own."""
     columns = job_ticks.c
     names = ("counts", "error", "ended_by", "left_due")
     values = {name: bindparam(f"its_{name}", type_=columns[name].type) for name in names}
+    return update(job_ticks).where(is_own_row()).values(finished_at=now(), **values).returning(columns.id)
+
+
+def is_own_row() -> ColumnElement[bool]:
+    """Whether the row ``tick_id`` is that of the tick ``own_worker`` of ``own_host``.
+
+    After an asynchronous promotion it may be lost, and another tick may have got its number.
+    """
+    columns = job_ticks.c
+    own = {columns.host: "own_host", columns.worker: "own_worker"}
     of_tick = columns.id == bindparam("tick_id", type_=columns.id.type)
-    return update(job_ticks).where(of_tick).values(finished_at=now(), **values)
+    return and_(of_tick, *(column == bindparam(name, type_=column.type) for column, name in own.items()))
 
 
 def left() -> Select[Any]:
