@@ -251,3 +251,31 @@ def test_replaced_or_removed_sqlite_file_ends_listening(
     out, err = tick.communicate(timeout=10)
     assert (tick.returncode, out, err) == (69, "", f"jobrunner: {ended_early(jobrunner)}\n")
     assert "lost the connection" in err
+
+
+@postgresql_only
+def test_listening_tick_whose_claims_are_held_up_says_so_once_though_its_questions_are_answered(
+    jobrunner: Commands, database: PostgresDatabase
+) -> None:
+    tick = linger(jobrunner, JOBRUNNER_LEASE="1s")
+    with closing(database.connect()) as session:
+        session.execute("BEGIN")
+        session.execute("INSERT INTO job_locks (name) VALUES ('places of here') ON CONFLICT DO NOTHING")
+        session.execute("SELECT name FROM job_locks WHERE name = 'places of here' FOR UPDATE")
+        run_id = queue(database, "append")
+        for _ in range(3):
+            wait_for_another_try(database)
+        session.execute("ROLLBACK")
+    wait_for_success(database, run_id)
+    stop(tick)
+    told = [line["result"] for line in log_lines(jobrunner, "database")]
+    assert told == ["unavailable"], log_lines(jobrunner, "database")
+
+
+def wait_for_another_try(database: PostgresDatabase) -> None:
+    """Until a session waits for a lock, and then none or another statement does."""
+    tries = (
+        "SELECT pid, query_start FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    (first, *_) = wait_for(lambda: database.query(tries), 20, "a try")
+    wait_for(lambda: first not in database.query(tries), 20, "the end of the try")

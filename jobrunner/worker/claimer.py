@@ -93,6 +93,8 @@ class Claimer:
     ) -> None:
         # The async types of this host, also those that this tick does not claim: their runs take no permits.
         self.exempt_types: frozenset[str] = frozenset()
+        # How many claims were answered, whatever they got.
+        self.answers = 0
         self._context = context
         self._config = context.config
         self._database = context.database
@@ -153,6 +155,7 @@ class Claimer:
     def _take_answer(self, sent: _Sent, answer: Answer | Exception) -> Claimed:
         request = sent.request
         if not isinstance(answer, Exception):
+            self.answers += 1
             claim, renewal = answer
             self._hand.note_renewed(renewal.renewed, sent.sent_at)
             return self._take_in_hand(request, claim, sent.sent_at)

@@ -13,7 +13,7 @@ from typing import Any
 from jobrunner import clock
 from jobrunner.children.events import Died, Event, Ready, Reported, StartFailed
 from jobrunner.children.supervisor import Supervisor
-from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable
+from jobrunner.errors import DatabaseHeld, DatabaseUnavailable, HandlersUnavailable
 from jobrunner.worker import dependants
 from jobrunner.worker.abandon import abandon
 from jobrunner.worker.backpressure import declare_limits
@@ -26,7 +26,7 @@ from jobrunner.worker.finalizer import Finalizer
 from jobrunner.worker.hand import Hand
 from jobrunner.worker.heartbeat import Heartbeat
 from jobrunner.worker.listening import CannotListen, Listening
-from jobrunner.worker.outage import Outage
+from jobrunner.worker.outage import Call, Outage
 from jobrunner.worker.period import LOOK_AGAIN_SECONDS, Budget, Period
 from jobrunner.worker.phase import AT_WORK_PHASES, Phase
 from jobrunner.worker.pool_claims import PoolClaims
@@ -114,7 +114,7 @@ class Loop:
         try:
             dependants.follow(self._context)
         except DatabaseUnavailable as error:
-            self._note_outage(error)
+            self._note_outage(Call.ONCE, error)
         self._pools.ask_soon()
 
     # When it ends.
@@ -172,10 +172,10 @@ class Loop:
             if not self._claimer.is_asking() and not self._returner.is_settled():
                 self._context.counts["released"] += self._returner.return_unanswered()
                 if self._returner.is_settled():
-                    self._outage.end()
+                    self._outage.end(Call.RETURN)
                     self._pools.ask_soon()
         except DatabaseUnavailable as error:
-            self._note_outage(error)
+            self._note_outage(Call.RETURN, error)
 
     def _look_for_more(self) -> None:
         """Let a listening tick look for new runs. It begins to listen as soon as handlers could begin a run."""
@@ -194,32 +194,35 @@ class Loop:
                 if self._period.look(is_ready=is_ready, is_free=not self._hand.count(*AT_WORK_PHASES)):
                     self._pools.ask_soon()
                 if self._period.has_answered:
-                    self._outage.end()
+                    self._outage.end(Call.LOOK)
+            except CannotListen as error:
+                self._note_outage(Call.ONCE, error)
+                self._period = self._budget
             except DatabaseUnavailable as error:
-                self._note_outage(error)
-                if isinstance(error, CannotListen):
-                    self._period = self._budget
+                self._note_outage(Call.LOOK, error)
 
     def _claim(self) -> None:
         """Claim as many runs as the pools have capacity for."""
+        answers = self._claimer.answers
         try:
-            if self._claims.take_answer():
-                self._outage.end()
-        except DatabaseUnavailable as error:
-            self._note_outage(error)
-        if not self._may_claim() or not self._may_ask():
-            return
-        if all(pool.ask_at > clock.elapsed() for pool in self._pools if pool.types.policies):
-            return
-        try:
-            if not self._quarantine.claim():
+            self._claims.take_answer()
+            if self._may_claim() and self._may_ask() and not self._quarantine.claim():
                 self._claims.claim(self._period)
-            self._outage.end()
         except DatabaseUnavailable as error:
-            self._note_outage(error)
+            self._note_failed_claim(error)
+        else:
+            if self._claimer.answers > answers:
+                self._outage.end(Call.CLAIM)
+
+    def _note_failed_claim(self, error: DatabaseUnavailable) -> None:
+        # The database is there again when what the claim may have taken is returned. A lock may be held still.
+        is_away = not isinstance(error, DatabaseHeld) and not self._returner.is_settled()
+        self._note_outage(Call.RETURN if is_away else Call.CLAIM, error)
 
     def _may_ask(self) -> bool:
-        """Whether nothing must be done before the next claim."""
+        """Whether it is time for the next claim, and nothing must be done before it."""
+        if all(pool.ask_at > clock.elapsed() for pool in self._pools if pool.types.policies):
+            return False
         is_claiming = self._quarantine.is_at_work() or self._claimer.is_asking()
         return not is_claiming and self._returner.is_free() and not self._finalizer.is_late()
 
@@ -281,11 +284,11 @@ class Loop:
             declare_limits(self._context, ready.policies)
             report_host(self._context, ready.policies)
         except DatabaseUnavailable as error:
-            self._note_outage(error)
+            self._note_outage(Call.ONCE, error)
 
-    def _note_outage(self, error: DatabaseUnavailable) -> None:
+    def _note_outage(self, call: Call, error: DatabaseUnavailable) -> None:
         """Note that the database did not answer. The tick asks again soon, for as long as a restart takes."""
         self._pools.ask_in(LOOK_AGAIN_SECONDS)
         self._period.lose(error)
-        if self._outage.note(error):
+        if self._outage.note(call, error):
             self._context.log.error("database", result="unavailable", error=str(error))

@@ -27,13 +27,11 @@ class PoolClaims:
         # The pool that the last claim in another thread was for.
         self._asked_for: Pool | None = None
 
-    def take_answer(self) -> bool:
-        """Take the runs that another thread has claimed; whether there was an answer."""
+    def take_answer(self) -> None:
+        """Take the runs that another thread has claimed, if there is an answer."""
         pool = self._asked_for
-        if pool is None or (claimed := self._claimer.answer()) is None:
-            return False
-        self._take(pool, claimed)
-        return True
+        if pool is not None and (claimed := self._claimer.answer()) is not None:
+            self._take(pool, claimed)
 
     def claim(self, period: Period) -> None:
         """Claim as many runs for each pool as it has capacity for and the period allows."""
