@@ -126,7 +126,14 @@ def everything(database: Database, runs: dict[str, int], redact: list[str] | Non
         for route in ROUTES:
             if not is_page(route):
                 given = {"which": "all", "reason": "x", "name": SCHEDULE, "missed": "no", "run_at": "+2h"}
-                given |= {"from": "2026-01-01", "to": "2026-01-03", "priority": "1", "key": "none", "applied": "yes"}
+                given |= {
+                    "from": "2026-01-01",
+                    "to": "2026-01-03",
+                    "priority": "1",
+                    "key": "none",
+                    "applied": "yes",
+                    "payload": "{",
+                }
                 path = route.path.replace("{id}", str(runs["succeeded"]))
                 if path != "/schedule/trigger":
                     yield path, readable(asked(path, given).body)

@@ -24,6 +24,7 @@ GIVEN = {
     "zone": "Asia/Kolkata",
     "reason": "x",
     "applied": "yes",
+    "payload": "{}",
     "id": "1",
     "run_at": "+2h",
     "priority": "5",

@@ -4,11 +4,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from html import unescape
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from urllib.parse import urlencode
 
-from harness import Commands, Database, pages, sqlite_only, wait_for
+from harness import App, Commands, Database, pages, sqlite_only, wait_for
 from harness.handlers_rows import queue, status_of
 from harness.web import FORM, SAME, Tags
 from harness.web_server import Served, served
@@ -212,3 +213,26 @@ except KeyboardInterrupt:
 def test_interrupt_before_the_server_serves_ends_it_without_a_word() -> None:
     ended = subprocess.run([sys.executable, "-c", INTERRUPTED_AT_ONCE], capture_output=True, text=True, timeout=60)
     assert (ended.stdout, ended.stderr) == ("interrupted\n", "")
+
+
+def test_the_server_of_the_page_asks_the_handlers_of_its_host(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    app.add('@job("typed")\ndef typed(ctx: Context, count: int): ...\n')
+    at = database.now()
+    mine, unknown = (
+        queue(database, each, {"count": "1"}, status="dead", finished_at=at) for each in ("typed", "nobody")
+    )
+    with served(jobrunner) as server:
+        browser = signed_in(server)
+        for run_id, given, says in (
+            (mine, {"payload": '{"count": "many"}'}, "argument 'count' must be int, not str"),
+            (unknown, {"payload": '{"count": 2}'}, "no handler for 'nobody'"),
+        ):
+            answer, text = browser(f"/runs/{run_id}/payload", given, **SAME)
+            assert (answer.status, says in unescape(text)) == (400, True), text
+            assert "tick the box" in text or run_id == mine
+        for run_id, more in ((mine, {}), (unknown, {"unchecked": "yes"})):
+            answer, text = browser(f"/runs/{run_id}/payload", {"payload": '{"count": 2}', **more}, **SAME)
+            assert answer.status == 303, text
+    assert [status_of(database, run_id) for run_id in (mine, unknown)] == ["queued"] * 2

@@ -7,15 +7,14 @@ from functools import partial
 
 import click
 
+from jobrunner.admin.new_payload import new_payload
 from jobrunner.cli import environment, render, session
 from jobrunner.cli.changing import Many, change_each
 from jobrunner.cli.types import read_payload
 from jobrunner.errors import NotFoundError
-from jobrunner.jobs.payload import checked_text, parse_payload
 from jobrunner.lifecycle import Status
 from jobrunner.masking.values import masked
 from jobrunner.store import admin
-from jobrunner.store.admin import NewPayload
 from jobrunner.store.bulk import Batch
 
 _UNKNOWN = "--allow-unknown accepts the payload all the same"
@@ -36,13 +35,13 @@ def mend(many: Many, text: str, *, force: bool, allow_unknown: bool) -> None:
         raise click.UsageError("--payload is for one run: give its JOB_ID, and no filter")
     (run_id,) = many.job_ids
     config = environment.load()
-    value = parse_payload(read_payload(text, config.payload_limit), config.payload_limit)
+    text = read_payload(text, config.payload_limit)
     database = session.open_database(config)
     found = database.read(partial(admin.type_and_status, run_id=run_id))
     if found is None:
         raise NotFoundError(f"there is no run {run_id}")
-    if not allow_unknown:
-        session.policy_of(config, found.job_type, _UNKNOWN, value)
+    check = None if allow_unknown else partial(session.check_payload, config, _UNKNOWN)
+    new = new_payload(text, config.payload_limit, found.job_type, check, masked)
     counted = {"action": "retry", "matching": {found.status: 1}}
     if many.is_dry:
         empty = {**counted, **asdict(Batch(0)), "dry_run": True}
@@ -50,7 +49,6 @@ def mend(many: Many, text: str, *, force: bool, allow_unknown: bool) -> None:
             render.json_line(empty) if many.as_json else f"retry: run {run_id} ({found.status}); nothing changed"
         )
         return
-    new = NewPayload(value, checked_text(value, config.payload_limit), masked)
     change = partial(admin.retry, actor=session.actor(), force=force, payload=new)
     change_each(many.job_ids, change, "queued again with the new payload", not_retried(force), quietly=many.as_json)
     if many.as_json:

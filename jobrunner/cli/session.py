@@ -107,6 +107,11 @@ def policy_of(config: Config, job_type: str, hint: str, payload: Payload) -> Pol
     return known[job_type]
 
 
+def check_payload(config: Config, hint: str, job_type: str, payload: Payload) -> None:
+    """Raise what ``policy_of`` raises if this host cannot take the payload."""
+    policy_of(config, job_type, hint, payload)
+
+
 def types_and_misfits(config: Config, asked: Sequence[tuple[str, Payload]]) -> tuple[list[str], list[str | None]]:
     """The job types of this host, and why these payloads do not fit their types. Raises HandlersUnavailable."""
     of_commands = _misfits_of_commands(config, asked)

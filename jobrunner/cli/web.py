@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from jobrunner.web.people import UserFile
 
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,60}")
+_UNCHECKED = "tick the box to give it the payload unchecked"
 _EXTRA = ("jinja2", "markupsafe", "uvicorn", "h11")
 
 
@@ -124,7 +125,7 @@ def web(
         bound = listening.getsockname()[1]
         shown = f"[{address}]" if ":" in address else address
         door = asked.door(people, f"http://{shown}:{bound}{prefix.rstrip('/')}/", bound, log)
-        page = Web(lambda: database.location, redact)
+        page = Web(lambda: database.location, redact, check=partial(session.check_payload, config, _UNCHECKED))
         place = Place((*names, address), prefix, asked.proxies, has_metrics)
         serve(Standalone(page, door, place).respond, listening)
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
+from jobrunner.admin.new_payload import Check
 from jobrunner.errors import UsageError
 from jobrunner.model import Actor
 from jobrunner.store.connection import Connection
@@ -62,7 +63,10 @@ class NotFound(Exception):
 
 @dataclass(frozen=True)
 class Call:
-    """A request whose visitor may make it. ``names`` are the parts of the path that its route names."""
+    """A request whose visitor may make it. ``names`` are the parts of the path that its route names.
+
+    ``check`` raises if a handler cannot take a payload, as far as the application knows.
+    """
 
     request: Request
     visitor: Visitor
@@ -70,6 +74,7 @@ class Call:
     access: Access
     masks: Masks
     recent: Recent = field(repr=False)
+    check: Check | None = None
 
     @cached_property
     def query(self) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from jobrunner import clock
+from jobrunner.admin.new_payload import Check
 from jobrunner.errors import ConfigurationError, DatabaseUnavailable, JobrunnerError, NotFoundError, UsageError
 from jobrunner.masking.shapes import without_secrets
 from jobrunner.store.location import Location
@@ -22,6 +23,7 @@ from jobrunner.web.call import Answer, Call, Download, NotFound, Page, Recent, R
 from jobrunner.web.guard import HEADERS, SAFE_METHODS, foreign
 from jobrunner.web.masking import Masks
 from jobrunner.web.messages import LONGEST_BODY, Request, Response
+from jobrunner.web.pages.payload import check_here
 from jobrunner.web.routes import PAGES, Found, find
 from jobrunner.web.visitors import Verb, Visitor
 from jobrunner.web.zones import zone_of
@@ -39,12 +41,20 @@ _log = logging.getLogger("jobrunner.web")
 class Web:
     """The page of one database. ``find`` gives the database's place at the first request. Any thread may call it.
 
-    ``reading``: how long a page may read.
+    ``reading``: how long a page may read. ``check`` raises if a handler cannot take a payload.
     """
 
-    def __init__(self, find: Callable[[], Location], redact: Collection[str] = (), *, reading: Waits = READING) -> None:
+    def __init__(
+        self,
+        find: Callable[[], Location],
+        redact: Collection[str] = (),
+        *,
+        reading: Waits = READING,
+        check: Check = check_here,
+    ) -> None:
         self._access = Access(find, reading)
         self._masks = Masks(redact)
+        self._check = check
         self._recent = Recent(clock.elapsed, _SHARED_SECONDS)
 
     def respond(self, request: Request) -> Response:
@@ -95,7 +105,7 @@ class Web:
         return _made(200, "text/plain; version=0.0.4; charset=utf-8", found.encode(), _NOT_STORED)
 
     def _answered(self, request: Request, visitor: Visitor, found: Found) -> Response:
-        call = Call(request, visitor, found.names, self._access, self._masks, self._recent)
+        call = Call(request, visitor, found.names, self._access, self._masks, self._recent, self._check)
         try:
             return _sent(request, found.view(call), visitor, call.verbs)
         except (NotFound, NotFoundError) as error:

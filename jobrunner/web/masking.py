@@ -83,6 +83,10 @@ class Masks:
             self._names.learn(each, secrets)
         return lambda value: self._names.hide(value, secrets)
 
+    def masked(self, value: Any) -> Any:
+        """A value without its secrets, for the audit trail."""
+        return self.hiding(value)(value)
+
     def _learn(self, found: Any, secrets: Secrets, runs: set[int]) -> set[int]:
         """Know the secrets in it. Adds the runs that it is about, and returns those whose values are in it."""
         known: set[int] = set()

@@ -47,6 +47,7 @@ ROUTES = (
     Route("GET", "/runs/{id}/attempts/{sequence}/{text}", Verb.LOOK, run.download),
     Route("POST", "/keep-zone", Verb.LOOK, zone.chosen),
     Route("POST", "/runs/{id}/retry", Verb.RETRY, run.retry),
+    Route("POST", "/runs/{id}/payload", Verb.PAYLOAD, run.replace_payload),
     Route("POST", "/runs/{id}/cancel", Verb.CANCEL, run.cancel),
     Route("POST", "/runs/{id}/discard", Verb.DISCARD, run.discard),
     Route("POST", "/runs/{id}/reschedule", Verb.RESCHEDULE, run.reschedule),

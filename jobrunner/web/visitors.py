@@ -11,6 +11,7 @@ class Verb(StrEnum):
 
     LOOK = "look"
     RETRY = "retry"
+    PAYLOAD = "payload"
     CANCEL = "cancel"
     DISCARD = "discard"
     RESCHEDULE = "reschedule"

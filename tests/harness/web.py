@@ -36,6 +36,7 @@ TAGS = {
         "fieldset",
         "legend",
         "input",
+        "textarea",
         "label",
         "button",
         "select",

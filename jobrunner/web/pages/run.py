@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from jobrunner.application.enqueueing import check_run_at
-from jobrunner.errors import UsageError
+from jobrunner.errors import HandlersUnavailable, UsageError
 from jobrunner.jobs.trace_context import trace_id
 from jobrunner.lifecycle import Event, Status, allowed
 from jobrunner.store import admin, queries, run_view
@@ -21,7 +21,7 @@ from jobrunner.store.queries import Run
 from jobrunner.text import whole_number
 from jobrunner.web import fields
 from jobrunner.web.call import Call, Download, NotFound, Page, Redirect
-from jobrunner.web.pages import life
+from jobrunner.web.pages import life, payload
 from jobrunner.web.pages.thresholds import tick_age
 from jobrunner.web.rendering import since
 from jobrunner.web.visitors import Verb
@@ -38,6 +38,7 @@ _EVENTS = {
 }
 _DONE = {
     Verb.RETRY: "Queued again.",
+    Verb.PAYLOAD: "It has another payload.",
     Verb.CANCEL: "Cancelled, or its handler is being stopped.",
     Verb.DISCARD: "Discarded.",
     Verb.RESCHEDULE: "It has another time.",
@@ -45,12 +46,13 @@ _DONE = {
 }
 
 
-def show(call: Call, problem: str | None = None) -> Page:
-    """The run. ``problem`` says why it was not changed."""
+def show(call: Call, problem: str | None = None, mistake: str | None = None) -> Page:
+    """The run. ``problem`` says why it was not changed, ``mistake`` what the form has wrong."""
     run_id = call.number("id")
-    status = 200 if problem is None else 409
+    status = 400 if mistake else 200 if problem is None else 409
     if call.wants_json:
-        return Page("", {}, _data(call, run_id) if problem is None else {"error": problem}, status)
+        told = mistake or problem
+        return Page("", {}, _data(call, run_id) if told is None else {"error": told}, status)
     at, looked = call.read(partial(run_view.look, run_id=run_id, tick_age=tick_age()))
     if looked is None:
         raise NotFound(f"there is no run {run_id}")
@@ -77,7 +79,8 @@ def show(call: Call, problem: str | None = None) -> Page:
         "older": found.older,
         "verbs": [verb for verb in _EVENTS if verb in call.verbs and _is_possible(verb, run)],
         "done": _DONE.get(call.query.get("done", "")),  # type: ignore[call-overload]
-        "problem": problem and f"{problem} {_as_it_is(run, at)}",
+        "new_payload": payload.form_of(call, run) if _takes_payload(call, run) else None,
+        "problem": mistake or (problem and f"{problem} {_as_it_is(run, at)}"),
     }
     return Page("run.html", values, None, status)
 
@@ -110,6 +113,10 @@ def _is_possible(verb: Verb, run: Run) -> bool:
     return any(allowed(event, Status(run.status)) for event in _EVENTS[verb])
 
 
+def _takes_payload(call: Call, run: Run) -> bool:
+    return Verb.PAYLOAD in call.verbs and (run.status == Status.QUEUED or _is_possible(Verb.RETRY, run))
+
+
 def download(call: Call) -> Download:
     """The whole output or traceback of an attempt."""
     run_id, sequence, name = call.number("id"), call.number("sequence"), call.names["text"]
@@ -124,6 +131,16 @@ def download(call: Call) -> Download:
 def retry(call: Call) -> Page | Redirect:
     """Queue the run again. The button of a run that has succeeded says so."""
     return _change(call, Verb.RETRY, partial(admin.retry, force=call.form.get("force") == "yes"))
+
+
+def replace_payload(call: Call) -> Page | Redirect:
+    """Give the run another payload, and queue it again. The rules are those of the command."""
+    try:
+        new = payload.typed(call, call.number("id"))
+    except (UsageError, HandlersUnavailable) as error:
+        return show(call, mistake=f"Not done: {error}.")
+    force = call.form.get("force") == "yes"
+    return _change(call, Verb.PAYLOAD, partial(admin.retry, force=force, payload=new))
 
 
 def cancel(call: Call) -> Page | Redirect:
@@ -164,7 +181,8 @@ def _change(call: Call, verb: Verb, change: Callable[..., Done]) -> Page | Redir
         return Redirect(f"runs/{run_id}?done={verb}", _as_data(done))
     if done.key_holder is not None:
         return show(call, f"Not done: its key is taken by run {done.key_holder}. Cancel that one first.")
-    return show(call, f"Not done: {verb} is not possible.")
+    what = "another payload" if verb is Verb.PAYLOAD else str(verb)
+    return show(call, f"Not done: {what} is not possible.")
 
 
 def _as_data(done: Done) -> dict[str, Any]:

@@ -34,7 +34,7 @@ function isInUse() {
     || !getSelection().isCollapsed
     || main.contains(document.activeElement)
     || openedBoxes() !== began
-    || [...main.querySelectorAll("input, select")].some(isChanged);
+    || [...main.querySelectorAll("input, select, textarea")].some(isChanged);
 }
 
 function isIdle() {

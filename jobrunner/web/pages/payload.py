@@ -1,0 +1,73 @@
+"""Another payload for a run: the form for it, and what was typed into it."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from functools import partial
+from urllib.parse import quote_plus
+
+from jobrunner.admin.new_payload import new_payload
+from jobrunner.application.registry import registered
+from jobrunner.errors import NotFoundError
+from jobrunner.jobs.payload import Payload, check_match
+from jobrunner.settings import config
+from jobrunner.store import admin
+from jobrunner.store.admin import NewPayload
+from jobrunner.store.queries import Run
+from jobrunner.text import visible_block
+from jobrunner.web.call import Call
+from jobrunner.web.messages import LONGEST_BODY
+from jobrunner.web.rendering import pretty
+
+_LONGEST = LONGEST_BODY - 8 * 1024
+"""Of a payload as a form is sent; the rest is for the other fields."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """The form: the payload as it is, without its secrets, or what was typed. ``text`` None: it is too long for a form.
+
+    ``is_open``: it was sent, and refused.
+    """
+
+    text: str | None
+    reason: str = ""
+    force: bool = False
+    unchecked: bool = False
+    is_open: bool = False
+
+
+def form_of(call: Call, run: Run) -> Form:
+    """The form for this run. What was typed and refused stays in it."""
+    if "payload" in call.form:
+        given = call.form
+        return Form(
+            given["payload"],
+            given.get("reason", ""),
+            given.get("force") == "yes",
+            given.get("unchecked") == "yes",
+            is_open=True,
+        )
+    text = pretty(run.payload)
+    if visible_block(text) != text:
+        # The page shows such a character by a name that is no JSON.
+        text = json.dumps(run.payload, indent=2).replace("\x7f", "\\u007f")
+    return Form(text if len(quote_plus(text)) <= _LONGEST else None)
+
+
+def typed(call: Call, run_id: int) -> NewPayload:
+    """The payload that was typed. Raises BadPayload, and what the application's check raises."""
+    found = call.access.read(partial(admin.type_and_status, run_id=run_id))
+    if found is None:
+        raise NotFoundError(f"there is no run {run_id}")
+    limit = config.for_enqueue(os.environ).payload_limit
+    check = None if call.form.get("unchecked") == "yes" else call.check
+    return new_payload(call.form.get("payload", ""), limit, found.job_type, check, call.masks.masked)
+
+
+def check_here(job_type: str, payload: Payload) -> None:
+    """Raise PayloadMismatch if this process has a handler of the type that cannot take the payload."""
+    if (job := registered().get(job_type)) is not None:
+        check_match(job_type, job.check, payload)
