@@ -38,6 +38,8 @@ RUNS: dict[str, Values] = {
     "a run at work": {"status": "running", "locked_until": timedelta(minutes=1)},
     "a run whose lease is over": {"status": "running", "locked_until": AGO},
     "a lease from before the clock stepped back": {"status": "running", "locked_until": LATER},
+    "a run behind a gate where no claim looks": {"run_at": AGO, "gate": "x"},
+    "a run that waits for others and has none": {"run_at": AGO, "gate": "after"},
 }
 DEFINITIONS: dict[str, Values] = {
     "a new schedule": {},
@@ -54,6 +56,19 @@ STATE: dict[str, Values] = {
     "pruned a little ahead": {"pruned_at": timedelta(minutes=9)},
     "pruned far ahead": {"pruned_at": timedelta(minutes=11)},
 }
+_LIMITS = "INSERT INTO job_limits (job_type, max_running, asked_at) SELECT job_type, {most}, created_at FROM job_runs"
+_GATE = "INSERT INTO job_gates (job_type, gate, turn_at) SELECT job_type, gate, run_at FROM job_runs"
+BEHIND_GATES: dict[str, tuple[str, ...]] = {
+    "a run behind an open gate": ("all", _LIMITS.format(most=1), _GATE),
+    "a run behind a closed gate": ("all", _LIMITS.format(most=0), _GATE),
+    "a run behind a closed gate whose row is gone": ("all", _LIMITS.format(most=0)),
+    "an open gate that nothing waits behind": ("all", _LIMITS.format(most=1), _GATE, "DELETE FROM job_runs"),
+    "a run that waits for another one": (
+        "after",
+        "INSERT INTO job_parents (parent_id, run_id, on_failure) SELECT id, id, 'cancel' FROM job_runs",
+    ),
+}
+"""The gate of a due run, and what else there is."""
 STATEMENTS = {
     "nothing": "SELECT 1",
     "too new a schema": "UPDATE job_state SET oldest_code = 2",
@@ -74,6 +89,8 @@ IDLE = {
     "a run that may still start",
     "a run at work past its start deadline",
     "a run at work",
+    "a run behind a closed gate",
+    "a run that waits for another one",
     "a schedule for later",
     "a paused schedule",
     "a removed schedule",
@@ -86,7 +103,7 @@ IDLE = {
     "host is paused",
 }
 """What leaves nothing to do at the moment when it is written."""
-SITUATIONS = [*RUNS, *DEFINITIONS, *STATE, *STATEMENTS]
+SITUATIONS = [*RUNS, *BEHIND_GATES, *DEFINITIONS, *STATE, *STATEMENTS]
 
 
 def set_up(database: Database, situation: str) -> None:
@@ -101,6 +118,11 @@ def set_up(database: Database, situation: str) -> None:
         if "locked_until" in values:
             values |= {"locked_by": "here:1:a", "lease_token": "t"}
         queue(database, "echo", **values)
+    elif situation in BEHIND_GATES:
+        gate, *statements = BEHIND_GATES[situation]
+        queue(database, "echo", gate=gate)
+        for statement in statements:
+            database.execute(statement)
     elif situation in DEFINITIONS:
         row: dict[str, Any] = {"name": "n", "job_type": "echo", "payload": {}, "schedule": "@daily", "timezone": "UTC"}
         row |= {"source": "cli", "last_slot_at": now, "created_at": now, "updated_at": now}

@@ -13,7 +13,18 @@ from datetime import timedelta
 import pytest
 
 from harness import Database, PostgresDatabase, postgresql_only
-from harness.plan_calls import AT_WORK, BUSY, IDLE, LEASE, OLD, Call, hooks, idle_statement, words_of
+from harness.plan_calls import (
+    AT_WORK,
+    BUSY,
+    IDLE,
+    LEASE,
+    OLD,
+    Call,
+    behind_gates,
+    hooks,
+    idle_statement,
+    words_of,
+)
 from harness.plan_searches import ASKED, LOOK
 from harness.plans import (
     A_FIFTH,
@@ -35,7 +46,7 @@ from harness.plans import (
     fill,
     fill_gates,
 )
-from jobrunner.store import enqueue, holding, ticks
+from jobrunner.store import enqueue, holding, strays, ticks
 from jobrunner.store.database import Database as Store
 from jobrunner.store.enqueue_sql import NewRun
 from jobrunner.store.location import locate
@@ -85,6 +96,7 @@ def test_no_statement_of_a_tick_grows_with_the_history(
         f"the idle statement {name}": idle_statement(words, notify)
         for name, notify in {"": None, "with hooks": hooks(), "with hooks of types": of_types}.items()
     }
+    idle["what the idle statement asks where something waits behind a gate"] = behind_gates
     every = {**idle, **BUSY}
     assert not store.read(ticks.is_anything_due)
     problems = unbounded(store, "idle", idle)
@@ -114,6 +126,22 @@ def test_no_statement_of_a_tick_grows_with_the_history(
     problems += unbounded(store, "filled since ANALYZE", every)
     problems += unbounded(store, "filled since ANALYZE", LOOK, times=15)
     assert not problems, "\n".join(problems)
+
+
+@postgresql_only
+def test_no_plan_for_what_is_behind_gates_is_made_before_something_waits_there(database: PostgresDatabase) -> None:
+    """To make it takes the server as long as all else that an idle tick asks."""
+    store = Store(locate(database.url), patience=timedelta(seconds=5))
+    try:
+        for call in (ticks.is_anything_due, idle_statement(words_of(database.name))):
+            (cost,) = costs(store, "idle", call)
+            assert "job_runs_behind" in cost.plan
+            assert "job_limits" not in cost.plan
+        assert any("job_limits" in cost.plan for cost in costs(store, "behind gates", behind_gates))
+        (asked,) = costs(store, "nothing is behind a gate", strays.find)
+        assert "job_runs_behind" in asked.plan
+    finally:
+        store.close()
 
 
 @postgresql_only

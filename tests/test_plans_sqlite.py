@@ -19,7 +19,7 @@ CALLS = IDLE | BUSY | OLD | LOOK | ASKED
 # An index that holds only the rows in question may be read from end to end.
 SMALL = (
     *("job_runs_claim", "job_runs_due", "job_runs_lease", "job_runs_quarantined", "job_runs_gated"),
-    *("job_runs_failing", "job_runs_after"),
+    *("job_runs_failing", "job_runs_behind"),
 )
 GROWING = ("job_runs", "job_attempts", "job_events", "job_ticks", "job_keys")
 

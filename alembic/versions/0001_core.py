@@ -8,6 +8,7 @@ from jobrunner.store import conditions
 from jobrunner.store.dialect import parents, values
 from jobrunner.store.dialect.application_functions import application_removal, application_statements
 from jobrunner.store.dialect.enqueue_function import enqueue_removal, enqueue_statements
+from jobrunner.store.dialect.gates import gate_removal, gate_statements
 from jobrunner.store.drivers import notify
 from jobrunner.store.namespace import qualifier
 
@@ -19,6 +20,7 @@ PARTS = {
     "stale": STALE,
     "unpaused": conditions.all_of(conditions.UNPAUSED),
     "waiting": conditions.CLAIM["waiting"],
+    "behind_gate": conditions.BEHIND_GATE,
     "gate_of_limits": conditions.GATE_OF_LIMITS,
     "known_gate": conditions.BEHIND_KNOWN_GATE.replace("{runs}", "gates"),
     "behind_parents": conditions.BEHIND_PARENTS.replace("{runs}", "looked"),
@@ -82,6 +84,7 @@ def statements(dialect_name: str, schema: str | None) -> list[str]:
         *enqueue_statements(dialect_name, schema),
         *parents.note_end(dialect_name, schema),
         *_split(_script("views"), parts),
+        *gate_statements(dialect_name, schema),
     ]
 
 
@@ -113,6 +116,8 @@ def _checked(script: str, dialect_name: str) -> str:
 def downgrade() -> None:
     name, schema = op.get_context().dialect.name, context.config.attributes["schema"]
     before = qualifier(schema)
+    for statement in gate_removal(name, schema):
+        op.execute(statement)
     for view in VIEW_NAMES:
         op.execute(f"DROP VIEW IF EXISTS {before}job_{view}")
     for statement in (*enqueue_removal(name, schema), *values.clock_removal(name, schema)):

@@ -114,7 +114,8 @@ CREATE INDEX job_runs_due ON {schema}job_runs (run_at)
   WHERE status IN ('queued', 'failed') AND releases >= 0 AND gate = '';
 CREATE INDEX job_runs_gated ON {schema}job_runs (job_type, gate)
   WHERE lease_token IS NOT NULL AND gate <> '';
-CREATE INDEX job_runs_after ON {schema}job_runs (id) WHERE status IN ('queued', 'failed') AND gate = 'after';
+CREATE INDEX job_runs_behind ON {schema}job_runs (gate, id)
+  WHERE status IN ('queued', 'failed') AND releases >= 0 AND gate <> '';
 CREATE INDEX job_runs_lease ON {schema}job_runs (host, id) WHERE status = 'running';
 CREATE INDEX job_runs_finished ON {schema}job_runs (status, finished_at, job_type) WHERE finished_at IS NOT NULL;
 CREATE INDEX job_runs_failing ON {schema}job_runs (failed_at) WHERE status = 'failed';

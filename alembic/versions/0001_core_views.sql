@@ -8,26 +8,25 @@ CREATE VIEW {schema}job_gated AS
 -- stored limits and has a row with a turn. The second start finds gates of another key at once, behind those of this one.
 CREATE VIEW {schema}job_waited_gates AS
   WITH RECURSIVE types (job_type) AS (
-    SELECT min(job_type) FROM {schema}job_runs WHERE {waiting}
-    UNION ALL SELECT (SELECT min(job_type) FROM {schema}job_runs WHERE {waiting} AND job_type > types.job_type)
+    SELECT CAST('' AS VARCHAR(200))
+    UNION ALL SELECT (SELECT job_type FROM {schema}job_runs WHERE {waiting} AND job_type > types.job_type
+        ORDER BY job_type LIMIT 1)
       FROM types WHERE types.job_type IS NOT NULL),
-  gates (job_type, gate) AS (
-    SELECT job_type, (SELECT min(gate) FROM {schema}job_runs
-        WHERE {waiting} AND job_runs.job_type = types.job_type AND gate > '')
-      FROM types WHERE job_type IS NOT NULL
-    UNION ALL SELECT job_type, (SELECT min(gate) FROM {schema}job_runs
-        WHERE {waiting} AND job_runs.job_type = job_limits.job_type AND gate >= job_limits.concurrency_key || '!')
+  gates (job_type, gate, is_start) AS (
+    SELECT job_type, CAST('' AS VARCHAR(600)), 1 FROM types WHERE job_type > ''
+    UNION ALL SELECT job_type, CAST(concurrency_key || '!' AS VARCHAR(600)), 1
       FROM {schema}job_limits WHERE concurrency_key IS NOT NULL
-    UNION ALL SELECT job_type, (SELECT min(gate) FROM {schema}job_runs
-        WHERE {waiting} AND job_runs.job_type = gates.job_type AND gate > gates.gate)
+    UNION ALL SELECT job_type, (SELECT gate FROM {schema}job_runs
+        WHERE {waiting} AND job_runs.job_type = gates.job_type AND gate > gates.gate ORDER BY gate LIMIT 1), 0
       FROM gates WHERE gates.gate IS NOT NULL)
-  SELECT job_type, gate, {known_gate} AS is_seen FROM gates WHERE gate <> 'after';
+  SELECT job_type, gate, {known_gate} AS is_seen FROM gates WHERE is_start = 0 AND gate <> 'after';
 -- Of these every tick looks at so many; a tick that prunes looks at all.
 CREATE VIEW {schema}job_stray_gates AS
   SELECT job_type, gate FROM (SELECT job_type, gate, is_seen FROM {schema}job_waited_gates LIMIT 2000) looked
   WHERE NOT is_seen;
 CREATE VIEW {schema}job_stray_dependants AS
-  SELECT id FROM (SELECT id FROM {schema}job_runs WHERE {waiting} AND gate = 'after' ORDER BY id LIMIT 100) looked
+  SELECT id FROM (SELECT id FROM {schema}job_runs WHERE {waiting} AND {behind_gate} AND gate = 'after'
+    ORDER BY id LIMIT 100) looked
   WHERE NOT {behind_parents};
 -- Limits that no claim has asked for in ten minutes count as open: those of the code may have changed.
 CREATE VIEW {schema}job_open_limits AS

@@ -30,6 +30,8 @@ CLAIM: Mapping[str, str] = {
     **UNPAUSED,
 }
 """What a run must fulfil to be claimed, apart from the limits behind whose gate it may wait, and from the hosts."""
+BEHIND_GATE = "releases >= 0 AND gate <> ''"
+"""Whether a run waits behind any gate, in the words of the index of these: SQLite draws no conclusions from others."""
 GATE_OF_LIMITS = """CASE WHEN job_limits.concurrency_key IS NULL THEN job_gates.gate = 'all'
       ELSE substr(job_gates.gate, 1, length(job_limits.concurrency_key) + 1) = job_limits.concurrency_key || ' ' END"""
 """Whether a gate is one of those behind which the stored limits of its type put runs. It begins with their key."""

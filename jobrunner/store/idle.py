@@ -40,9 +40,7 @@ INSERT INTO {schema}job_ticks
 SELECT {given}, {given}, {given}, {given}, '', {now}, {now}, '{{}}', 'empty' FROM {schema}job_state
 WHERE oldest_code <= {CODE_LEVEL} AND (SELECT version_num FROM {schema}{VERSION_TABLE}) = '{SCHEMA_REVISION:04}'
   AND ((SELECT min(run_at) FROM {schema}job_claimable WHERE releases >= 0) IS NULL
-    AND NOT EXISTS (SELECT gate FROM {schema}job_open_gates)
-    AND NOT EXISTS (SELECT gate FROM {schema}job_stray_gates)
-    AND NOT EXISTS (SELECT id FROM {schema}job_stray_dependants)
+    AND NOT (SELECT is_due FROM {schema}job_gates_due)
     OR EXISTS (SELECT name FROM {schema}job_pauses WHERE kind = 'host' AND name = {given}))
   AND NOT EXISTS (SELECT run_id FROM {schema}job_parents WHERE parent_status IS NOT NULL)
   AND NOT EXISTS (SELECT id FROM {schema}job_expandable) AND NOT EXISTS (SELECT id FROM {schema}job_recoverable)

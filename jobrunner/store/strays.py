@@ -31,6 +31,8 @@ def find(connection: Connection, *, every: bool = False) -> Strays:
 
     Without ``every`` only the first 2 000 gates with waiting runs, and the first 100 dependants, are looked at.
     """
+    if not connection.execute(Prepared("strays.is_any_behind")).scalar_one():
+        return Strays([], [])
     gates = connection.execute(Prepared("strays.gates", (every,)))
     dependants = connection.execute(Prepared("strays.dependants", (every,)))
     return Strays([*map(dict, gates.mappings())], list(dependants.scalars()))

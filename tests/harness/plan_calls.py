@@ -47,6 +47,7 @@ from jobrunner.store import (
 from jobrunner.store.admin import NewPayload
 from jobrunner.store.claims import ClaimRequest
 from jobrunner.store.connection import Connection
+from jobrunner.store.dialect.gates import IS_DUE
 from jobrunner.store.dialect.values import now
 from jobrunner.store.enqueue_sql import NewRun
 from jobrunner.store.hosts import HostReport
@@ -99,6 +100,11 @@ def claiming(**changes: Any) -> Call:
 def idle_statement(words: dict[str, str], notify: Notify | None = None) -> Call:
     values: Any = (OWNER.host, OWNER.name, "1", "shop", OWNER.host)
     return lambda connection: connection.execute(idle.statement(words, notify), values)
+
+
+def behind_gates(connection: Connection) -> None:
+    """What a function asks on PostgreSQL, whose plans are not shown with those of its caller."""
+    connection.execute(f"SELECT {IS_DUE.format(schema='')}")
 
 
 def pruning(*names: str) -> Call:

@@ -3527,7 +3527,7 @@ FROM jobrunner_schema.job_stray_dependants""",
     ('strays.dependants', (True,)): (
         """SELECT jobrunner_schema.job_runs.id
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.gate = 'after' AND (SELECT jobrunner_schema.job_parents.run_id
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND releases >= 0 AND gate <> '' AND jobrunner_schema.job_runs.gate = 'after' AND (SELECT jobrunner_schema.job_parents.run_id
 FROM jobrunner_schema.job_parents
 WHERE jobrunner_schema.job_parents.run_id = jobrunner_schema.job_runs.id
  LIMIT 1) IS NULL""",
@@ -3580,6 +3580,15 @@ WHERE NOT jobrunner_schema.job_waited_gates.is_seen""",
         {},
         {},
         (('job_type', None), ('gate', None)),
+    ),
+    ('strays.is_any_behind', ()): (
+        """SELECT (SELECT jobrunner_schema.job_runs.gate
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND releases >= 0 AND gate <> '' ORDER BY jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.id
+ LIMIT 1) IS NOT NULL AS is_any_behind""",
+        {},
+        {},
+        (('is_any_behind', 'boolean'),),
     ),
     ('strays.settle', ()): (
         """WITH found AS
@@ -4096,10 +4105,8 @@ WHERE jobrunner_schema.job_state.pruned_at IS NULL OR jobrunner_schema.job_state
     ('ticks.is_due', ()): (
         """SELECT ((SELECT min(jobrunner_schema.job_claimable.run_at) AS min_1
 FROM jobrunner_schema.job_claimable
-WHERE releases >= 0) IS NOT NULL OR (EXISTS (SELECT jobrunner_schema.job_open_gates.gate
-FROM jobrunner_schema.job_open_gates)) OR (EXISTS (SELECT jobrunner_schema.job_stray_gates.gate
-FROM jobrunner_schema.job_stray_gates)) OR (EXISTS (SELECT jobrunner_schema.job_stray_dependants.id
-FROM jobrunner_schema.job_stray_dependants))) AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.kind
+WHERE releases >= 0) IS NOT NULL OR (SELECT jobrunner_schema.job_gates_due.is_due
+FROM jobrunner_schema.job_gates_due)) AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.kind
 FROM jobrunner_schema.job_pauses
 WHERE jobrunner_schema.job_pauses.kind = 'host' AND jobrunner_schema.job_pauses.name = %(host)s::VARCHAR)) OR (SELECT min(jobrunner_schema.job_overdue.start_deadline_at) AS min_2
 FROM jobrunner_schema.job_overdue) IS NOT NULL OR (EXISTS (SELECT jobrunner_schema.job_parents.run_id

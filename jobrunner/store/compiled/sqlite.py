@@ -3488,7 +3488,7 @@ FROM job_stray_dependants""",
     ('strays.dependants', (True,)): (
         """SELECT job_runs.id
 FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.gate = 'after' AND (SELECT job_parents.run_id
+WHERE job_runs.status IN ('queued', 'failed') AND releases >= 0 AND gate <> '' AND job_runs.gate = 'after' AND (SELECT job_parents.run_id
 FROM job_parents
 WHERE job_parents.run_id = job_runs.id
  LIMIT 1 OFFSET :param_1) IS NULL""",
@@ -3539,6 +3539,15 @@ WHERE job_waited_gates.is_seen = 0""",
         {},
         {},
         (('job_type', None), ('gate', None)),
+    ),
+    ('strays.is_any_behind', ()): (
+        """SELECT (SELECT job_runs.gate
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND releases >= 0 AND gate <> '' ORDER BY job_runs.gate, job_runs.id
+ LIMIT 1 OFFSET :param_1) IS NOT NULL AS is_any_behind""",
+        {'param_1': 0},
+        {},
+        (('is_any_behind', 'boolean'),),
     ),
     ('strays.settle', ()): (
         """WITH found AS
@@ -4055,10 +4064,8 @@ WHERE job_state.pruned_at IS NULL OR job_state.pruned_at <= ((CAST(round((julian
     ('ticks.is_due', ()): (
         """SELECT ((SELECT min(job_claimable.run_at) AS min_1
 FROM job_claimable
-WHERE releases >= 0) IS NOT NULL OR (EXISTS (SELECT job_open_gates.gate
-FROM job_open_gates)) OR (EXISTS (SELECT job_stray_gates.gate
-FROM job_stray_gates)) OR (EXISTS (SELECT job_stray_dependants.id
-FROM job_stray_dependants))) AND NOT (EXISTS (SELECT job_pauses.kind
+WHERE releases >= 0) IS NOT NULL OR (SELECT job_gates_due.is_due
+FROM job_gates_due)) AND NOT (EXISTS (SELECT job_pauses.kind
 FROM job_pauses
 WHERE job_pauses.kind = 'host' AND job_pauses.name = :host)) OR (SELECT min(job_overdue.start_deadline_at) AS min_2
 FROM job_overdue) IS NOT NULL OR (EXISTS (SELECT job_parents.run_id

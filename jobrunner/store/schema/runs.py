@@ -10,7 +10,7 @@ from jobrunner.store.schema.base import is_one_of, metadata, partial
 from jobrunner.store.versions import RUNNING_KEY, UNTOLD
 
 ANY_RELEASES = text("releases >= 0")
-"""True for every run. Only a statement with this condition can use the index of due runs."""
+"""True for every run. Only a statement with this condition can use the indexes of due runs and of runs behind gates."""
 IS_UNTOLD = text(UNTOLD)
 """The condition that a run is dead and no hook was told of it."""
 IS_UNFINISHED = is_one_of(UNFINISHED)
@@ -173,8 +173,10 @@ partial("job_runs_quarantined", job_runs.c.job_type, job_runs.c.gate, *_URGENT_F
 partial("job_runs_due", job_runs.c.run_at, where=text(f"{_IS_CLAIMABLE} AND {ANY_RELEASES} AND gate = ''"))
 # The running runs of limited types: they are counted.
 partial("job_runs_gated", job_runs.c.job_type, job_runs.c.gate, where=text("lease_token IS NOT NULL AND gate <> ''"))
-# The runs that wait for the end of others.
-partial("job_runs_after", job_runs.c.id, where=text(f"{_IS_CLAIMABLE} AND gate = 'after'"))
+# For the question whether any run waits behind a gate, and for the runs that wait for the end of others. Also only with
+# ANY_RELEASES: a claim would read all that waits behind gates.
+_IS_BEHIND = text(f"{_IS_CLAIMABLE} AND {ANY_RELEASES} AND gate <> ''")
+partial("job_runs_behind", job_runs.c.gate, job_runs.c.id, where=_IS_BEHIND)
 # Not by locked_until, which each heartbeat changes: its update must stay HOT. By host, so that the planner expects few
 # rows and uses an index scan, which marks dead entries. A bitmap scan does not mark them.
 partial("job_runs_lease", job_runs.c.host, job_runs.c.id, where=text("status = 'running'"))

@@ -5,22 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import (
-    ColumnElement,
     Integer,
     Select,
     Update,
     and_,
     bindparam,
     case,
-    exists,
     func,
     literal_column,
-    or_,
     select,
+    text,
     true,
     update,
 )
 
+from jobrunner.store.conditions import BEHIND_GATE
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.schema import job_gates, job_parents, job_runs
 from jobrunner.store.statements.backpressure import WAITING
@@ -35,6 +34,7 @@ VARIANTS: dict[str, list[Any]] = {
     "free": [("sqlite",), ("postgresql",)],
 }
 _LIMIT = bindparam("limit", type_=Integer)
+_IS_BEHIND_GATE = text(BEHIND_GATE)
 # Not EXISTS, for which the planner could read the parents of all runs.
 _FIRST_PARENT = select(job_parents.c.run_id).where(job_parents.c.run_id == job_runs.c.id).limit(literal_column("1"))
 _HAS_PARENTS = _FIRST_PARENT.correlate(job_runs).scalar_subquery().is_not(None)
@@ -54,12 +54,20 @@ def dependants(every: bool) -> Select[Any]:
     """The runs behind the gate of those that wait for others that wait for none, among the first, or ``every`` one."""
     if not every:
         return select(job_stray_dependants.c.id)
-    return select(job_runs.c.id).where(WAITING, IS_BEHIND_PARENTS, ~_HAS_PARENTS)
+    return select(job_runs.c.id).where(WAITING, _IS_BEHIND_GATE, IS_BEHIND_PARENTS, ~_HAS_PARENTS)
 
 
-def is_any_stray() -> ColumnElement[bool]:
-    """Whether a run waits where no claim would see it."""
-    return or_(exists(select(job_stray_gates.c.gate)), exists(select(job_stray_dependants.c.id)))
+def is_any_behind() -> Select[Any]:
+    """Whether a run waits behind any gate."""
+    columns = job_runs.c
+    # The first one of the index. EXISTS would let the planner scan all runs in the hope of one.
+    first = (
+        select(columns.gate)
+        .where(WAITING, _IS_BEHIND_GATE)
+        .order_by(columns.gate, columns.id)
+        .limit(literal_column("1"))
+    )
+    return select(first.scalar_subquery().is_not(None).label("is_any_behind"))
 
 
 def free(database: str) -> Update:

@@ -36,12 +36,12 @@ from jobrunner.store.schema import ANY_RELEASES, job_runs, job_state, job_ticks
 from jobrunner.store.statements.dependants import is_any_ended
 from jobrunner.store.statements.hosts import digest_of_host
 from jobrunner.store.statements.pauses import is_host_paused
-from jobrunner.store.statements.strays import is_any_stray
 from jobrunner.store.versions import VERSION_TABLE
 from jobrunner.store.views import (
     job_claimable,
     job_expandable,
     job_gated,
+    job_gates_due,
     job_open_gates,
     job_overdue,
     job_recoverable,
@@ -109,7 +109,8 @@ def left() -> Select[Any]:
 def is_due() -> Select[Any]:
     """Whether there is anything to recover, end, expand or, on the host of the parameter ``host``, to claim."""
     others = [exists(select(view.c.id)) for view in (job_expandable, job_recoverable)]
-    is_claimable = and_(or_(earliest_claimable().is_not(None), is_any_gate_open(), is_any_stray()), ~is_host_paused())
+    behind_gates = select(job_gates_due.c.is_due).scalar_subquery()
+    is_claimable = and_(or_(earliest_claimable().is_not(None), behind_gates), ~is_host_paused())
     return select(or_(is_claimable, earliest_overdue().is_not(None), is_any_ended(), *others).label("is_due"))
 
 
