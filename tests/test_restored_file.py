@@ -169,13 +169,40 @@ def text(path: Path, file: Path) -> Path:
     return path
 
 
+def without_log(path: Path, file: Path) -> Path:
+    with closing(sqlite3.connect(back_up(file, path))) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    return path
+
+
+def of_a_killed_writer(path: Path, file: Path) -> Path:
+    """Half of a transaction is in the file, and what undoes it in its journal."""
+    left, journal = Path(f"{path}.left"), Path(f"{path}-journal")
+    with closing(sqlite3.connect(without_log(path, file), isolation_level=None)) as writer:
+        writer.execute("PRAGMA cache_size = 1")
+        writer.execute("BEGIN")
+        writer.execute("CREATE TABLE more AS SELECT zeroblob(100000) AS it")
+        shutil.copy(path, left)
+        shutil.copy(journal, f"{left}-journal")
+    os.replace(left, path)
+    os.replace(f"{left}-journal", journal)
+    return path
+
+
+def beside_a_folder(path: Path, file: Path) -> Path:
+    Path(f"{back_up(file, path)}-wal").mkdir()
+    return path
+
+
 REFUSED: dict[str, tuple[Callable[[Path, Path], Path], int, str]] = {
     "damaged": (damaged, 2, "damaged"),
     "of another application": (of_another_application, 2, "is no database of jobrunner"),
     "newer": (newer, 78, "newer schema"),
     "text": (text, 2, "not an SQLite database"),
     "missing": (lambda path, _: path, 2, "no such file"),
-    "a folder": (lambda path, _: path.parent, 2, "no such file"),
+    "a folder": (lambda path, _: path.parent, 2, "it is a folder"),
+    "of a writer that was killed": (of_a_killed_writer, 2, "take another backup"),
+    "beside a folder in the place of its log": (beside_a_folder, 2, "cannot be opened"),
     "the database itself": (lambda _, file: file, 2, "is the database itself"),
 }
 
@@ -190,6 +217,50 @@ def test_backup_that_cannot_be_used_is_refused_and_changes_nothing(
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (code, "", 1)
     assert said in done.stderr
     assert file.read_bytes() == before
+
+
+def alone(backup: Path) -> sqlite3.Connection:
+    writer = sqlite3.connect(backup, isolation_level=None)
+    writer.execute("PRAGMA locking_mode = EXCLUSIVE")
+    return writer
+
+
+def in_a_file_without_log(backup: Path) -> sqlite3.Connection:
+    writer = sqlite3.connect(backup, isolation_level=None)
+    writer.execute("PRAGMA journal_mode = DELETE")
+    return writer
+
+
+@pytest.mark.parametrize("is_target", [False, True])
+@pytest.mark.parametrize("begin", [alone, in_a_file_without_log])
+def test_file_that_another_process_has_locked_is_told_as_in_use_and_by_whom(
+    jobrunner: Commands,
+    file: Path,
+    backup: Path,
+    begin: Callable[[Path], sqlite3.Connection],
+    is_target: bool,
+) -> None:
+    """As a backup it was said to be no database of jobrunner, or was copied with what was not committed."""
+    env, locked = {"JOBRUNNER_PATIENCE": "1s"}, backup
+    if is_target:
+        locked = back_up(file, Path(f"{backup}.target"))
+        env["JOBRUNNER_DATABASE_URL"] = f"sqlite:///{locked}"
+    with closing(begin(locked)) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+        writer.execute("UPDATE job_runs SET priority = 9")
+        done = jobrunner("restore", backup, env=env, check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (69, "", 1)
+    assert f"process {os.getpid()} " in done.stderr
+    assert f"kill {os.getpid()}" in done.stderr
+
+
+def test_restore_ends_though_its_backup_changes_meanwhile(jobrunner: Commands, file: Path, backup: Path) -> None:
+    """SQLite begins anew then. Without the common memory of a log each step looks like a change."""
+    expected = rows(backup)
+    Path(f"{backup}-wal").touch()
+    Path(f"{backup}-shm").mkdir()
+    jobrunner("restore", backup)
+    assert rows(file) == expected
 
 
 def test_restore_of_an_older_schema_says_how_to_go_on(jobrunner: Commands, file: Path, backup: Path) -> None:

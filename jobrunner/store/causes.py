@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import NamedTuple
 
 from jobrunner.store.location import Location
@@ -20,6 +21,7 @@ class Cause(NamedTuple):
 
 
 _URL = "JOBRUNNER_DATABASE_URL"
+_LOCKED = "another process holds its lock"
 _ELSE = Cause("the server did not accept the connection", "look into the log of the server")
 # A pattern of the driver's text in lower case, the reason, the remedy. The first one that matches counts.
 _CAUSES: tuple[tuple[str, str, str], ...] = (
@@ -93,7 +95,7 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"locked|busy|interrupted",
-        "another process holds its lock",
+        _LOCKED,
         "find the process and end its transaction: lsof {file}",
     ),
     (r"ssl|certificate", "the TLS connection could not be made", f"correct sslmode and sslrootcert in {_URL}"),
@@ -107,14 +109,11 @@ SLOW = "see what the server is at in pg_stat_activity, or wait longer: JOBRUNNER
 """The remedy for a server that does not answer."""
 
 
-def reason(error: BaseException) -> str:
-    """Why a connection was refused."""
-    return _found(error)[0]
-
-
 def cause(error: BaseException, location: Location) -> Cause:
     """Why a database cannot be used, and what to do."""
     found = _found(error)
+    if location.file is not None and (of_file := _of_file(found, location.file)) is not None:
+        return of_file
     names = {
         "user": str(location.options.get("user") or "of the URL"),
         "file": location.file or "the file",
@@ -126,6 +125,20 @@ def cause(error: BaseException, location: Location) -> Cause:
 def _found(error: BaseException) -> Cause:
     words = str(error).lower()
     return next((Cause(*row[1:]) for row in _CAUSES if re.search(row[0], words)), _ELSE)
+
+
+def _of_file(found: Cause, file: Path) -> Cause | None:
+    """What can be seen of an SQLite file, where its error does not say it."""
+    if file.is_dir():
+        return Cause("it is a folder, and no file", f"name a file in {_URL}")
+    if found.reason != _LOCKED:
+        return None
+    from jobrunner.store.drivers import file_locks
+
+    writer = file_locks.writer(str(file))
+    if writer is None:
+        return None
+    return Cause(f"{writer} holds the write lock of the file", f"let it end its transaction, or: kill {writer.pid}")
 
 
 class Lacking(NamedTuple):

@@ -14,16 +14,18 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from jobrunner import clock, failpoints
-from jobrunner.errors import DatabaseHeld, DatabaseUnavailable, SchemaMismatch, UsageError
+from jobrunner.errors import DatabaseHeld, DatabaseUnavailable, JobrunnerError, SchemaMismatch, UsageError
 from jobrunner.settings.state_folder import make_private
 from jobrunner.store import causes, raw_driver
 from jobrunner.store.check import number_of
 from jobrunner.store.database import Database
 from jobrunner.store.drivers.sqlite import WAL
+from jobrunner.store.location import of_file
 from jobrunner.store.versions import SCHEMA_REVISION, VERSION_TABLE
 
 _PAGES_OF_STEP = 64
 _PAUSE_SECONDS = 0.1
+_IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 # Where SQLite's own locks are: each process that has a database with a log open holds a part of this.
 _SHARED_FIRST, _SHARED_BYTES = 0x40000002, 510
 
@@ -32,7 +34,8 @@ def restore(database: Database, backup: Path, progress: Callable[[int], None] = 
     """Replace all that is in the database by the backup. Returns the version of its schema.
 
     It happens as a whole or not at all; other processes may use the database meanwhile. Raises UsageError or
-    SchemaMismatch if the backup cannot be used, and DatabaseUnavailable. ``progress`` is called with pages.
+    SchemaMismatch if the backup cannot be used, and DatabaseUnavailable, also if another process uses the backup.
+    ``progress`` is called with pages.
     """
     file = database.location.file
     if file is None:
@@ -40,7 +43,7 @@ def restore(database: Database, backup: Path, progress: Callable[[int], None] = 
     if file.exists() and backup.exists() and file.samefile(backup):
         raise UsageError(f"{backup} is the database itself")
     database.close()
-    with closing(_opened(backup)) as source:
+    with closing(_opened(backup, database.waits.file)) as source:
         version = _checked(source, backup)
         try:
             _create(file)
@@ -52,40 +55,64 @@ def restore(database: Database, backup: Path, progress: Callable[[int], None] = 
                 _empty(file)
                 _copy(source, file, database.waits.file, progress)
         except (sqlite3.Error, OSError) as error:
-            raise DatabaseUnavailable(f"cannot restore {database.location.label}: {causes.reason(error)}") from None
+            found = causes.cause(error, database.location)
+            said = f"cannot restore {database.location.label}: {found.reason}; {found.remedy}"
+            raise DatabaseUnavailable(said) from None
     return version
 
 
-def _opened(backup: Path) -> sqlite3.Connection:
+def _opened(backup: Path, patience: float) -> sqlite3.Connection:
     uri = raw_driver.file_uri(backup.absolute()).replace("?mode=rw", "?mode=ro")
-    if not backup.with_name(f"{backup.name}-wal").exists():
-        # SQLite makes no files beside it, and the folder may be read-only.
-        uri += "&immutable=1"
     try:
+        if backup.is_dir():
+            raise UsageError(f"cannot read {backup}: it is a folder, and no file")
         if not backup.is_file():
             raise UsageError(f"cannot read {backup}: there is no such file")
-        return sqlite3.connect(uri, uri=True)
+        if _is_left_alone(backup):
+            # SQLite makes no files beside it, and the folder may be read-only.
+            uri += "&immutable=1"
+        return sqlite3.connect(uri, uri=True, timeout=patience)
     except (sqlite3.Error, OSError) as error:
-        raise UsageError(f"cannot read {backup}: {causes.reason(error)}") from None
+        raise _unreadable(error, backup) from None
+
+
+def _is_left_alone(backup: Path) -> bool:
+    """Whether nobody has it open, as each who opens a file with a write-ahead log makes that log."""
+    with backup.open("rb") as file:
+        has_log = file.read(20)[18:] == b"\2\2"
+    return has_log and not any(backup.with_name(f"{backup.name}{each}").exists() for each in ("-wal", "-journal"))
 
 
 def _checked(source: sqlite3.Connection, backup: Path) -> int:
     """The version of the schema of a backup that is whole, and of jobrunner."""
     try:
+        # The copy is of what was checked, whoever writes the backup meanwhile.
+        source.execute("BEGIN")
         (found,) = source.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
             raise UsageError(f"{backup} is damaged itself; nothing was changed")
         row = source.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchone()  # noqa: S608 - our own word
-    except sqlite3.OperationalError:
-        row = None
     except sqlite3.Error as error:
-        raise UsageError(f"{backup}: {causes.reason(error)}; nothing was changed") from None
+        if "no such table" not in str(error):
+            raise _unreadable(error, backup) from None
+        row = None
     if row is None:
         raise UsageError(f"{backup} is no database of jobrunner; nothing was changed")
     version = number_of(str(row[0]))
     if version > SCHEMA_REVISION:
         raise SchemaMismatch(f"{backup} has a newer schema than this jobrunner; upgrade jobrunner first")
     return version
+
+
+def _unreadable(error: sqlite3.Error | OSError, backup: Path) -> JobrunnerError:
+    found = causes.cause(error, of_file(backup))
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is not None and code & 0xFF in _IN_USE:
+        return DatabaseHeld(f"cannot read {backup}: {found.reason}; nothing was changed; {found.remedy}")
+    if code == sqlite3.SQLITE_READONLY_ROLLBACK:
+        why = f"who wrote it was ended in a transaction, and left {backup.name}-journal; take another backup"
+        return UsageError(f"cannot read {backup}: {why}; nothing was changed")
+    return UsageError(f"cannot read {backup}: {found.reason}; nothing was changed")
 
 
 def _create(file: Path) -> None:
@@ -104,8 +131,9 @@ def _copy(source: sqlite3.Connection, file: Path, patience: float, progress: Cal
         progress(total - remaining - done)
         done = total - remaining
         failpoints.hit("restore.step")
-        if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and clock.elapsed() > give_up_at:
-            raise DatabaseHeld(f"cannot restore {file}: another process holds its lock")
+        if status in _IN_USE and clock.elapsed() > give_up_at:
+            found = causes.cause(sqlite3.OperationalError("database is locked"), of_file(file))
+            raise DatabaseHeld(f"cannot restore {file}: {found.reason}; {found.remedy}")
 
     with closing(sqlite3.connect(raw_driver.file_uri(file), uri=True, timeout=_PAUSE_SECONDS)) as target:
         source.backup(target, pages=_PAGES_OF_STEP, progress=step, sleep=_PAUSE_SECONDS)

@@ -14,8 +14,8 @@ from jobrunner.text import one_line, visible
 
 _WAL_WRITE_LOCK = 120
 """The byte of the file ``-shm`` that a writer locks (https://www.sqlite.org/walformat.html)."""
-_RESERVED_LOCK = 0x40000001
-"""The byte of the file itself that a writer locks, if it has no write-ahead log."""
+_RESERVED_LOCK, _LAST_SHARED_LOCK = 0x40000001, 0x400001FF
+"""The bytes of the file itself: a writer locks the first, if there is no write-ahead log, or all to be alone."""
 
 
 class Writer(NamedTuple):
@@ -34,9 +34,10 @@ class Writer(NamedTuple):
 def writer(file: str) -> Writer | None:
     """Another process that holds the write lock now. None: nobody does, or the system does not tell."""
     wanted = {}
-    for path, byte in ((f"{file}-shm", _WAL_WRITE_LOCK), (file, _RESERVED_LOCK)):
+    places = (f"{file}-shm", _WAL_WRITE_LOCK, _WAL_WRITE_LOCK), (file, _RESERVED_LOCK, _LAST_SHARED_LOCK)
+    for path, first_byte, last_byte in places:
         with suppress(OSError):
-            wanted[os.stat(path).st_ino] = byte
+            wanted[os.stat(path).st_ino] = (first_byte, last_byte)
     try:
         with open("/proc/locks", encoding="ascii", errors="replace") as listed:
             lines = listed.read().splitlines()
@@ -50,8 +51,8 @@ def writer(file: str) -> Writer | None:
         pid, inode, first, last = words[4], words[5].rpartition(":")[2], words[6], words[7]
         if not inode.isdigit() or not first.isdigit() or int(inode) not in wanted:
             continue
-        byte = wanted[int(inode)]
-        if int(first) > byte or (last.isdigit() and int(last) < byte):
+        first_byte, last_byte = wanted[int(inode)]
+        if int(first) > last_byte or (last.isdigit() and int(last) < first_byte):
             continue
         if pid.isdigit() and int(pid) not in (0, os.getpid()):
             return _described(int(pid))
