@@ -70,7 +70,7 @@ bench-readme: $(INSTALLED)-bench ## Write the figures in the pages and the chart
 statements: $(INSTALLED)-test ## Compile the statements of a tick for both databases into jobrunner/store/compiled
 	@$(VENV)/bin/python scripts/statements.py
 
-docs: $(INSTALLED)-test ## Write docs/cli.md, docs/json.md and docs/schemas from the commands
+docs: $(INSTALLED)-test ## Write docs/reference/cli.md, docs/reference/json.md and its schemas from the commands
 	@$(VENV)/bin/python scripts/cli_page.py
 	@$(VENV)/bin/python scripts/json_schemas.py
 

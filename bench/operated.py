@@ -1,4 +1,4 @@
-"""What one database carries: the rows of docs/speed.md about a long history, and the table of docs/scale.md."""
+"""What one database carries: the rows of speed.md about a long history, and the table of scale.md, both in docs/."""
 
 from collections.abc import Callable, Iterator
 
@@ -34,7 +34,7 @@ def rows(results: Results) -> Iterator[tuple[str, ...]]:
             _NONE,
         )
     yield row(
-        f"the slowest page of [the page](web.md), beside {operated} finished runs: 95 of 100 within",
+        f"the slowest page of [the page](../howto/dashboard.md), beside {operated} finished runs: 95 of 100 within",
         lambda db: milliseconds(_most(results, "page {path}, 95 of 100 within, {db}", db)),
     )
     yield row(
@@ -62,7 +62,7 @@ def rows(results: Results) -> Iterator[tuple[str, ...]]:
 
 
 def carries(results: Results) -> str:
-    """The table of docs/scale.md."""
+    """The table of docs/howto/scale.md."""
     spike, backlog = f"{results.size('spike'):,}", f"{results.size('backlog'):,}"
 
     def row(what: str, say: Callable[[str], str]) -> tuple[str, ...]:

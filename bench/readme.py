@@ -17,7 +17,7 @@ from words import joined, milliseconds, number, rate, seconds, table, timed
 
 ROOT = Path(__file__).parents[1]
 README, OTHERS, CHART = ROOT / "README.md", ROOT / "bench" / "README.md", ROOT / "docs" / "speed.svg"
-SPEED, SCALE = ROOT / "docs" / "speed.md", ROOT / "docs" / "scale.md"
+SPEED, SCALE = ROOT / "docs" / "explanation" / "speed.md", ROOT / "docs" / "howto" / "scale.md"
 _BETWEEN = re.compile(r"<!-- figures: .*?-->\n.*?<!-- end of the figures -->", re.DOTALL)
 _NOT_PYTHON = {peer.name for peer in PEERS if not peer.is_python}
 
@@ -76,20 +76,20 @@ def short(results: Results) -> str:
 
 
 def figures(results: Results) -> str:
-    """The table of docs/speed.md."""
+    """The table of docs/explanation/speed.md."""
     rows = [row for row in _rows(results) if any(row[1:3])]
     return _where(results) + "\n" + table(("", *BOTH, "× and %: of"), rows)
 
 
 def goals(results: Results) -> str:
-    """The second table of docs/speed.md; nothing where nothing of it was measured."""
+    """The second table of docs/explanation/speed.md; nothing where nothing of it was measured."""
     rows = [row for goal in GOALS if any((row := goal.row(results))[1:])]
     title = "Goals, each as a ratio to what was measured in the same rounds:"
     return f"\n{title}\n\n{table(('', *BOTH), rows)}" if rows else ""
 
 
 def missing(results: Results) -> list[str]:
-    """The rows of docs/speed.md, and the goals, for which these results have no figure."""
+    """The rows of docs/explanation/speed.md, and the goals, for which these results have no figure."""
     left = [row[0] for row in _rows(results) if not any(row[1:3])]
     for goal in GOALS:
         what, *cells = goal.row(results)

@@ -2,7 +2,7 @@
 
 In ``env.py``: ``context.configure(..., include_name=jobrunner.alembic.include_name)``. With Flask-Migrate:
 ``Migrate(app, db, include_name=jobrunner.alembic.include_name)``. Without it the next migration that Alembic writes
-drops our tables, because no model of the application declares them (docs/neighbours.md).
+drops our tables, because no model of the application declares them (docs/howto/neighbours.md).
 """
 
 from __future__ import annotations

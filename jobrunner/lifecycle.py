@@ -1,8 +1,8 @@
 """The life of a run as data and one pure rule. Read this first.
 
-``TRANSITIONS`` is the whole table. The code, the CHECK constraints of the schema, the diagram in docs/lifecycle.md and
-a property test are made from it. ``decide`` gives the next state of a run whose attempt has ended. The finalize of the
-owner and the recovery of an expired lease both call it, so they cannot disagree.
+``TRANSITIONS`` is the whole table. The code, the CHECK constraints of the schema, the diagram in
+docs/reference/lifecycle.md and a property test are made from it. ``decide`` gives the next state of a run whose attempt
+has ended. The finalize of the owner and the recovery of an expired lease both call it, so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def _decision(
 
 
 def diagram() -> str:
-    """The table as a Mermaid state diagram, for docs/lifecycle.md."""
+    """The table as a Mermaid state diagram, for docs/reference/lifecycle.md."""
     arrows = [
         f"    {source} --> {transition.target}: {transition.event}"
         for transition in TRANSITIONS

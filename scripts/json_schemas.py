@@ -1,4 +1,4 @@
-"""Write docs/json.md, and the JSON Schemas of what the commands print, into docs/schemas: a part of `make docs`."""
+"""Write docs/reference/json.md and, beside it, the JSON Schemas of what the commands print: a part of `make docs`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from jobrunner.cli.shapes import SHAPES, VERSION
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[1] / "docs" / "reference"
 PAGE = DOCS / "json.md"
 SCHEMAS = DOCS / "schemas" / f"v{VERSION}"
 
@@ -25,7 +25,7 @@ a JSON Schema, which the tests hold every command to.
 
 - The shapes are of version {VERSION}. Within a version a field keeps its name, its type and its meaning; new
   fields may come, so a program must ignore what it does not know. What breaks a program that reads a field is a new
-  version, and the [changelog](../CHANGELOG.md) says so.
+  version, and the [changelog](../../CHANGELOG.md) says so.
 - Instants are texts in ISO 8601, in UTC, ending in `Z`, whatever the time zone of the reader. Durations are
   numbers of seconds.
 - Every character outside ASCII is escaped (`\\u00e9`), so that no text of a job can control a terminal.

@@ -83,8 +83,8 @@ def pool_methods() -> list[str]:
 
 
 def hops() -> list[str]:
-    """The rows of the table in docs/architecture.md that says which way a run goes."""
-    return re.findall(r"^\| *\d+ *\| *`([^`]+)`", (ROOT / "docs/architecture.md").read_text(), re.MULTILINE)
+    """The rows of the table in docs/explanation/architecture.md that says which way a run goes."""
+    return re.findall(r"^\| *\d+ *\| *`([^`]+)`", (ROOT / "docs/explanation/architecture.md").read_text(), re.MULTILINE)
 
 
 def bench_modules() -> dict[str, Path]:

@@ -1,4 +1,4 @@
-"""docs/architecture.md names only what exists, and the structure of the code stays within its limits."""
+"""docs/explanation/architecture.md names only what exists, and the structure of the code stays within its limits."""
 
 import importlib
 import re
@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 import jobrunner
+from harness.doc_tables import text_of
 from harness.pages import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
 import shape
 
-PAGE = (ROOT / "docs" / "architecture.md").read_text()
+PAGE = text_of("architecture.md")
 
 
 @pytest.mark.parametrize("hop", shape.hops())

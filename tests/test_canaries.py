@@ -15,11 +15,11 @@ from sqlalchemy import JSON, Text
 
 from harness import App, Commands, Database
 from harness.canaries import MARK, Canary, canaries
+from harness.doc_tables import text_of
 from harness.handlers_rows import queue
 from harness.invariants import insert_runs
 from harness.mailbox import mail_server
 from harness.notices import CHAT, configure, dead
-from harness.pages import ROOT
 from harness.receivers import web_server
 from harness.web import CLOSED, SCHEDULE, Asked, is_page, one_of_each, paths
 from jobrunner.masking.names import is_secret
@@ -34,7 +34,7 @@ from jobrunner.web.messages import Request
 from jobrunner.web.routes import ROUTES
 
 NAMES_OF_THINGS = {
-    # They are shown as they are and lead to other pages: docs/web.md says that a secret does not belong there.
+    # They are shown as they are and lead to other pages: the docs say that a secret does not belong there.
     *("job_type", "name", "schedule", "timezone", "host", "worker", "locked_by", "actor", "action", "event", "id"),
     *(
         "error_type",
@@ -359,7 +359,7 @@ def processor_seconds(secrets: Secrets, text: str) -> float:
 
 
 def test_page_says_what_is_hidden_and_what_is_not() -> None:
-    page = (ROOT / "docs" / "web.md").read_text()
+    page = text_of("dashboard.md")
     hidden, shown = page.partition("## Secrets")[2].split("What cannot be known, and is shown:")
     named = re.findall(r"`([A-Za-z_]+)`", next(line for line in hidden.splitlines() if "`PGPASSWORD`" in line))
     assert len(named) > 10

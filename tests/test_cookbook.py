@@ -1,4 +1,4 @@
-"""The recipes of docs/cookbook.md, executed as they stand there."""
+"""The recipes of docs/howto/cookbook.md, executed as they stand there."""
 
 import json
 from collections import Counter

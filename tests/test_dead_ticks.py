@@ -16,6 +16,7 @@ import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only, wait_for
 from harness.at_work import OWNER, running
+from harness.doc_tables import path_of
 from harness.handlers_rows import queue, run_of, status_of
 from harness.invariants import assert_consistent, outcomes
 from harness.locks import open_transaction
@@ -58,7 +59,7 @@ COMMAND = """
 command = ["/bin/sh", "-c", 'echo "$JOBRUNNER_RUN_ID 1 $$" >> "$TRACE_FILE"; while [ ! -e {go} ]; do sleep 0.05; done']
 concurrency = 1
 """
-HOW_IT_WORKS = Path(__file__).parents[1] / "docs" / "how-it-works.md"
+HOW_IT_WORKS = path_of("how-it-works.md")
 NOBODY = 65534
 KINDS = ("wait_for", "by_key", "asynchronous", "command")
 

@@ -1,4 +1,4 @@
-"""Django's own tests of its tasks, on our backend: all pass but those that docs/django.md lists with a reason."""
+"""Django's own tests of its tasks, on our backend: all pass but those that docs/howto/django.md lists with a reason."""
 
 import re
 import subprocess
@@ -10,6 +10,7 @@ import pytest
 from harness import Database, SQLiteDatabase
 from harness.databases import shared_by_workers
 from harness.django_suite import Suite
+from harness.doc_tables import text_of
 
 ROOT = Path(__file__).parent.parent
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800), pytest.mark.both_databases]
@@ -17,7 +18,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(1800), pytest.mark.both_data
 
 def differences(how: str) -> set[str]:
     """The tests of the page that do not pass with drain, or with a tick."""
-    section = (ROOT / "docs" / "django.md").read_text().partition("### Django's own tests")[2].partition("\n## ")[0]
+    section = text_of("django.md").partition("### Django's own tests")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (`.+`) \| (.+) \| (.+) \|$", section, re.MULTILINE)
     assert all(reason.endswith(".") for _, _, reason in rows)
     return {name for names, modes, _ in rows if how in modes.split(", ") for name in re.findall(r"`(.+?)`", names)}

@@ -17,7 +17,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from harness import App, Commands, Database, handlers_rows, pages, typed_jobs
-from harness.doc_tables import DOCS, first_table, names_in
+from harness.doc_tables import DOCS, first_table, names_in, path_of, text_of
 from harness.help_texts import listed_commands
 from jobrunner import Context, errors, lifecycle
 from jobrunner.admin.doctor.database import CHECK_SECONDS
@@ -31,7 +31,7 @@ from jobrunner.settings import config
 from jobrunner.store import damage, raw_driver
 
 ROOT = Path(__file__).parent.parent
-SCHEDULES = (DOCS / "schedules.md").read_text()
+SCHEDULES = text_of("schedules.md")
 
 
 @cache
@@ -58,7 +58,7 @@ def test_life_of_a_run_names_each_status_and_what_a_person_can_do():
     for transition in lifecycle.TRANSITIONS:
         for source in transition.sources if transition.event in commands else ():
             can[source].add(commands[transition.event])
-    table = [row.split("|") for row in re.findall(r"^\| `.*$", (DOCS / "lifecycle.md").read_text(), re.MULTILINE)]
+    table = [row.split("|") for row in re.findall(r"^\| `.*$", text_of("lifecycle.md"), re.MULTILINE)]
     shown = {row[1].strip(" `"): set(re.findall(r"`([^`]+)`", row[3])) for row in table}
     assert list(shown) == list(can)
     assert shown == can
@@ -81,7 +81,7 @@ def test_arguments_are_what_the_annotation_says(jobrunner: Commands, app: App, d
 
 
 def test_each_annotation_of_the_page_is_tested():
-    names = names_in(first_table((DOCS / "handlers.md").read_text(), "Arguments"))
+    names = names_in(first_table(text_of("handlers.md"), "Arguments"))
     types = {name for each in names for name in re.findall(r"[A-Za-z]\w+", each)}
     assert {name for name in types if not re.search(rf"\b{name}\b", typed_jobs.HANDLERS)} == set()
 
@@ -89,7 +89,7 @@ def test_each_annotation_of_the_page_is_tested():
 def test_enqueueing_with_options(database: Database):
     (block,) = pages.checked_by("tests/test_docs.py::test_enqueueing_with_options")
     engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
-    handlers = next(each.text for each in pages.read("docs/handlers.md") if each.saved_as == "jobs.py")
+    handlers = next(each.text for each in pages.read(pages.place("handlers.md")) if each.saved_as == "jobs.py")
     exec(handlers + block.text, {"engine": engine, "timedelta": timedelta})
     engine.dispose()
     rows = database.query("SELECT payload, priority, max_attempts, idempotency_key FROM job_runs ORDER BY id")
@@ -103,7 +103,7 @@ def test_enqueueing_with_options(database: Database):
 def test_enqueueing_with_await(database: Database):
     (block,) = pages.checked_by("tests/test_docs.py::test_enqueueing_with_await")
     database.execute("CREATE TABLE users (name TEXT)")
-    handlers = next(each.text for each in pages.read("docs/handlers.md") if each.saved_as == "jobs.py")
+    handlers = next(each.text for each in pages.read(pages.place("handlers.md")) if each.saved_as == "jobs.py")
     namespace: dict[str, Any] = {"text": text, "timedelta": timedelta, "AsyncEngine": AsyncEngine}
     exec(handlers + block.text, namespace)
 
@@ -133,7 +133,7 @@ def test_keys_in_the_page(database: Database):
 def test_enqueueing_many_in_ones_own_transaction(database: Database):
     (block,) = pages.checked_by("tests/test_docs.py::test_enqueueing_many_in_ones_own_transaction")
     engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
-    handlers = next(each.text for each in pages.read("docs/handlers.md") if each.saved_as == "jobs.py")
+    handlers = next(each.text for each in pages.read(pages.place("handlers.md")) if each.saved_as == "jobs.py")
     users = [SimpleNamespace(id=812, name="Ada"), SimpleNamespace(id=813, name="Grace")]
     namespace = {"engine": engine, "timedelta": timedelta, "new_users": lambda _: users}
     exec(handlers + block.text + block.text.replace("answers", "again"), namespace)
@@ -148,7 +148,7 @@ def test_enqueueing_many_in_ones_own_transaction(database: Database):
 
 
 def test_handlers_page_has_each_argument_of_job_and_each_name_of_the_context():
-    page = (DOCS / "handlers.md").read_text()
+    page = text_of("handlers.md")
     assert sorted(names_in(first_table(page, "What `@job` takes"))) == sorted(OPTIONS)
     section = page.partition("\n## The context\n")[2].partition("\n## ")[0]
     assert [name for name in dir(Context) if name[0] != "_" and f"`{name}" not in section] == []
@@ -164,13 +164,13 @@ def test_the_example_of_a_configuration_file_is_read(tmp_path: Path):
 
 def test_reference_of_the_command_line_is_up_to_date(monkeypatch: pytest.MonkeyPatch):
     page: Any = run_page(monkeypatch)
-    assert page.PAGE == DOCS / "cli.md"
+    assert path_of("cli.md") == page.PAGE
     assert page.PAGE.read_text() == page.page(), "run: make docs"
 
 
 def test_reference_of_the_command_line_has_every_command_with_every_option():
     """Read from the help texts themselves, and not by what makes the page."""
-    text = (DOCS / "cli.md").read_text()
+    text = text_of("cli.md")
     every = text.partition("\n## Options of every command\n")[2].partition("\n## ")[0]
     for command in all_commands():
         section = text.partition(f"\n## jobrunner {command}\n")[2].partition("\n## ")[0]
@@ -189,7 +189,7 @@ def all_commands() -> list[str]:
 
 
 def test_exit_codes_of_the_reference_are_those_of_the_errors():
-    table = first_table((DOCS / "cli.md").read_text(), "Exit codes")
+    table = first_table(text_of("cli.md"), "Exit codes")
     found = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, JobrunnerError)]
     assert {each.exit_code for each in found} | {0, 2, 130} == {int(row[0]) for row in table}
 
@@ -229,7 +229,7 @@ def test_every_schedule_command_and_every_option_of_its_slots_is_in_the_page():
 def test_table_of_contents_leads_to_every_page():
     text = (DOCS / "README.md").read_text()
     linked = {(DOCS / target.partition("#")[0]).resolve() for target in re.findall(r"\]\(([^)\s]+)\)", text)}
-    assert {path for path in DOCS.glob("*.md") if path.name != "README.md"} <= linked
+    assert {path for path in DOCS.glob("*/*.md") if path.parent.name != "adr"} <= linked
     assert set(ROOT.glob("*.md")) | set(ROOT.glob("examples/*/README.md")) <= linked
 
 
@@ -266,7 +266,7 @@ def run_page(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_page_on_restoring_names_the_files_and_how_large_a_file_is_checked() -> None:
-    page = (pages.ROOT / "docs/operations.md").read_text("utf-8").partition("### Restore an SQLite file")[2]
+    page = text_of("operations.md").partition("### Restore an SQLite file")[2]
     section = page.partition("\n### ")[0]
     assert {f"`FILE{suffix}`" for suffix in ("-wal", "-shm", "-journal")} <= set(re.findall(r"`FILE-\w+`", section))
     assert f"up to {raw_driver.MOST_BYTES_CHECKED // 2**20} MB" in section

@@ -11,13 +11,13 @@ from harness.pages import Reader, Session
 pytestmark = pytest.mark.timeout(300)
 
 # Those of test_quickstart_apps.py and test_quickstarts.py.
-QUICK_STARTS = ("docs/quickstart-app.md", "docs/quickstart-crontab.md", "docs/quickstart-empty.md")
+QUICK_STARTS = "docs/tutorial/"
 LONG = pytest.mark.long(sample=2)
 SESSIONS = [
     # The README is followed in every run.
     pytest.param(session, id=session.name, marks=() if session.name.startswith("README.md") else LONG)
     for session in pages.sessions()
-    if not session.name.startswith((*pages.FOR_DEVELOPERS, *QUICK_STARTS))
+    if not session.name.startswith((*pages.FOR_DEVELOPERS, QUICK_STARTS))
 ]
 
 

@@ -1,4 +1,4 @@
-"""docs/configuration.md is compared with the code: every key, setting and variable, and its default."""
+"""docs/reference/settings.md is compared with the code: every key, setting and variable, and its default."""
 
 import re
 from datetime import timedelta
@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from harness import App, Commands
-from harness.doc_tables import DOCS, first_table, names_in
+from harness.doc_tables import first_table, names_in, text_of
 from jobrunner.errors import ConfigurationError
 from jobrunner.settings import config, toml_file
 
-CONFIGURATION = (DOCS / "configuration.md").read_text()
+CONFIGURATION = text_of("settings.md")
 SETTINGS = first_table(CONFIGURATION, "Settings") + first_table(CONFIGURATION, "When something is wrong")
 
 
@@ -96,7 +96,7 @@ def test_environment_variables_of_commands_are_in_the_page(jobrunner: Commands, 
 
 
 def test_times_that_how_it_works_names_are_the_defaults() -> None:
-    page = (DOCS / "how-it-works.md").read_text()
+    page = text_of("how-it-works.md")
     settings = config.load({})
     assert settings.lease == timedelta(minutes=1)
     assert "a lease (one minute)" in page

@@ -6,7 +6,7 @@ import pytest
 from psycopg import sql
 
 from harness import Commands, Database, PostgresDatabase, postgresql_only, sqlite_only
-from harness.doc_tables import DOCS, first_table, names_in
+from harness.doc_tables import first_table, names_in, text_of
 from harness.invariants import insert_runs
 from harness.standby import Pair
 
@@ -30,7 +30,7 @@ def test_doctor_tells_which_standby_there_is_and_what_a_promotion_of_it_costs(
     pair: Pair, jobrunner_on_pair: Commands
 ) -> None:
     """In the words of the page."""
-    words = names_in(first_table((DOCS / "failover.md").read_text(), "Which standby there is"))
+    words = names_in(first_table(text_of("failover.md"), "Which standby there is"))
     assert words[0] in NO_STANDBY
     asynchronous, waited, waiting = words[1:]
     found = look(jobrunner_on_pair, "standby")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from harness import App, Commands, Database, pages
+from harness.doc_tables import text_of
 from harness.explain_scene import HOUR, RUNS, Scene, make_scene, stopped
 from harness.remedies import NOTHING, SCHEDULE_CURES
 
@@ -145,7 +146,7 @@ def test_example_of_the_page_is_what_is_printed(scene: Scene) -> None:
 
 
 def test_page_has_every_reason() -> None:
-    page = (pages.ROOT / "docs/explain.md").read_text(encoding="utf-8")
+    page = text_of("troubleshooting.md")
     listed = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
     source = "".join(path.read_text() for path in (pages.ROOT / "jobrunner/store/explain").glob("*.py"))
     said = set(re.findall(r"""(?:say|_full|LimitInTheWay)\(\s*(?:row, )?"(\w+)\"""", source))

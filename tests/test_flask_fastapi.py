@@ -28,7 +28,7 @@ class Application:
     def __init__(self, folder: Path, section: str, database: Database) -> None:
         self.folder = folder / "app"
         self.folder.mkdir()
-        for block in pages.read("docs/quickstart-app.md"):
+        for block in pages.read(pages.place("quickstart-app.md")):
             if block.section == section and block.saved_as:
                 (self.folder / block.saved_as).write_text(block.text)
         (folder / "state").mkdir(mode=0o700)
@@ -146,11 +146,15 @@ def test_crontab_line_of_a_flask_application_runs_a_tick_from_its_env_file(datab
 
 @pytest.mark.parametrize("section", ["Flask", "FastAPI", "Django"])
 def test_quick_start_needs_few_commands_to_the_first_job(section: str) -> None:
-    blocks = [block for block in pages.read("docs/quickstart-app.md") if block.section == section and block.is_run]
+    blocks = [
+        block for block in pages.read(pages.place("quickstart-app.md")) if block.section == section and block.is_run
+    ]
     commands = [command for block in blocks for command in block.commands]
     asked = [command for command in commands if not command.startswith(("python3 -m venv", "export"))]
     ticks = next(index for index, command in enumerate(asked) if "tick" in command)
     # Django's own: startproject, startapp, a line of settings, makemigrations, migrate.
     assert ticks + 1 <= (3 if section != "Django" else 3 + 5)
-    files = [block for block in pages.read("docs/quickstart-app.md") if block.section == section and block.saved_as]
+    files = [
+        block for block in pages.read(pages.place("quickstart-app.md")) if block.section == section and block.saved_as
+    ]
     assert section == "Django" or [block.saved_as for block in files if block.saved_as != "try_it.py"] == ["app.py"]

@@ -142,7 +142,7 @@ def test_time_limits_hold_behind_a_pooler_and_the_holder_of_a_lock_is_named(
 def test_callers_without_prepared_statements_enqueue_behind_a_transaction_pooler(
     database: PostgresDatabase, bouncer: Bouncer
 ) -> None:
-    """What docs/operations.md tells them to set. Two clients at once have the pooler give them other sessions."""
+    """What docs/howto/operations.md tells them to set. Two clients at once have the pooler give them other sessions."""
     with psycopg.connect(bouncer.url, prepare_threshold=None) as first, psycopg.connect(bouncer.url) as second:
         second.prepare_threshold = None
         for number in range(12):

@@ -10,6 +10,7 @@ import yaml
 
 from harness import Commands, Database, pages, postgresql_only
 from harness.commands import COMMAND
+from harness.doc_tables import text_of
 from harness.planted import HOUR, MINUTE, dead_runs, insert_ticks, old_runs, schedule
 from jobrunner.admin.findings import NAMES
 from jobrunner.errors import ConfigurationError
@@ -92,7 +93,7 @@ def test_the_probe_of_the_page_is_a_command(jobrunner: Commands, database: Datab
 
 
 def test_every_finding_is_in_the_page_and_every_threshold_in_its_words() -> None:
-    page = (pages.ROOT / "docs" / "monitoring.md").read_text()
+    page = text_of("monitoring.md")
     assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)[: len(NAMES)] == list(NAMES)
 
 

@@ -1,4 +1,4 @@
-"""The handlers and the lines of docs/limits.md."""
+"""The handlers and the lines of docs/reference/limits.md."""
 
 import pytest
 

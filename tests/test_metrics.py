@@ -16,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import jobrunner as package
 from harness import Commands, Database, pages
 from harness.at_work import running
+from harness.doc_tables import text_of
 from harness.invariants import insert_runs
 from harness.planted import HOUR, MINUTE, insert_ticks
 from harness.statements import before_statements
@@ -245,6 +246,6 @@ def test_the_alerts_of_the_page_are_about_metrics_that_there_are(database: Datab
     asked = {each for rule in rules for each in re.findall(r"jobrunner_\w+", rule["expr"])}
     assert len(asked) == len(rules)
     assert asked <= there_are
-    page = (pages.ROOT / "docs" / "monitoring.md").read_text()
+    page = text_of("monitoring.md")
     shown = set(re.findall(r"^\| `(jobrunner_\w+)` \|", page, re.MULTILINE))
     assert shown == {re.sub(r"_(bucket|sum|count)$", "", each) for each in there_are}

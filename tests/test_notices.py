@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from harness import App, Commands, Database, pages
+from harness.doc_tables import text_of
 from harness.handlers_rows import queue, run_of
 from harness.mailbox import mail_server
 from harness.notices import CHAT, HOUR, configure, dead, notices, tick, told
-from harness.pages import ROOT
 from harness.receivers import Web
 from jobrunner.errors import ConfigurationError
 from jobrunner.notify.message import Group, Message
@@ -198,7 +198,7 @@ def test_paused_run_is_not_late(jobrunner: Commands, app: App, database: Databas
 
 
 def test_page_has_every_key_and_its_example_is_read(app: App) -> None:
-    page = (ROOT / "docs" / "notifications.md").read_text()
+    page = text_of("notifications.md")
     name = "tests/test_notices.py::test_page_has_every_key_and_its_example_is_read"
     example, shown, with_pings = (block.text for block in pages.checked_by(name))
     configure(app, with_pings, "")

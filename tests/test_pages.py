@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness import pages
+from harness.doc_tables import text_of
 from harness.pages import ROOT, Block
 from jobrunner.settings import config
 
@@ -66,7 +67,7 @@ def test_no_page_tells_to_install_another_projects_package(page: str) -> None:
 
 
 def test_toml_examples_of_the_crontab_page_are_valid(tmp_path: Path) -> None:
-    page = (ROOT / "docs/quickstart-crontab.md").read_text()
+    page = text_of("quickstart-crontab.md")
     translations = re.findall(r"^\|.*?[^\\]\|(.*)\|$", page, re.MULTILINE)
     lines = [line.replace("\\|", "|") for each in translations for line in re.findall(r"`(\w+ = [^`]+)`", each)]
     keys = [line.split(" = ")[0] for line in lines]

@@ -1,4 +1,4 @@
-"""Every promise of docs/reliability.md is proven by a test on every database."""
+"""Every promise of docs/explanation/reliability.md is proven by a test on every database."""
 
 import json
 import os

@@ -10,7 +10,7 @@ from harness.pages import Reader, Session
 # Some twenty commands one after the other, on a machine that has other things to do.
 pytestmark = pytest.mark.timeout(300)
 
-SESSIONS = [session for session in pages.sessions() if session.name.startswith("docs/quickstart-app.md")]
+SESSIONS = [session for session in pages.sessions() if session.name.startswith(pages.place("quickstart-app.md"))]
 
 
 @pytest.mark.long(sample=1)

@@ -19,10 +19,10 @@ from harness.pages import Reader, Session
 pytestmark = [pytest.mark.timeout(300), pytest.mark.share(0.5)]
 
 SESSIONS = {session.name: session for session in pages.sessions()}
-CRONTAB = SESSIONS["docs/quickstart-crontab.md"]
-EMPTY = SESSIONS["docs/quickstart-empty.md"]
+CRONTAB = SESSIONS[pages.place("quickstart-crontab.md")]
+EMPTY = SESSIONS[pages.place("quickstart-empty.md")]
 # The settings of Django and Flask name their database; test_django.py and test_flask_fastapi.py have them on both.
-ON_POSTGRESQL = [CRONTAB, EMPTY, SESSIONS["docs/quickstart-app.md FastAPI"]]
+ON_POSTGRESQL = [CRONTAB, EMPTY, SESSIONS[f"{pages.place('quickstart-app.md')} FastAPI"]]
 
 
 @pytest.mark.long(sample=1)

@@ -1,4 +1,4 @@
-"""The roles of docs/operations.md: each suffices for its commands, and for no others."""
+"""The roles of docs/howto/operations.md: each suffices for its commands, and for no others."""
 
 import re
 from collections.abc import Iterator

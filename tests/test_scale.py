@@ -1,4 +1,4 @@
-"""docs/scale.md: its handler hands runs over to a real Celery, and its command starts Jobs by a real kubectl."""
+"""docs/howto/scale.md: its handler hands runs over to a real Celery, and its command starts Jobs by a real kubectl."""
 
 import json
 import os

@@ -100,7 +100,7 @@ def test_slot_due_during_concurrent_pauses_and_ticks_has_a_run_or_is_recorded_as
 def test_resume_all_from_now_after_a_restored_backup_expands_no_past_slot(
     jobrunner: Commands, database: Database
 ) -> None:
-    """The procedure of docs/reliability.md: the slots of 14 and 15 ran, and the backup of 13:30 knows nothing of it."""
+    """The procedure after a restore: the slots of 14 and 15 ran, and the backup of 13:30 knows nothing of it."""
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "a", "b", "asleep")
     jobrunner("schedule", "pause", "asleep")

@@ -211,7 +211,7 @@ def test_tick_in_a_test_is_a_real_process_that_sees_committed_runs(
 
 @sqlite_only
 def test_session_that_joins_with_savepoints_leaves_no_run_behind_on_sqlite(database: SQLiteDatabase) -> None:
-    """With the recipe of the quick start, to which docs/testing.md sends whoever has an SQLite file."""
+    """With the recipe of the quick start, to which docs/howto/testing.md sends whoever has an SQLite file."""
     (recipe,) = pages.checked_by(
         "tests/test_quickstarts.py::test_sqlalchemys_recipe_for_sqlite_begins_writing_transactions"
     )

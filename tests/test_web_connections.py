@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from harness import Commands, wait_for
-from harness.pages import ROOT
+from harness.doc_tables import text_of
 from harness.web_server import served
 from jobrunner.web import EVERYTHING, Visitor
 from jobrunner.web.connections import Limits
@@ -150,7 +150,7 @@ def serving(respond: Callable[[Request], Response], limits: Limits) -> Iterator[
 
 
 def test_page_says_the_limits_of_connections() -> None:
-    page = (ROOT / "docs" / "web.md").read_text()
+    page = text_of("dashboard.md")
     limits = Limits()
     assert f"A request must arrive within {limits.arrive:.0f} seconds" in page
     assert f"its answer must be read within {limits.read:.0f} seconds. There are at most {limits.most} conn" in page

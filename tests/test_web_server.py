@@ -182,7 +182,7 @@ def test_page_says_when_the_schema_does_not_fit_and_when_the_database_comes_back
 
 @sqlite_only
 def test_commands_of_the_page(jobrunner: Commands) -> None:
-    """What docs/web.md prints is what the command prints."""
+    """What docs/howto/dashboard.md prints is what the command prints."""
     (block,) = pages.checked_by("tests/test_web_server.py::test_commands_of_the_page")
     command, link = block.text.splitlines()
     assert command == "$ jobrunner web"

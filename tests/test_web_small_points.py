@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 import pytest
 
 from harness import App, Commands, Database
+from harness.doc_tables import text_of
 from harness.invariants import insert_runs
 from harness.locks import locked_definition
 from harness.notices import CHAT, configure, dead, notices
-from harness.pages import ROOT
 from harness.receivers import web_server
 from harness.web import SCHEDULE, Asked, Tags, one_of_each, paths
 from jobrunner.store import search
@@ -84,7 +84,7 @@ def test_instants_have_three_digits_of_a_second_and_a_figure_with_a_caption_has_
 
 
 def test_each_example_in_the_page_of_commands_is_code_as_a_whole() -> None:
-    examples = re.findall(r"^Example: (.*)$", (ROOT / "docs" / "cli.md").read_text(), re.MULTILINE)
+    examples = re.findall(r"^Example: (.*)$", text_of("cli.md"), re.MULTILINE)
     assert len(examples) > 40
     assert [each for each in examples if not re.fullmatch(r"`jobrunner [^`]*`", each)] == []
 

@@ -134,7 +134,7 @@ def silent_ticks(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
 
 
 def _held_by(tick: SilentTick, facts: Facts) -> str:
-    # The next tick of the host may be able to prove that it is dead: docs/reliability.md.
+    # The next tick of the host may be able to prove that it is dead: docs/explanation/reliability.md.
     of_host = f"wait for the next tick of {tick.host or 'its host'} or until {at(tick.ends_at)}"
     until = "wait for any tick" if tick.ends_at <= facts.at else of_host
     runs = f"{number_of(tick.runs, 'run')}, such as run {tick.id}, {until}"

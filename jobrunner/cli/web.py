@@ -195,7 +195,7 @@ def _address(host: str, asked: _Doors) -> str:
         return host
     raise UsageError(
         f"--host {host[:60]} is no loopback address such as 127.0.0.1; others need --user-file, or --trust-header with"
-        " --proxy, or an application that has a login (docs/web.md)"
+        " --proxy, or an application that has a login (docs/howto/dashboard.md)"
     )
 
 

@@ -33,7 +33,7 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
     (
         r"permission denied|must be owner",
         "its user may not do that with jobrunner's tables",
-        "let their owner give the role {user} its rights: docs/operations.md, Roles",
+        "let their owner give the role {user} its rights: docs/howto/operations.md, Roles",
     ),
     (
         r"role .* does not exist",

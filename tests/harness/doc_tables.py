@@ -1,9 +1,19 @@
-"""The tables of the pages of docs/."""
+"""The pages of docs/ by their names, and their tables."""
 
 import re
 from pathlib import Path
 
 DOCS = Path(__file__).parents[2] / "docs"
+
+
+def path_of(page: str) -> Path:
+    """The one page of this name, such as `limits.md`, in whatever folder it lies."""
+    (found,) = (path for path in DOCS.rglob(page) if path.parent.name != "adr")
+    return found
+
+
+def text_of(page: str) -> str:
+    return path_of(page).read_text("utf-8")
 
 
 def first_table(page: str, title: str) -> list[list[str]]:

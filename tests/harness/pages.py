@@ -17,9 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.commands import COMMAND, clean_environment
+from harness.doc_tables import path_of
 
 ROOT = Path(__file__).parents[2]
-FOR_DEVELOPERS = ("docs/handlers.md", "docs/schedules.md", "docs/effects.md", "docs/testing.md")
+
+
+def place(page: str) -> str:
+    """Where the page of this name lies: `docs/reference/limits.md` for `limits.md`."""
+    return str(path_of(page).relative_to(ROOT))
+
+
+FOR_DEVELOPERS = tuple(place(page) for page in ("handlers.md", "schedules.md", "effects.md", "testing.md"))
 """Pages for those who write handlers. Their commands have a test module of their own, since they take long."""
 _COMMENT = re.compile(r"<!-- (.*) -->")
 _SAVED = re.compile(r"[Ss]ave this as `([^`]+)`.*:$")
@@ -65,7 +73,8 @@ class Block:
 
 def every_page() -> list[str]:
     """The pages whose blocks are all checked."""
-    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md"), ROOT / "docs" / "adr" / "README.md"]
+    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "adr" / "README.md"]
+    found += [path for path in ROOT.glob("docs/**/*.md") if path.parent.name != "adr"]
     found += ROOT.glob("examples/**/*.md")
     return sorted(str(path.relative_to(ROOT)) for path in found)
 

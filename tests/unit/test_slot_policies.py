@@ -2,11 +2,11 @@
 
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.doc_tables import text_of
 from jobrunner.errors import UsageError
 from jobrunner.model import SlotPolicy
 from jobrunner.schedules.declare import Schedule
@@ -14,8 +14,6 @@ from jobrunner.schedules.options import OPTIONS
 from jobrunner.schedules.policy import make_slot_policy
 from jobrunner.store.schedules import policy_columns
 from jobrunner.store.schema import job_definitions
-
-DOCS = Path(__file__).parents[2] / "docs"
 
 END = "2027-01-01T00:00:00Z"
 
@@ -91,7 +89,7 @@ def test_each_schedule_option_is_known_in_code_file_and_commands() -> None:
     assert names == list(SlotPolicy._fields)
     assert names == [each.name for each in fields(Schedule)][-len(names) :]
     assert set(names) <= set(job_definitions.c.keys())
-    schedules, configuration = ((DOCS / name).read_text() for name in ("schedules.md", "configuration.md"))
+    schedules, configuration = (text_of(name) for name in ("schedules.md", "settings.md"))
     for name in names:
         assert f"| `--{name.replace('_', '-')}` |" in schedules
         assert f"| `{name}` |" in configuration

@@ -1,1 +1,1 @@
-"""The Django app: add ``"jobrunner.contrib.django"`` to ``INSTALLED_APPS`` (docs/django.md)."""
+"""The Django app: add ``"jobrunner.contrib.django"`` to ``INSTALLED_APPS`` (docs/howto/django.md)."""
