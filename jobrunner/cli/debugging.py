@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from jobrunner import names
+from jobrunner import clock, names
 from jobrunner.application import middleware
 from jobrunner.application.job import Job
 from jobrunner.application.registry import registered
@@ -21,18 +23,23 @@ from jobrunner.children.inside.imports import import_handlers
 from jobrunner.children.inside.own_work import DatabaseAccess, OwnWork
 from jobrunner.children.messages import FromChild, Hello, ImportFailed, Progress, Report, StartRun
 from jobrunner.cli import environment, render, session, streams
-from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable, JobrunnerError, UsageError
+from jobrunner.errors import ConnectionLost, DatabaseUnavailable, HandlersUnavailable, JobrunnerError, UsageError
 from jobrunner.jobs.outcomes import Discard, Retry, Snooze
 from jobrunner.jobs.payload import check_match
 from jobrunner.model import ClaimedRun, Owner
 from jobrunner.settings.config import Config
-from jobrunner.store import audit, bulk, claims, finalize, holding, limits
+from jobrunner.store import admin, audit, bulk, claims, finalize, holding, limits
 from jobrunner.store.claims import ClaimRequest
 from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database
 from jobrunner.store.enqueue import enqueue
 from jobrunner.store.enqueue_sql import NewRun
 from jobrunner.worker.attempt import result_of
+
+_UNDO_SHARE = 0.5
+"""For so much of the lease a COMMIT without an answer is followed up, but no longer than a person waits."""
+_LONGEST_UNDO_SECONDS = 10.0
+_PAUSE_SECONDS = 0.2
 
 
 def handler_of(config: Config, job_type: str, payload: Mapping[str, Any]) -> Job[Any, Any]:
@@ -60,7 +67,7 @@ def run(config: Config, database: Database, job: Job[Any, Any], new: NewRun) -> 
     for policy in database.read(partial(limits.changed, policies=[job.policy])):
         while database.write(partial(limits.declare, policy=policy)):
             pass
-    claimed = database.write(partial(_begin, config=config, owner=owner, job=job, new=new, who=session.actor()))
+    claimed = _Beginning(config, owner, job, new).write(database)
     beat = _Beat(config, database.second_connection(), claimed)
     beat.start()
     try:
@@ -74,26 +81,82 @@ def run(config: Config, database: Database, job: Job[Any, Any], new: NewRun) -> 
     return claimed.lease.run_id
 
 
-def _begin(
-    connection: Connection, config: Config, owner: Owner, job: Job[Any, Any], new: NewRun, who: Any
-) -> ClaimedRun:
-    """In one transaction: nobody else can claim the run, and if it may not begin now, there is none."""
-    enqueued = enqueue(connection, new, job.policy)
-    if enqueued.id is None:
-        raise JobrunnerError(f"dropped: as many runs of {job.name} wait as its max_waiting allows")
-    audit.write(connection, [audit.event(who, "run", None, {}, bulk.database_now(connection), enqueued.id)])
-    request = ClaimRequest(owner, os.urandom(16).hex(), [job.policy], 1, config.concurrency, config.lease)
-    claimed = claims.claim(connection, request).runs
-    if not claimed:
-        raise JobrunnerError(
-            f"no run of {job.name} may begin here now, and nothing was enqueued: jobrunner explain {job.name}"
-        )
-    if claimed[0].lease.run_id != enqueued.id:
-        first = claimed[0].lease.run_id
-        raise JobrunnerError(
-            f"run {first} of {job.name} comes first, and nothing was enqueued; try again when it is done"
-        )
-    return claimed[0]
+class _Beginning:
+    """Enqueues and claims the run in one transaction, and undoes it if its COMMIT gets no answer.
+
+    So nobody else can claim the run, and if it may not begin now, there is none.
+    """
+
+    def __init__(self, config: Config, owner: Owner, job: Job[Any, Any], new: NewRun) -> None:
+        self._config = config
+        self._job = job
+        self._new = new
+        self._who = session.actor()
+        # Made before it is sent, so that what became of it can be found.
+        self._request = ClaimRequest(owner, os.urandom(16).hex(), [job.policy], 1, config.concurrency, config.lease)
+        self._claimed: int | None = None
+        self._was_committed = False
+
+    def write(self, database: Database) -> ClaimedRun:
+        """The claimed run. Raises JobrunnerError if there is none."""
+        try:
+            return database.write(self._begin)
+        except ConnectionLost as error:
+            raise self._undo(database, error) from None
+
+    def _begin(self, connection: Connection) -> ClaimedRun:
+        job = self._job
+        enqueued = enqueue(connection, self._new, job.policy)
+        if enqueued.id is None:
+            raise JobrunnerError(f"dropped: as many runs of {job.name} wait as its max_waiting allows")
+        at = bulk.database_now(connection)
+        audit.write(connection, [audit.event(self._who, "run", None, {}, at, enqueued.id)])
+        claimed = claims.claim(connection, self._request).runs
+        if not claimed:
+            raise JobrunnerError(
+                f"no run of {job.name} may begin here now, and nothing was enqueued: jobrunner explain {job.name}"
+            )
+        if claimed[0].lease.run_id != enqueued.id:
+            first = claimed[0].lease.run_id
+            raise JobrunnerError(
+                f"run {first} of {job.name} comes first, and nothing was enqueued; try again when it is done"
+            )
+        self._claimed = enqueued.id
+        return claimed[0]
+
+    def _undo(self, database: Database, lost: ConnectionLost) -> DatabaseUnavailable:
+        """Cancel the run if it is there, as soon as the database answers; the error that says what became of it."""
+        run_id = self._claimed
+        if run_id is not None and not self._is_undone(database, run_id):
+            return DatabaseUnavailable(
+                f"{lost}; run {run_id} may be left as at work, and its handler was not called: a tick ends it when its"
+                f" lease of {self._config.lease.total_seconds():g} s is over; to see it: jobrunner show {run_id}"
+            )
+        done = "nothing was enqueued"
+        if self._was_committed:
+            done = f"run {run_id}, which this command has enqueued, is cancelled, and its handler was not called"
+        return DatabaseUnavailable(f"{lost.found}; {done}", "try again")
+
+    def _is_undone(self, database: Database, run_id: int) -> bool:
+        ends_at = clock.elapsed() + min(_UNDO_SHARE * self._config.lease.total_seconds(), _LONGEST_UNDO_SECONDS)
+        while True:
+            with suppress(DatabaseUnavailable):
+                if database.write(partial(self._cancel, run_id=run_id)):
+                    return True
+            if clock.elapsed() > ends_at:
+                return False
+            time.sleep(_PAUSE_SECONDS)
+
+    def _cancel(self, connection: Connection, run_id: int) -> bool:
+        """Cancel the run uncharged, if its COMMIT was applied; whether nothing is left of it."""
+        # The COMMIT may be under way still. It is over when this transaction has its lock.
+        claims.lock_permits(connection, self._request.owner.host)
+        returned = claims.return_unstarted(connection, self._request.token)
+        if returned.runs:
+            # Not queued: a tick would call a handler that somebody wanted to step through.
+            self._was_committed = True
+            admin.cancel(connection, run_id, self._who)
+        return not returned.locked
 
 
 def _call(config: Config, job: Job[Any, Any], run: ClaimedRun, beat: _Beat) -> Report:
