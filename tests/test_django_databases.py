@@ -121,6 +121,22 @@ def test_tick_in_a_parallel_test_runner_changes_the_clone_of_its_process(shop: S
     assert len(used) == 2, used
 
 
+def test_connection_that_a_handler_of_django_opens_itself_leads_to_a_database_of_the_test_or_is_refused(
+    shop: Shop, database: Database, beside: Callable[..., Database]
+) -> None:
+    further = beside("further")
+    further.execute("CREATE TABLE shop_account (welcomed BOOLEAN)")
+    further.execute("INSERT INTO shop_account VALUES (?)", [False])
+    own = "sqlite3" if isinstance(database, SQLiteDatabase) else "psycopg asyncpg"
+    shop.test(
+        "shop.checks_databases.LibraryTests",
+        LIBRARIES=f"sqlalchemy {own}",
+        REAL_URL=database.url,
+        FURTHER_URL=further.url,
+    )
+    assert bool(further.value("SELECT welcomed FROM shop_account"))
+
+
 @sqlite_only
 def test_tick_in_a_test_of_django_is_refused_where_a_process_cannot_see_the_database(shop: Shop) -> None:
     shop.test("shop.checks_databases.MemoryTests")

@@ -91,8 +91,10 @@ def url_of_server(parameters: Mapping[str, Any]) -> str:
     if host.startswith("/") or "," in host:
         # The folder of a socket, or several hosts.
         given["host"], host = host, ""
-    elif host and "port" in given:
-        host = f"{host}:{given.pop('port')}"
+    else:
+        # In brackets, or the colons of an address of IPv6 are read as the port's.
+        host = f"[{host}]" if ":" in host else host
+        host = f"{host}:{given.pop('port')}" if host and "port" in given else host
     identity = f"{user}:{password}@" if password else f"{user}@" if user else ""
     options = f"?{urlencode(given, quote_via=quote)}" if given else ""
     return f"postgresql://{identity}{host}/{name}{options}"

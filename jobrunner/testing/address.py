@@ -59,7 +59,9 @@ def _url_of_server(connection: Any) -> str:
     info = connection.info
     user, password = quote(info.user, safe=""), quote(info.password, safe="")
     host = f"?host={quote(info.host)}" if info.host.startswith("/") else ""
-    place = f":{info.port}" if host else f"{info.host}:{info.port}"
+    # In brackets, or the colons of an address of IPv6 are read as the port's.
+    name = f"[{info.host}]" if ":" in info.host else info.host
+    place = f":{info.port}" if host else f"{name}:{info.port}"
     return f"postgresql://{user}:{password}@{place}/{quote(info.dbname, safe='')}{host}"
 
 

@@ -5,4 +5,4 @@ from jobrunner.testing.tested import note_refusal, told
 
 _told = told()
 if _told is not None:
-    only_these.allow_only(_told["urls"], note_refusal)
+    only_these.allow_only(_told["urls"], note_refusal, real=_told["real"])

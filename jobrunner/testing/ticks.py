@@ -12,6 +12,7 @@ from typing import Any
 
 from jobrunner.application.registry import registered
 from jobrunner.errors import UsageError
+from jobrunner.jobs.commands import DATABASE_URLS
 from jobrunner.testing.tested import variables
 
 _GUARD = "jobrunner.testing.guard"
@@ -46,14 +47,17 @@ def _environment(url: str, given: Mapping[str, str], databases: list[str], refus
     if has_django():
         from jobrunner.contrib.django import conf, tested
 
-        if databases:
-            raise UsageError("with Django the class of the test names its databases: databases = {...}")
         if (problem := tested.in_memory()) is not None:
             raise UsageError(problem)
-        found = base | conf.environment(url) | dict(given) | variables(tested.to_tell(), str(refusals))
+        told = tested.to_tell() | {"urls": databases}
+        found = base | conf.environment(url) | dict(given) | variables(told, str(refusals))
         return found | {"JOBRUNNER_IMPORT": conf.imports(found["JOBRUNNER_IMPORT"])}
     modules = sorted({each.function.__module__ for each in registered().values()})
     found = {"JOBRUNNER_IMPORT": ",".join(modules), **base, "JOBRUNNER_DATABASE_URL": url, **given}
-    told = variables({"urls": [found["JOBRUNNER_DATABASE_URL"], *databases]}, str(refusals))
+    told = {
+        "urls": [found["JOBRUNNER_DATABASE_URL"], *databases],
+        "real": [os.environ[name] for name in DATABASE_URLS if os.environ.get(name)],
+    }
     # First, so that it is there before an application opens a connection.
-    return found | told | {"JOBRUNNER_IMPORT": f"{_GUARD},{found['JOBRUNNER_IMPORT']}".strip(",")}
+    imports = f"{_GUARD},{found['JOBRUNNER_IMPORT']}".strip(",")
+    return found | variables(told, str(refusals)) | {"JOBRUNNER_IMPORT": imports}

@@ -16,8 +16,10 @@ from jobrunner.store.location import locate
         {"dbname": "app", "host": "/var/run/postgresql", "port": 5433, "options": "-c search_path=shop,public"},
         {"dbname": "app", "user": "ada", "service": "production", "passfile": "/srv/app/.pgpass"},
         {"dbname": "app"},
+        {"dbname": "app", "host": "::1", "port": 5433},
+        {"dbname": "app", "host": "fe80::1"},
     ],
-    ids=["password", "certificates", "socket", "service", "name"],
+    ids=["password", "certificates", "socket", "service", "name", "IPv6", "IPv6 without a port"],
 )
 def test_url_leads_the_driver_to_the_same_place(given: dict[str, Any]) -> None:
     of_django = {"client_encoding": "UTF8", "cursor_factory": object, "context": object(), "prepare_threshold": None}

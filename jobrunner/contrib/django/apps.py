@@ -32,7 +32,7 @@ class JobrunnerConfig(AppConfig):
             self._told = told()
         if self._told is not None:
             # Before models are imported, and so before an app opens a connection.
-            tested.take_over(self._told, conf.alias())
+            _open_only(self._told)
 
     def ready(self) -> None:
         """Import the handlers: ``jobs.py`` of every app, and ``tasks.py`` if jobrunner runs Django's tasks."""
@@ -43,6 +43,17 @@ class JobrunnerConfig(AppConfig):
         autodiscover_modules("jobs")
         if conf.runs_tasks():
             autodiscover_modules("tasks")
+
+
+def _open_only(told: dict[str, Any]) -> None:
+    """Hold Django to the databases of a test, and what a handler opens by itself, such as an engine of SQLAlchemy."""
+    from jobrunner.store import only_these
+    from jobrunner.testing.tested import note_refusal
+
+    real = [conf.url_for_libraries(each) for each in connections.all() if each.vendor == "sqlite"]
+    opened = tested.take_over(told, conf.alias())
+    urls = [conf.url_for_libraries(connections[alias]) for alias in opened]
+    only_these.allow_only([*urls, *told.get("urls", ())], note_refusal, real=real)
 
 
 def _migrate(using: str, **_: Any) -> None:

@@ -87,6 +87,15 @@ def url_of(used: Any) -> str:
     return url_of_server(parameters)
 
 
+def url_for_libraries(used: Any) -> str:
+    """Where this connection of Django leads, for the engines and drivers that an application uses beside Django."""
+    try:
+        return url_of(used)
+    except ImproperlyConfigured:
+        given = used.settings_dict
+        return f"{used.vendor}://{given['HOST']}{':' if given['PORT'] else ''}{given['PORT']}/{given['NAME']}"
+
+
 def _url_of_file(name: str) -> str:
     if name.startswith("file:") or ":memory:" in name:
         raise ImproperlyConfigured("jobrunner needs the path of a file in NAME: a tick is another process")

@@ -68,8 +68,8 @@ def _memory(alias: str) -> str:
     )
 
 
-def take_over(told: dict[str, Any], alias_of_runs: str) -> None:
-    """Let this process see the databases of the test that has started it, and no others.
+def take_over(told: dict[str, Any], alias_of_runs: str) -> list[str]:
+    """Let Django open the databases of the test that has started this process, and no others. Returns their aliases.
 
     Raises ImproperlyConfigured if the database with the runs is not one of a test: then no run may be begun.
     """
@@ -90,6 +90,7 @@ def take_over(told: dict[str, Any], alias_of_runs: str) -> None:
         _refuse(closed[alias_of_runs])
     if closed:
         _close(closed)
+    return [alias for alias in connections if alias not in closed]
 
 
 def _is_real(connection: Any, given: dict[str, str]) -> bool:

@@ -1,12 +1,15 @@
 """Tests of a developer whose handlers run in real ticks. Named so that they run only when they are asked for."""
 
+import os
+
 from django.core.management import call_command
 from django.db import connection, connections, transaction
 from django.test import TransactionTestCase, override_settings
 
+from jobrunner.contrib.django.conf import url_of
 from jobrunner.errors import UsageError
 from jobrunner.testing import Jobs
-from shop.jobs import mail_and_welcome, send_welcome, welcome_all
+from shop.jobs import mail_and_welcome, send_welcome, welcome_all, welcome_by_library
 from shop.models import Account
 
 
@@ -63,6 +66,24 @@ class TickTests(TransactionTestCase):
 
 class OtherTickTests(TickTests):
     """For a parallel runner, which gives each of its processes some classes."""
+
+
+class LibraryTests(TransactionTestCase):
+    databases = {"default", "legacy"}
+    setUp, statuses = TickTests.setUp, TickTests.statuses
+
+    def test_connection_of_a_handlers_own_leads_to_a_database_of_the_test_or_is_refused(self):
+        own, real, further = url_of(connection), os.environ["REAL_URL"], os.environ["FURTHER_URL"]
+        for library in os.environ["LIBRARIES"].split():
+            for url in (own, real, further):
+                words = url.replace("postgresql:", "postgresql+psycopg:") if library == "sqlalchemy" else url
+                enqueue(welcome_by_library, library=library, url=words)
+        with self.assertRaisesRegex(AssertionError, "would open .*not the database of the test"):
+            self.jobs.tick(databases=[further])
+        for run in self.jobs.all():
+            is_real = run.payload["url"].rpartition("/")[2] == real.rpartition("/")[2]
+            assert run.status == ("dead" if is_real else "succeeded"), (run.payload, self.statuses())
+        assert Account.objects.get().welcomed
 
 
 class MemoryTests(TransactionTestCase):
