@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from psycopg.errors import InsufficientPrivilege
 
 import jobrunner
 from harness import Commands, wait_for
@@ -69,11 +70,53 @@ def slot(pair: Pair) -> tuple[Work, str]:
     return lambda each: expansion.expand_many(each, 10, (), plan), found
 
 
+@pytest.fixture
+def without_right_to_mark(pair: Pair) -> None:
+    """Somebody has taken from PUBLIC what each role may call by default."""
+    revoke = """DO $$ DECLARE each text; BEGIN
+      FOR each IN SELECT oid::regprocedure FROM pg_proc WHERE proname = 'pg_logical_emit_message' LOOP
+        EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', each);
+      END LOOP;
+    END $$"""
+    with pair.access.admin(pair.database.database) as admin:
+        admin.execute(revoke)
+    with pytest.raises(InsufficientPrivilege):
+        pair.database.value("SELECT pg_logical_emit_message(true, 'x', 'y')")
+
+
 @pytest.mark.promise("P3", "P4", "P14")
 @pytest.mark.parametrize("made", [outcome, key, slot], ids=lambda each: each.__name__)
 def test_row_whose_commit_was_cut_is_no_answer_until_a_standby_has_it(
     pair: Pair, made: Callable[[Pair], tuple[Work, str]]
 ) -> None:
+    cut_and_confirm(pair, made)
+
+
+@pytest.mark.promise("P4")
+@pytest.mark.usefixtures("without_right_to_mark")
+def test_row_whose_commit_was_cut_is_confirmed_though_the_role_may_not_write_messages_into_the_log(pair: Pair) -> None:
+    cut_and_confirm(pair, key)
+
+
+@pytest.mark.promise("P4")
+@pytest.mark.usefixtures("without_right_to_mark")
+def test_commit_whose_wait_was_cancelled_is_repeated_though_the_role_may_not_write_messages_into_the_log(
+    pair: Pair, threads: ThreadPoolExecutor
+) -> None:
+    work, found = key(pair)
+    with store_of(pair, LONG) as store:
+        pair.stall()
+        written = threads.submit(store.write, work)
+        pair.cancel_waiting()
+        assert waits_again(pair, written)
+        pair.resume()
+        written.result(20)
+    assert pair.fail_over().value(found) == 1
+    # Nothing is left of what made the COMMIT wait.
+    assert pair.standby.value("SELECT count(*) FROM job_locks WHERE name LIKE 'marker%'") == 0
+
+
+def cut_and_confirm(pair: Pair, made: Callable[[Pair], tuple[Work, str]]) -> None:
     work, found = made(pair)
     with store_of(pair, SHORT) as store, closing(store.second_connection()) as second, watching(store) as watchdog:
         watchdog.add(second)

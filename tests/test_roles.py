@@ -140,12 +140,16 @@ def test_grants_of_the_page_suffice_for_each_role_and_for_no_more(
                     connection.execute(statement)
 
 
-def test_role_of_an_application_suffices_to_enqueue(
-    jobrunner: Commands, urls: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def become_application(jobrunner: Commands, urls: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     environment = jobrunner.environment
     given = {**SCHEMA, "JOBRUNNER_DATABASE_URL": urls["jobs_app"], "APP_URL": urls["jobs_app"]}
     monkeypatch.setattr(jobrunner, "environment", lambda env=None: environment({**given, **(env or {})}))
+
+
+def test_role_of_an_application_suffices_to_enqueue(
+    jobrunner: Commands, urls: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    become_application(jobrunner, urls, monkeypatch)
     assert jobrunner.python(ENQUEUEING) == "all enqueued\n"
 
 
@@ -212,3 +216,22 @@ def test_function_of_an_application_that_a_repair_has_created_again_serves_who_m
         for call in ("jobs.jobrunner_replace('[]')", "jobs.jobrunner_hold(1, '[]')"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(f"SELECT {call}")
+
+
+def test_role_of_an_application_finds_its_key_though_it_may_not_write_messages_into_the_servers_log(
+    jobrunner: Commands, urls: dict[str, str], database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(database, PostgresDatabase)
+    with database.access.admin(database.database) as admin:
+        (signature,) = admin.execute(
+            "SELECT oid::regprocedure::text FROM pg_proc WHERE proname = 'pg_logical_emit_message' AND proargtypes[2] ="
+            " 'text'::regtype"
+        ).fetchone() or ("",)
+        admin.execute(f"REVOKE EXECUTE ON FUNCTION {signature} FROM PUBLIC")
+    become_application(jobrunner, urls, monkeypatch)
+    enqueue = """
+import asyncio, jobrunner
+for _ in range(2):
+    print(asyncio.run(jobrunner.enqueue_async(None, "echo", idempotency_key="k")).id)
+"""
+    assert jobrunner.python(enqueue) == "1\n1\n"

@@ -55,6 +55,16 @@ BEGIN
   UPDATE @schema@.job_runs AS runs SET gate = 'after' WHERE runs.id = its_run;
 END $function$
 """
+# A record in the server's log, for a role that may not write a message there. It locks no row that others need.
+_MARK = """
+CREATE FUNCTION @schema@.jobrunner_mark() RETURNS void @options@ AS $function$
+DECLARE
+  its_name text := 'marker ' || pg_current_xact_id();
+BEGIN
+  INSERT INTO @schema@.job_locks (name) VALUES (its_name);
+  DELETE FROM @schema@.job_locks AS locks WHERE locks.name = its_name;
+END $function$
+"""
 _FUNCTIONS = {"jobrunner_replace(json)": _REPLACE, "jobrunner_hold(bigint, json)": _HOLD}
 # Each role may execute a new function. One that is created again serves those who may insert runs, as before.
 _CLOSED = """
@@ -91,6 +101,7 @@ def application_statements(dialect_name: str, schema: str | None) -> list[str]:
         in_schema(function.replace("@options@", _OPTIONS), schema, _CLOSED.replace("@function@", signature))
         for signature, function in _FUNCTIONS.items()
     ]
+    functions.append(in_schema(_MARK.replace("@options@", _OPTIONS), schema))
     return [*functions, *(each.format(schema=qualifier(schema)) for each in _GUARD)]
 
 
@@ -115,4 +126,6 @@ def application_removal(dialect_name: str, schema: str | None) -> list[str]:
     """The inverse of ``application_statements``, after the table of runs is dropped."""
     if dialect_name == "sqlite":
         return []
-    return [f"DROP FUNCTION IF EXISTS {qualifier(schema)}jobrunner_{name}" for name in ("replace", "hold", "guard")]
+    return [
+        f"DROP FUNCTION IF EXISTS {qualifier(schema)}jobrunner_{name}" for name in ("replace", "hold", "mark", "guard")
+    ]

@@ -10,8 +10,17 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-MARKER = "SELECT pg_catalog.pg_logical_emit_message(true, 'jobrunner', 'commit')"
-"""Writes a record into the server's log, and no row. Without any record a COMMIT waits for nobody."""
+from jobrunner.store.namespace import MARK
+
+MARKER = f"""DO $$ BEGIN
+  PERFORM pg_catalog.pg_logical_emit_message(true, 'jobrunner', 'commit');
+EXCEPTION WHEN insufficient_privilege THEN
+  PERFORM {MARK}.jobrunner_mark();
+END $$"""
+"""Writes a record into the server's log, and no row. Without any record a COMMIT waits for nobody.
+
+Where the right to write a message was taken from PUBLIC, a function of ours writes a row and deletes it.
+"""
 
 REMEDY = (
     "start the standby, or go on without it: ALTER SYSTEM SET synchronous_standby_names = ''; SELECT pg_reload_conf()"
