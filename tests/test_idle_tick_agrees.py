@@ -58,15 +58,17 @@ STATE: dict[str, Values] = {
 }
 _LIMITS = "INSERT INTO job_limits (job_type, max_running, asked_at) SELECT job_type, {most}, created_at FROM job_runs"
 _GATE = "INSERT INTO job_gates (job_type, gate, turn_at) SELECT job_type, gate, run_at FROM job_runs"
+_PARENT = "INSERT INTO job_parents (parent_id, run_id, on_failure) SELECT id, id, 'cancel' FROM job_runs"
+_DUE = "job_type, payload, status, priority, run_at, created_at, updated_at"
+_ANOTHER = f"INSERT INTO job_runs ({_DUE}, gate) SELECT {_DUE}, '{{gate}}' FROM job_runs"
 BEHIND_GATES: dict[str, tuple[str, ...]] = {
     "a run behind an open gate": ("all", _LIMITS.format(most=1), _GATE),
     "a run behind a closed gate": ("all", _LIMITS.format(most=0), _GATE),
     "a run behind a closed gate whose row is gone": ("all", _LIMITS.format(most=0)),
     "an open gate that nothing waits behind": ("all", _LIMITS.format(most=1), _GATE, "DELETE FROM job_runs"),
-    "a run that waits for another one": (
-        "after",
-        "INSERT INTO job_parents (parent_id, run_id, on_failure) SELECT id, id, 'cancel' FROM job_runs",
-    ),
+    "a run that waits for another one": ("after", _PARENT),
+    "a run behind a gate where no claim looks after such a one": ("after", _PARENT, _ANOTHER.format(gate="x")),
+    "a run behind a gate where no claim looks before such a one": ("after", _PARENT, _ANOTHER.format(gate="a")),
 }
 """The gate of a due run, and what else there is."""
 STATEMENTS = {

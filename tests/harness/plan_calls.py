@@ -47,7 +47,7 @@ from jobrunner.store import (
 from jobrunner.store.admin import NewPayload
 from jobrunner.store.claims import ClaimRequest
 from jobrunner.store.connection import Connection
-from jobrunner.store.dialect.gates import IS_DUE
+from jobrunner.store.dialect import gates
 from jobrunner.store.dialect.values import now
 from jobrunner.store.enqueue_sql import NewRun
 from jobrunner.store.hosts import HostReport
@@ -103,8 +103,9 @@ def idle_statement(words: dict[str, str], notify: Notify | None = None) -> Call:
 
 
 def behind_gates(connection: Connection) -> None:
-    """What a function asks on PostgreSQL, whose plans are not shown with those of its caller."""
-    connection.execute(f"SELECT {IS_DUE.format(schema='')}")
+    """What functions ask on PostgreSQL, whose plans are not shown with those of their callers."""
+    for asked in gates.FUNCTIONS.values():
+        connection.execute(f"SELECT {asked.format(schema='')}")
 
 
 def pruning(*names: str) -> Call:
