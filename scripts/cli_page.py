@@ -21,7 +21,7 @@ _HEAD = """\
 
 <!-- Made by `make docs` from the help texts of the commands. Change those, and not this page. -->
 
-`jobrunner COMMAND --help` shows the same. [Settings](settings.md#settings) change the defaults of `tick`.
+`jobrunner COMMAND --help` shows the same. [Settings](settings.md) change the defaults of `tick`.
 
 On a terminal, tables fit its width, words are not broken, what is wrong is coloured, and times are in the time zone
 of the reader with their offset. `--utc` shows them in UTC, and `NO_COLOR=1` or `TERM=dumb` has no colours. Into a
@@ -38,8 +38,7 @@ _EXIT_CODES = """\
 | 0 | The command did what it was asked for. `tick` exits with 0 when it did its work, whatever became of the runs. |
 | 1 | A request could not be met. |
 | 2 | The command line is wrong. |
-| 69 | The database does not answer within its \
-[limits](../explanation/reliability.md#when-the-database-or-its-pooler-hangs). |
+| 69 | The database does not answer within its [limits](../howto/unreachable.md#time-limits). |
 | 70 | An internal error: a fault of jobrunner itself. |
 | 78 | The configuration is wrong, or the schema must be migrated. |
 | 130 | The command was interrupted. |

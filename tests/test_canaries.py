@@ -359,8 +359,8 @@ def processor_seconds(secrets: Secrets, text: str) -> float:
 
 
 def test_page_says_what_is_hidden_and_what_is_not() -> None:
-    page = text_of("dashboard.md")
-    hidden, shown = page.partition("## Secrets")[2].split("What cannot be known, and is shown:")
+    page = text_of("masking.md")
+    hidden, shown = page.split("## What cannot be known, and is shown")
     named = re.findall(r"`([A-Za-z_]+)`", next(line for line in hidden.splitlines() if "`PGPASSWORD`" in line))
     assert len(named) > 10
     assert [name for name in named if not is_secret(name, "x")] == []

@@ -253,7 +253,7 @@ def run_page(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_page_on_restoring_names_the_files_and_how_large_a_file_is_checked() -> None:
-    page = text_of("operations.md").partition("### Restore an SQLite file")[2]
+    page = text_of("restored.md").partition("### Restore an SQLite file")[2]
     section = page.partition("\n### ")[0]
     assert {f"`FILE{suffix}`" for suffix in ("-wal", "-shm", "-journal")} <= set(re.findall(r"`FILE-\w+`", section))
     assert f"up to {raw_driver.MOST_BYTES_CHECKED // 2**20} MB" in section

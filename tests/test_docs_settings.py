@@ -1,4 +1,4 @@
-"""docs/reference/settings.md is compared with the code: every key, setting and variable, and its default."""
+"""settings.md and jobfile.md are compared with the code: every key, setting and variable, and its default."""
 
 import re
 from datetime import timedelta
@@ -11,8 +11,9 @@ from harness.doc_tables import first_table, names_in, text_of
 from jobrunner.errors import ConfigurationError
 from jobrunner.settings import config, toml_file
 
-CONFIGURATION = text_of("settings.md")
-SETTINGS = first_table(CONFIGURATION, "Settings") + first_table(CONFIGURATION, "When something is wrong")
+JOBFILE = text_of("jobfile.md")
+SECTIONS = ("Settings that most hosts need", "Fine tuning", "Retention", "Thresholds of the health check")
+SETTINGS = [row for section in SECTIONS for row in first_table(text_of("settings.md"), section)]
 
 
 def known_keys(error: ConfigurationError) -> list[str]:
@@ -25,13 +26,13 @@ def test_every_key_of_a_command_is_in_the_page(tmp_path: Path):
     file.write_text('[jobs.x]\ncommand = ["true"]\nqqqq = 1\n')
     with pytest.raises(ConfigurationError) as refused:
         toml_file.read(file)
-    assert sorted(names_in(first_table(CONFIGURATION, "`jobrunner.toml`"))) == known_keys(refused.value)
+    assert sorted(names_in(first_table(JOBFILE, "Keys"))) == known_keys(refused.value)
 
 
 def test_defaults_of_keys_in_the_page_are_those_of_the_code(tmp_path: Path):
     """Those that can be written: a job that says all of them is the job that says none."""
     is_bare = re.compile(r"\[\d+\]|\d+|true|false")
-    rows = {row[0].strip("`"): row[1].strip("`") for row in first_table(CONFIGURATION, "`jobrunner.toml`")}
+    rows = {row[0].strip("`"): row[1].strip("`") for row in first_table(JOBFILE, "Keys")}
     of_jobs = {key: rows[key] for key in list(rows)[: list(rows).index("schedule")]}
     written = {
         key: default if is_bare.fullmatch(default) else f'"{default}"'
@@ -90,7 +91,7 @@ def test_environment_variables_of_commands_are_in_the_page(jobrunner: Commands, 
     told = set(re.findall(r"^(JOBRUNNER_[A-Z_]+)=", jobrunner.show(1)["attempt_log"][0]["output"], re.MULTILINE))
     # The last is how processes that a killed tick left behind are found.
     told -= {*jobrunner.environment(), *with_app, "JOBRUNNER_TICK"}
-    shown = set(names_in(first_table(CONFIGURATION, "What a command gets")))
+    shown = set(names_in(first_table(JOBFILE, "What a command gets")))
     assert shown - {"JOBRUNNER_SLOT"} == told, "a run of no schedule has no slot"
     assert "JOBRUNNER_DATABASE_URL" not in told
 

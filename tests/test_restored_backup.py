@@ -1,4 +1,4 @@
-"""A real backup, taken while runs are done and restored later by the procedure of docs/explanation/reliability.md."""
+"""A real backup, taken while runs are done and restored later by the procedure of docs/howto/restored.md."""
 
 import sqlite3
 import subprocess

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from harness import Commands, PostgresDatabase, postgresql_only, sqlite_only
+from harness import Commands, PostgresDatabase, pages, postgresql_only, sqlite_only
+from harness.doc_tables import first_table, text_of
 from harness.unreachable import PASSWORD, every_command, refused_in_time
+from jobrunner.store.causes import CAUSES
 
 REFUSED = f"postgresql://user:{PASSWORD}@127.0.0.1:1/app"
 WRONG_URLS = {
@@ -61,6 +63,14 @@ def test_a_refused_connection_names_the_database(jobrunner: Commands, words: lis
     line = refused_in_time(jobrunner, REFUSED, *words)
     assert "postgresql://user@127.0.0.1:1/app" in line
     assert "refused" in line
+    (block,) = pages.checked_by("tests/test_unreachable.py::test_a_refused_connection_names_the_database")
+    assert line == block.text
+
+
+def test_page_has_each_reason_that_a_message_can_give_with_its_remedy() -> None:
+    rows = first_table(text_of("unreachable.md"), "What to do")
+    names = {"user": "USER", "file": "FILE", "disk": "FILE or the server"}
+    assert rows == [[reason, remedy.format(**names)] for _, reason, remedy in CAUSES]
 
 
 @sqlite_only

@@ -24,7 +24,7 @@ _URL = "JOBRUNNER_DATABASE_URL"
 _LOCKED = "another process holds its lock"
 _ELSE = Cause("the server did not accept the connection", "look into the log of the server")
 # A pattern of the driver's text in lower case, the reason, the remedy. The first one that matches counts.
-_CAUSES: tuple[tuple[str, str, str], ...] = (
+CAUSES: tuple[tuple[str, str, str], ...] = (
     (
         r"password authentication failed|no password supplied",
         "the user name or password was refused",
@@ -124,7 +124,7 @@ def cause(error: BaseException, location: Location) -> Cause:
 
 def _found(error: BaseException) -> Cause:
     words = str(error).lower()
-    return next((Cause(*row[1:]) for row in _CAUSES if re.search(row[0], words)), _ELSE)
+    return next((Cause(*row[1:]) for row in CAUSES if re.search(row[0], words)), _ELSE)
 
 
 def _of_file(found: Cause, file: Path) -> Cause | None:

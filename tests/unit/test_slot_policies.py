@@ -89,7 +89,7 @@ def test_each_schedule_option_is_known_in_code_file_and_commands() -> None:
     assert names == list(SlotPolicy._fields)
     assert names == [each.name for each in fields(Schedule)][-len(names) :]
     assert set(names) <= set(job_definitions.c.keys())
-    schedules, configuration = (text_of(name) for name in ("schedules.md", "settings.md"))
+    schedules, configuration = (text_of(name) for name in ("schedules.md", "jobfile.md"))
     for name in names:
         assert f"| `--{name.replace('_', '-')}` |" in schedules
         assert f"| `{name}` |" in configuration
