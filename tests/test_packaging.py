@@ -154,6 +154,14 @@ def test_the_metadata_say_what_the_project_says(
     assert kept == (distributions.checkout / "LICENSE").read_bytes()
 
 
+def test_the_page_names_each_extra_and_no_other(distributions: Distributions, project: dict[str, object]) -> None:
+    page = (distributions.checkout / "docs" / "howto" / "installation.md").read_text()
+    listed = re.findall(r"^\| `(\w+)` \| \[", page, re.MULTILINE)
+    extras = project["optional-dependencies"]
+    assert isinstance(extras, dict)
+    assert sorted(listed) == sorted(extras)
+
+
 def test_the_environment_holds_the_dependencies_and_no_development_group(
     installation: Installation, project: dict[str, object]
 ) -> None:

@@ -58,6 +58,23 @@ def test_promise_of_module(): ...
 """
 
 
+LIMITS = """
+import pytest
+
+def limit(request):
+    return request.node.get_closest_marker("timeout").args
+
+@pytest.mark.long
+def test_long(request):
+    assert limit(request) == (3600,)
+
+@pytest.mark.long
+@pytest.mark.timeout(7)
+def test_own(request):
+    assert limit(request) == (7,)
+"""
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "test_functions.py").write_text(TESTS)
@@ -69,16 +86,21 @@ def folder(tmp_path: Path) -> Path:
 
 def collected(folder: Path, *words: str, seed: int = 1) -> Counter[str]:
     """How often each test runs. `test_x sqlite` counts the cases of `test_x` that have `sqlite` as a parameter."""
-    environment = {name: value for name, value in os.environ.items() if name not in (SEED, EVERYTHING)}
-    environment |= {SEED: str(seed), "PYTHONPATH": str(Path(__file__).parent)}
-    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "harness.long", "-p", "no:cacheprovider"]
-    done = subprocess.run([*command, *words], env=environment, cwd=folder, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stdout + done.stderr
+    told = run(folder, "--collect-only", *words, seed=seed)
     found = Counter[str]()
-    for name, parameters in re.findall(r"^\S+::(\w+)(?:\[(\S+)\])?$", done.stdout, re.MULTILINE):
+    for name, parameters in re.findall(r"^\S+::(\w+)(?:\[(\S+)\])?$", told, re.MULTILINE):
         found[name] += 1
         found.update(f"{name} {each}" for each in parameters.split("-") if each.isalpha())
     return found
+
+
+def run(folder: Path, *words: str, seed: int = 1) -> str:
+    environment = {name: value for name, value in os.environ.items() if name not in (SEED, EVERYTHING)}
+    environment |= {SEED: str(seed), "PYTHONPATH": str(Path(__file__).parent)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "harness.long", "-p", "no:cacheprovider"]
+    done = subprocess.run([*command, *words], env=environment, cwd=folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def test_promises_and_statements_run_on_both_databases_and_others_on_one(folder: Path) -> None:
@@ -106,6 +128,12 @@ def test_all_of_a_test_runs_if_it_is_named_and_all_that_is_left_out_in_test_long
         *("test_statement", "test_statement sqlite", "test_statement postgresql"),
     }
     assert all(left_out[name] == everything[name] for name in left_out)
+
+
+def test_long_test_that_is_run_on_purpose_has_an_hour_unless_it_says_itself_how_long(folder: Path) -> None:
+    (folder / "test_limits.py").write_text(LIMITS)
+    for words in (("--long", "test_limits.py"), ("test_limits.py::test_long", "test_limits.py::test_own")):
+        run(folder, *words)
 
 
 def test_promise_that_would_be_proved_on_one_database_only_is_refused(folder: Path) -> None:

@@ -23,6 +23,8 @@ import pytest
 
 SEED = "LONG_SEED"
 EVERYTHING = "LONG_EVERYTHING"
+LONGEST_SECONDS = 3600
+"""A limit is for a test that hangs, and not for a long one on a machine that is slow or busy."""
 FUNCTION, MODULE = "[", "::"
 Case = TypeVar("Case")
 
@@ -73,6 +75,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = items
     else:
         kept = [item for item in items if item not in left_out]
+    if leaves_nothing_out():
+        for item in kept:
+            if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
+                item.add_marker(pytest.mark.timeout(LONGEST_SECONDS))
     removed = set(items) - set(kept)
     if removed:
         config.hook.pytest_deselected(items=sorted(removed, key=lambda item: item.nodeid))
