@@ -17,7 +17,7 @@ from harness.handlers_rows import queue, status_of
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log
 from harness.locks import wait_for_lock
 from harness.stores import opening
-from jobrunner.children.begun_page import Abandoned, abandoned, is_any_abandoned
+from jobrunner.children.begun_page import Abandoned, abandoned
 from jobrunner.children.process_groups import boot_id
 from jobrunner.model import Policy
 from jobrunner.store import claims
@@ -140,7 +140,7 @@ def test_page_of_another_machine_that_shares_the_folder_is_left_to_it(jobrunner:
     text = note.read_text()
     note.write_text(json.dumps(json.loads(text) | {"node": "another", "boot": "another"}))
     jobrunner.tick()
-    assert not is_any_abandoned(jobrunner.state_dir)
+    assert page.exists()
     page.write_bytes(content)
     note.write_text(text)
     jobrunner.tick()
@@ -183,3 +183,20 @@ def test_dead_tick_that_cannot_be_dealt_with_now_keeps_neither_another_one_nor_e
     jobrunner.tick()
     assert not list(jobrunner.state_dir.glob("tick-*"))
     assert_consistent(database)
+
+
+@pytest.mark.promise("P1", "P7")
+def test_runs_never_begun_by_a_tick_of_another_container_are_returned_by_an_idle_tick(
+    jobrunner: Commands, database: Database
+) -> None:
+    """Each container of a machine has a name and PID namespace of its own, and the boot of the machine."""
+    run_id = queue(database, "append", max_attempts=1)
+    kill_at("claim.committed", jobrunner)
+    (page,) = jobrunner.state_dir.glob("*.page")
+    node = os.uname().nodename.encode()
+    page.write_bytes(page.read_bytes().replace(b"\0" + node, b"\0" + b"x" * len(node), 1))
+    (note,) = jobrunner.state_dir.glob("tick-*.json")
+    note.write_text(json.dumps(json.loads(note.read_text()) | {"node": "x", "namespace": "another"}))
+    jobrunner.tick()
+    assert outcomes(database, run_id) == ["succeeded"]
+    assert not page.exists()

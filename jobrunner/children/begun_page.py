@@ -145,15 +145,16 @@ class Abandoned(NamedTuple):
 
 
 def is_any_abandoned(folder: StrPath) -> bool:
-    """Whether ``abandoned`` would find a page."""
-    return any(True for _ in abandoned(folder, ""))
+    """Whether there may be a page for ``abandoned``, or one of another machine."""
+    return any(True for _ in abandoned(folder, None))
 
 
-def abandoned(folder: StrPath, boot: str) -> Iterator[Abandoned]:
+def abandoned(folder: StrPath, boot: str | None) -> Iterator[Abandoned]:
     """The pages of ticks that have died with all their children. Each page is locked while the caller uses it.
 
     A page from before this machine's last boot yields no runs, because its last changes may not have reached the disk.
-    The page of another machine, which shares the folder, is left to it for a day.
+    The page of another machine, which shares the folder, is left to it for a day. ``boot`` is the current one; None:
+    all pages are wanted, without their runs.
     """
     for path in files_in(folder, *TICK_PAGES):
         with suppress(OSError), open(path, "rb") as file:
@@ -165,9 +166,10 @@ def abandoned(folder: StrPath, boot: str) -> Iterator[Abandoned]:
             names = content[:HEADER_BYTES].rstrip(b"\0").decode("utf-8", "replace").split("\0")
             its_boot, node, *owner = names if len(names) == _NAMES else ("", "", *_NOBODY)
             page = Abandoned({}, Owner(*owner), Path(path))
-            if its_boot != boot and node not in ("", os.uname().nodename) and not page.is_old():
+            is_of_now = len(content) == BYTES and its_boot == boot
+            # Not by the name alone: each container of a machine has a name of its own.
+            if boot is not None and not is_of_now and node not in ("", os.uname().nodename) and not page.is_old():
                 continue
-            is_of_now = len(content) == BYTES and boot and its_boot == boot
             yield page._replace(never_begun=_read(content)) if is_of_now else page
 
 
