@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from harness import App, Commands, Database, PostgresDatabase, postgresql_only
+from harness import App, Commands, Database, PostgresDatabase, postgresql_only, wait_for
 from harness.at_work import running
 from harness.handlers_rows import queue, status_of
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log
 from harness.locks import wait_for_lock
 from harness.stores import opening
-from jobrunner.children.begun_page import Abandoned, abandoned
+from jobrunner.children.begun_page import Abandoned, abandoned, is_any_abandoned
 from jobrunner.children.process_groups import boot_id
 from jobrunner.model import Policy
 from jobrunner.store import claims
@@ -30,6 +30,9 @@ DOUBTS = ("read before its end", "of another container", "gone")
 def kill_at(point: str, jobrunner: Commands, *options: str, **env: str) -> None:
     done = jobrunner.tick(*options, env={"JOBRUNNER_FAULT": f"{point}=kill", **env}, check=False)
     assert done.returncode == -signal.SIGKILL
+    folder = env.get("JOBRUNNER_STATE_DIR", jobrunner.state_dir)
+    # Until then one of its children lives, and has the lock.
+    wait_for(lambda: is_any_abandoned(folder), 20, "the lock of its page")
 
 
 @contextmanager
