@@ -149,3 +149,15 @@ def test_a_long_payload_leaves_the_names_of_its_changed_arguments_in_the_audit_t
     assert change_of(database, run_id)["payload"] == {"name": "changed"}
     shown = jobrunner("show", run_id, env=env).stdout
     assert "retry" in shown
+
+
+def test_a_value_under_a_redacted_name_is_in_no_audit_trail_and_no_longer_in_what_the_run_has_written(
+    jobrunner: Commands, app: App, database: Database, env: dict[str, str]
+) -> None:
+    """The command knew the names that look like secrets only, and not those of the file, as notices do."""
+    app.path("jobrunner.toml").write_text(f'{CONFIG}\n[notify]\nredact = ["iban"]\n')
+    values = {"status": "dead", "finished_at": database.now(), "last_error": "no account iban-of-old-times"}
+    run_id = queue(database, "greet", {"name": "Ada", "iban": "iban-of-old-times"}, **values)
+    jobrunner("retry", run_id, "--payload", '{"name": "Ada", "iban": "iban-of-new-times"}', env=env)
+    assert change_of(database, run_id)["payload"] == {"iban": "•••"}
+    assert database.value("SELECT last_error FROM job_runs WHERE id = ?", [run_id]) == "no account •••"

@@ -164,3 +164,65 @@ def test_a_character_that_the_page_shows_by_its_name_is_itself_in_the_form(datab
     payload = {"name": "a\u202eb\x7fc\U0001f600é\n"}
     run_id = dead(database, "greet", payload)
     assert json.loads(typed_in(Asked(database).text(f"/runs/{run_id}"))) == payload
+
+
+@pytest.mark.parametrize("status", ["dead", "queued"])
+def test_a_secret_of_the_replaced_payload_stands_in_nothing_that_the_run_has_written_before(
+    database: Database, status: str
+) -> None:
+    """The page knew the secrets of the new payload only, and showed the old one in earlier outputs."""
+    run_id, other = (
+        queue(
+            database,
+            "greet",
+            {"password": SECRET, "account": "Ada"},
+            status=status,
+            finished_at=database.now() if status == "dead" else None,
+            last_error=f"no login with {SECRET}",
+            output=f"tried {SECRET}",
+            progress=json.dumps({"message": f"as {SECRET}", "done": 1}),
+            result=json.dumps([f"was {SECRET}", {SECRET: None}]),
+        )
+        for _ in range(2)
+    )
+    told = f"said {SECRET} for Ada, then '{SECRET}'"
+    for each in (run_id, other):
+        for sequence in range(1, 250):
+            text = told if sequence in (1, 100, 101, 249) else "nothing"
+            row = [each, sequence, sequence, f"t{sequence}", database.now(), database.now(), *[text] * 3]
+            columns = "run_id, sequence, attempt, lease_token, started_at, finished_at, error, traceback, output"
+            database.execute(
+                f"INSERT INTO job_attempts ({columns}, worker, host, outcome)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'w', 'h', 'failed')",
+                row,
+            )
+    asked = Asked(database)
+    form = {"payload": json.dumps({"password": "of-new-times", "account": "Ada"})}
+    assert asked(f"/runs/{run_id}/payload", form).status == 303
+    for path in (f"/runs/{run_id}", f"/runs/{run_id}?format=json", f"/runs/{run_id}/attempts/1/output", "/runs"):
+        page = asked.text(path)
+        assert SECRET not in page, path
+    attempts = "SELECT error, traceback, output FROM job_attempts WHERE run_id = ? AND sequence = ?"
+    for sequence in (1, 100, 101, 249):
+        (row,) = database.query(attempts, [run_id, sequence])
+        assert set(row.values()) == {"said ••• for Ada, then '•••'"}
+    counted = "SELECT count(*) FROM job_attempts WHERE run_id = ? AND output = ?"
+    assert [database.value(counted, [run_id, text]) for text in ("nothing", told)] == [245, 0]
+    # What another run has written is hidden by its own payload.
+    assert database.value(counted, [other, told]) == 4
+    (kept,) = database.query("SELECT * FROM job_runs WHERE id = ?", [run_id])
+    assert SECRET not in repr(kept)
+    assert "as •••" in repr(kept["progress"])
+
+
+def test_a_refused_payload_leaves_what_the_run_has_written_as_it_is(database: Database) -> None:
+    run_id = queue(
+        database,
+        "greet",
+        {"password": SECRET},
+        status="succeeded",
+        finished_at=database.now(),
+        output=f"tried {SECRET}",
+    )
+    assert Asked(database)(f"/runs/{run_id}/payload", {"payload": "{}"}).status == 409
+    assert database.value("SELECT output FROM job_runs WHERE id = ?", [run_id]) == f"tried {SECRET}"

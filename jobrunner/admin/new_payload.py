@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from jobrunner.errors import BadPayload
 from jobrunner.jobs.payload import Payload, checked_text, parse_payload
 from jobrunner.masking import MASK
+from jobrunner.masking.values import Names
 from jobrunner.store.admin import NewPayload
 
 Check: TypeAlias = Callable[[str, Payload], object]
@@ -15,10 +16,8 @@ Check: TypeAlias = Callable[[str, Payload], object]
 _MOST_NAMED = 5
 
 
-def new_payload(
-    text: str, limit_bytes: int, job_type: str, check: Check | None, mask: Callable[[Any], Any]
-) -> NewPayload:
-    """The payload of this JSON text. ``check`` None: its handler is not asked. ``mask`` is for the audit trail.
+def new_payload(text: str, limit_bytes: int, job_type: str, check: Check | None, names: Names) -> NewPayload:
+    """The payload of this JSON text. ``check`` None: its handler is not asked. ``names`` tell which values are secrets.
 
     Raises BadPayload, and what ``check`` raises. A text with the mask of a secret is refused: it was copied from where
     secrets are hidden, and the run would get the mask in place of the secret.
@@ -29,7 +28,7 @@ def new_payload(
         raise BadPayload(f"{named}: {MASK} stands for a secret that is not shown; write the secret itself")
     if check is not None:
         check(job_type, value)
-    return NewPayload(value, checked_text(value, limit_bytes), mask)
+    return NewPayload(value, checked_text(value, limit_bytes), names)
 
 
 def _masked(value: object, place: str = "") -> Iterator[str]:

@@ -13,7 +13,7 @@ from jobrunner.cli.changing import Many, change_each
 from jobrunner.cli.types import read_payload
 from jobrunner.errors import NotFoundError
 from jobrunner.lifecycle import Status
-from jobrunner.masking.values import masked
+from jobrunner.masking.values import Names
 from jobrunner.store import admin
 from jobrunner.store.bulk import Batch
 
@@ -40,8 +40,9 @@ def mend(many: Many, text: str, *, force: bool, allow_unknown: bool) -> None:
     found = database.read(partial(admin.type_and_status, run_id=run_id))
     if found is None:
         raise NotFoundError(f"there is no run {run_id}")
+    names = Names(config.notify.redact if config.notify is not None else ())
     check = None if allow_unknown else partial(session.check_payload, config, _UNKNOWN)
-    new = new_payload(text, config.payload_limit, found.job_type, check, masked)
+    new = new_payload(text, config.payload_limit, found.job_type, check, names)
     counted = {"action": "retry", "matching": {found.status: 1}}
     if many.is_dry:
         empty = {**counted, **asdict(Batch(0)), "dry_run": True}

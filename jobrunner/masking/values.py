@@ -31,6 +31,12 @@ class Names:
         """Know the secrets of a value. What is nested deeper than any value of ours is left out: it is not shown."""
         self._learn(value, secrets, 0)
 
+    def masked(self, value: Any) -> Any:
+        """A value without its own secrets, such as a payload for the audit trail."""
+        secrets = Secrets()
+        self.learn(value, secrets)
+        return self.hide(value, secrets)
+
     def _learn(self, value: Any, secrets: Secrets, depth: int) -> None:
         if isinstance(value, str):
             for each in secrets_in(value):
@@ -93,13 +99,6 @@ class Names:
             found.append((each, is_named and not isinstance(each, Mapping) and self.is_secret(before, each)))
             before = each
         return found
-
-
-def masked(value: Any) -> Any:
-    """A value without its secrets, such as a payload for the audit trail."""
-    names, secrets = Names(), Secrets()
-    names.learn(value, secrets)
-    return names.hide(value, secrets)
 
 
 def _masked(value: Any) -> Any:

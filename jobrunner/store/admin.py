@@ -5,7 +5,7 @@ Every function expects to be the body of one write transaction (``Database.write
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -14,8 +14,10 @@ from sqlalchemy import Select, case, literal, literal_column, null, select, upda
 
 from jobrunner.jobs.payload import encode_payload
 from jobrunner.lifecycle import CLAIMABLE, Event, Status, allowed, target
+from jobrunner.masking.secrets import Secrets
+from jobrunner.masking.values import Names
 from jobrunner.model import Actor
-from jobrunner.store import audit, tallies
+from jobrunner.store import audit, tallies, told_secrets
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now, stored_json
 from jobrunner.store.schema import job_runs
@@ -72,11 +74,11 @@ def cancel(connection: Connection, run_id: int, actor: Actor) -> Answer:
 
 
 class NewPayload(NamedTuple):
-    """Another payload for a run: its value, its JSON text, and what hides the secrets of both in the audit trail."""
+    """Another payload for a run: its value, its JSON text, and the names by which secrets of both are known."""
 
     value: Mapping[str, Any]
     text: str
-    mask: Callable[[Any], Any]
+    names: Names
 
 
 def retry(
@@ -84,7 +86,8 @@ def retry(
 ) -> Answer:
     """Queue a run again, due now, with at least one more attempt. A succeeded run needs ``force``.
 
-    With another ``payload`` also a run that waits: it gets this payload, and goes on waiting.
+    With another ``payload`` also a run that waits: it gets this payload, and goes on waiting. The secrets of the old
+    one are taken out of what the run has written: nothing would know them any more.
     """
     row = _lock(connection, run_id, *(() if payload is None else ("payload",)))
     if payload is not None and row is not None and row.status == Status.QUEUED:
@@ -109,6 +112,8 @@ def retry(
         **_payload_column(payload),
     }
     _change(connection, row, event, actor, changes, **_changed_payload(row, payload))
+    if payload is not None:
+        _hide_old_secrets(connection, row, payload)
     return Answer(run_id, row.status, applied=True)
 
 
@@ -117,6 +122,7 @@ def _replace_payload(connection: Connection, row: Row, actor: Actor, payload: Ne
     due = {} if row.incompatible_at is None else {"run_at": row.now, "incompatible_at": null()}
     columns = {**_payload_column(payload), **due, **NO_GATE}
     _change(connection, row, Event.RETRY, actor, columns, **_changed_payload(row, payload))
+    _hide_old_secrets(connection, row, payload)
     return Answer(row.id, Status(row.status), applied=True)
 
 
@@ -128,12 +134,23 @@ def _changed_payload(row: Row, payload: NewPayload | None) -> dict[str, Any]:
     """What the audit trail says of another payload: the arguments that differ, each with its old and its new value."""
     if payload is None:
         return {}
-    old = row.payload if isinstance(row.payload, dict) else {}
+    old = _old_payload(row)
     differ = [name for name in {**old, **payload.value} if old.get(name) != payload.value.get(name)]
     # Each as a whole first: whether a value is a secret may stand beside it, in an argument that does not differ.
-    before, after = payload.mask([old, payload.value])
-    values = payload.mask({name: [before.get(name), after.get(name)] for name in differ})
+    before, after = payload.names.masked([old, payload.value])
+    values = payload.names.masked({name: [before.get(name), after.get(name)] for name in differ})
     return {"payload": values if len(encode_payload(values)) <= _LONGEST_DETAIL else dict.fromkeys(differ, "changed")}
+
+
+def _hide_old_secrets(connection: Connection, row: Row, payload: NewPayload) -> None:
+    secrets = Secrets()
+    payload.names.learn(_old_payload(row), secrets)
+    if secrets:
+        told_secrets.hide(connection, row.id, secrets)
+
+
+def _old_payload(row: Row) -> dict[str, Any]:
+    return row.payload if isinstance(row.payload, dict) else {}
 
 
 def discard(connection: Connection, run_id: int, actor: Actor) -> Answer:

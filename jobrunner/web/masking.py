@@ -57,7 +57,7 @@ class Masks:
     """Hides the values of names that look like secrets, and of ``names``, and the same values in all texts."""
 
     def __init__(self, names: Collection[str] = ()) -> None:
-        self._names = Names(names)
+        self.names = self._names = Names(names)
 
     def known(self, connection: Connection, found: object) -> Known:
         """The secrets of what was read for a page. Expects the transaction in which it was read.
@@ -82,10 +82,6 @@ class Masks:
         for each in values:
             self._names.learn(each, secrets)
         return lambda value: self._names.hide(value, secrets)
-
-    def masked(self, value: Any) -> Any:
-        """A value without its secrets, for the audit trail."""
-        return self.hiding(value)(value)
 
     def _learn(self, found: Any, secrets: Secrets, runs: set[int]) -> set[int]:
         """Know the secrets in it. Adds the runs that it is about, and returns those whose values are in it."""

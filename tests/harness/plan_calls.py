@@ -10,6 +10,8 @@ from sqlalchemy import select, update
 
 from harness.at_work import end_attempt
 from jobrunner.lifecycle import AttemptResult, Outcome
+from jobrunner.masking.secrets import Secrets
+from jobrunner.masking.values import Names
 from jobrunner.model import Actor, Definition, Lease, Limits, Owner, Policy, TickKind
 from jobrunner.rates import parse_rate
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, SlotRange, Unfinished
@@ -42,6 +44,7 @@ from jobrunner.store import (
     strays,
     tallies,
     ticks,
+    told_secrets,
     words,
 )
 from jobrunner.store.admin import NewPayload
@@ -307,8 +310,9 @@ BUSY: dict[str, Call] = {
     "notices.settle": lambda connection: notices.settle(connection, OWNER.name, SETTLED, SETTLED),
     "admin.cancel": lambda connection: admin.cancel(connection, AT_WORK[0].run_id, Actor("someone")),
     "admin.retry payload": lambda connection: admin.retry(
-        connection, dead_run(connection), Actor("someone"), payload=NewPayload({"a": 1}, '{"a":1}', lambda value: value)
+        connection, dead_run(connection), Actor("someone"), payload=NewPayload({"a": 1}, '{"a":1}', Names())
     ),
+    "told_secrets.hide": lambda connection: told_secrets.hide(connection, dead_run(connection), Secrets()),
     "admin.retry": lambda connection: admin.retry(connection, dead_run(connection), Actor("someone")),
     "admin.discard": lambda connection: admin.discard(connection, waiting_run(connection), Actor("someone", "why")),
 }

@@ -64,7 +64,7 @@ def typed(call: Call, run_id: int) -> NewPayload:
         raise NotFoundError(f"there is no run {run_id}")
     limit = config.for_enqueue(os.environ).payload_limit
     check = None if call.form.get("unchecked") == "yes" else call.check
-    return new_payload(call.form.get("payload", ""), limit, found.job_type, check, call.masks.masked)
+    return new_payload(call.form.get("payload", ""), limit, found.job_type, check, call.masks.names)
 
 
 def check_here(job_type: str, payload: Payload) -> None:
