@@ -1,10 +1,12 @@
 """Enqueue on connections that their owner has set up in an unusual way: the run and the answer are as on any other."""
 
 import asyncio
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from typing import Any
 
 import aiosqlite
@@ -21,6 +23,7 @@ from harness import Database, PostgresDatabase, SQLiteDatabase, postgresql_only,
 from harness.async_connections import TYPES
 from jobrunner.application import own_connections
 from jobrunner.errors import KeyTaken, UsageError
+from jobrunner.store.statement import Prepared, compiled
 
 pytestmark = pytest.mark.both_databases
 
@@ -266,3 +269,21 @@ def test_pool_in_place_of_a_connection_is_refused_in_one_line(database: Postgres
         with pool.connection() as connection:
             library.enqueue(connection, "append", {"name": "lent"})
     assert names(database) == ["lent"]
+
+
+def test_each_stored_statement_is_taken_in_the_words_for_an_owners_settings(database: Database) -> None:
+    """Those of an enqueue and of the end of a run are executed above; the rule is to hold for all."""
+    statements = import_module(f"jobrunner.store.compiled.{database.name}").STATEMENTS
+    assert len(statements) > 200
+    with closing(driver_connection(database)) as connection:
+        for name, arguments in statements:
+            known = compiled(Prepared(name, arguments), database.name)
+            if isinstance(database, SQLiteDatabase):
+                values = dict.fromkeys(re.findall(r":(\w+)", known.text), 1)
+                connection.execute(f"EXPLAIN {known.undeclared}", values)
+            else:
+                text, _ = known.as_texts
+                connection.pgconn.exec_(b"BEGIN")
+                result = connection.pgconn.prepare(b"", text.encode())
+                assert not result.error_message, (name, arguments, result.error_message, text)
+                connection.pgconn.exec_(b"ROLLBACK")
