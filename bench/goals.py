@@ -113,6 +113,6 @@ GOALS = (
         "idle tick: long history, {db}",
         *(2 * (Aim(1.02, "the same beside none", "idle tick, {db}"),)),
     ),
-    Goal("a viewer of the page who polls", "page: a viewer who polls, {db}", _LOOKED_AT, _LOOKED_AT),
+    Goal("a viewer of the dashboard who polls", "page: a viewer who polls, {db}", _LOOKED_AT, _LOOKED_AT),
     Goal("claims beside a change of {changed} runs", "claim 100 beside a change of many runs, {db}", _CALM, _CALM),
 )

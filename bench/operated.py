@@ -34,7 +34,7 @@ def rows(results: Results) -> Iterator[tuple[str, ...]]:
             _NONE,
         )
     yield row(
-        f"the slowest page of [the page](../howto/dashboard.md), beside {operated} finished runs: 95 of 100 within",
+        f"the slowest [dashboard](../howto/dashboard.md) page, beside {operated} finished runs: 95 of 100 within",
         lambda db: milliseconds(_most(results, "page {path}, 95 of 100 within, {db}", db)),
     )
     yield row(

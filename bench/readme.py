@@ -78,7 +78,7 @@ def short(results: Results) -> str:
 def figures(results: Results) -> str:
     """The table of docs/explanation/speed.md."""
     rows = [row for row in _rows(results) if any(row[1:3])]
-    return _where(results) + "\n" + table(("", *BOTH, "× and %: of"), rows)
+    return _where(results) + "\n" + table(("", *BOTH, "compared with"), rows)
 
 
 def goals(results: Results) -> str:

@@ -34,7 +34,7 @@ def test_health_is_one_line_for_each_finding_and_its_exit_status_says_whether_th
     assert first.startswith("CRITICAL broken_schedules: 1 schedule without runs: night")
     assert first.endswith(": jobrunner explain 'night\\x1b[2Jly; rm -rf'")
     assert second.startswith(
-        "WARNING dead: 1 run died in the last hour: 1 of report; mend the cause that jobrunner show "
+        "WARNING dead: 1 run died in the last hour: 1 of report; repair the cause that jobrunner show "
     )
     assert "\x1b" not in done.stdout
     found = json.loads(jobrunner("health", "--json", check=False).stdout)
@@ -110,7 +110,9 @@ def test_status_says_first_what_is_wrong(jobrunner: Commands, database: Database
     first, second, third = done.stdout.splitlines()[:3]
     assert first.startswith("database ")
     assert second.startswith("CRITICAL   no tick has started for 1d11h on any host: the last one was on alpha at 20")
-    assert third.startswith("WARNING    1 run died in the last hour: 1 of report; mend the cause that jobrunner show ")
+    assert third.startswith(
+        "WARNING    1 run died in the last hour: 1 of report; repair the cause that jobrunner show "
+    )
     assert [each["name"] for each in jobrunner.status()["findings"]] == ["ticks_stopped", "dead"]
 
 

@@ -50,7 +50,7 @@ def test_a_run_that_fails_by_its_payload_is_mended_by_a_command(
     jobrunner("tick", env=env)
     assert status_of(database, run_id) == "failed"
     found = jobrunner("explain", run_id, "--json", env=env).json()
-    assert found["remedy"] == f"mend its payload: jobrunner retry {run_id} --payload '{{…}}'"
+    assert found["remedy"] == f"repair its payload: jobrunner retry {run_id} --payload '{{…}}'"
     text = '{"name": "Ada", "password": "of-new-times"}'
     done = jobrunner("retry", run_id, "--payload", text, "--reason", "a typing error", env=env)
     assert done.stdout == f"run {run_id}: queued again with the new payload\n"

@@ -107,7 +107,7 @@ def dead(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             "dead",
             Severity.WARNING,
             f"{number_of(count, 'run')} died in the last hour: {listed}",
-            f"mend the cause that jobrunner show {facts.dead[0].id} tells, then: jobrunner retry {facts.dead[0].id}",
+            f"repair the cause that jobrunner show {facts.dead[0].id} names, then: jobrunner retry {facts.dead[0].id}",
         )
 
 
@@ -147,7 +147,7 @@ def uncertain_effects(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             "uncertain_effects",
             Severity.WARNING,
             f"{number_of(facts.uncertain.effects, 'effect')} may or may not have been applied, the first one since"
-            f" {at(facts.uncertain.first_at)}; a person must look",
+            f" {at(facts.uncertain.first_at)}; you must look",
             "find out whether each was applied, and say so: jobrunner effects list",
         )
 
@@ -188,7 +188,7 @@ def _mend(broken: BrokenDefinition) -> str:
     name = shlex.quote(broken.name)
     if broken.last_error is None:
         return f"jobrunner schedule resume {name} --from now"
-    return f"mend the schedule {broken.name} where it was made: jobrunner explain {name}"
+    return f"correct the schedule {broken.name} where it was made: jobrunner explain {name}"
 
 
 def _resume(pause: OldPause) -> str:

@@ -17,7 +17,7 @@ _ERRORS_CHARACTERS = 240
 def ticks_stopped(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
     """No host ticks, or one of them does not.
 
-    A host that ticks no more is told until it is ``host_gone``: then it was taken out of service. A host with fewer
+    A host that ticks no more is reported until it is ``host_gone``: then it counts as removed. A host with fewer
     than three ticks never had a crontab line: such are the pods of a Kubernetes CronJob, each with its own name.
     """
     beat = facts.beat
@@ -50,8 +50,8 @@ def ticks_stopped(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
         yield finding(
             "host_stopped",
             Severity.WARNING,
-            f"no tick has started on {listed}, while other hosts tick; a host that was taken out of service is told"
-            f" for {format_duration(limits.host_gone)}",
+            f"no tick has started on {listed}, while other hosts tick; this is reported for"
+            f" {format_duration(limits.host_gone)}, then the host counts as removed",
             _start_again(missing[0].host),
         )
 
@@ -72,7 +72,7 @@ def failing_ticks(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             "failing_ticks",
             Severity.CRITICAL,
             f"the last tick ended with an error on {errors}",
-            f"mend that on {failing[0].host}, and try it there: jobrunner tick -v",
+            f"repair that on {failing[0].host}, and try it there: jobrunner tick -v",
             details[0] if details else None,
         )
 

@@ -86,7 +86,7 @@ def _of_many(command: _Command) -> _Command:
 def retry(many: Many, force: bool, payload: str | None, allow_unknown: bool) -> None:
     """Queue failed, dead or cancelled runs again, due now, with at least one more attempt.
 
-    --payload mends one run whose payload is wrong. The audit trail says what was changed, without secrets.
+    --payload repairs one run whose payload is wrong. The audit trail says what was changed, without secrets.
 
     Example: `jobrunner retry --status dead --type mail --since 2h --over 10m`
 

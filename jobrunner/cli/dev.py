@@ -39,7 +39,7 @@ _SKIPPED = {"__pycache__", "node_modules", "site-packages"}
 def dev(modules: tuple[str, ...]) -> None:
     """Tick every second, and print what happens, until Ctrl-C: for a developer, without cron.
 
-    Each tick imports the code anew. When a .py or .toml file of the application changes, the ticks at work are stopped,
+    Each tick imports the code anew. When a .py or .toml file of the application changes, the running ticks are stopped,
     and their runs begin again with the new code. MODULE: modules that hold handlers, in the current folder, in place
     of JOBRUNNER_IMPORT and JOBRUNNER_APP_DIR.
 

@@ -14,7 +14,7 @@ from jobrunner.store.explain.explanation import HostView
 @click.argument("subject", metavar="JOB_ID|SCHEDULE|TYPE", shell_complete=known.types_and_schedules)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def explain(subject: str, as_json: bool) -> None:
-    """Say why a run has not run, is not running, did not run or will not run, and what to do.
+    """Explain why a run, a schedule or a job type does not run, and what you can do.
 
     It is computed now, from the conditions that a claim uses, for each host that ticked in the last hour. A name is
     taken for a schedule first, then for a job type.

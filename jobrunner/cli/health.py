@@ -11,13 +11,11 @@ from jobrunner.store import damage
 
 
 @click.command()
-@click.option(
-    "--only", metavar="NAME,…", help="Look at these findings only, such as ticks_stopped. The others are no reason."
-)
+@click.option("--only", metavar="NAME,…", help="Check only these findings (comma-separated). All others are ignored.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @click.pass_context
 def health(context: click.Context, only: str | None, as_json: bool) -> None:
-    """Say what is wrong: one line for each finding, the worst first, and what mends it. For monitors, and for people.
+    """Check the health: one line for each finding, the worst first, with its remedy. For monitors, and for you.
 
     Exit status 0: nothing is wrong. 1: something is. 69: the database cannot be reached.
 

@@ -52,7 +52,7 @@ def history(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Show what happened, the earliest first: the slots of schedules, the attempts of runs, skipped slots, what people
+    """Show what happened, the earliest first: the slots of schedules, the attempts of runs, skipped slots, what users
     did, and ticks that were killed or failed.
 
     An attempt stands where it ended. First attempts of a type that succeeded within the same minute, without a

@@ -33,10 +33,10 @@ _GAP = "… (some output is missing here)"
     help="Only this attempt, counted as in `jobrunner show`, and only its output.",
 )
 def logs(run_id: int, follow: bool, sequence: int | None) -> None:
-    """Print what the attempts of a run have printed, also of the one at work.
+    """Print the output of a run's attempts, also of the running one.
 
-    Of each attempt the last 16 KiB are kept. A run at work reports with its heartbeats, so its newest lines may be some
-    seconds late.
+    Of each attempt the last 16 KiB are kept. A running handler reports with its heartbeats, so its newest lines
+    may be some seconds late.
 
     Example: jobrunner logs 17 --follow
     """

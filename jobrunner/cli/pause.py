@@ -50,10 +50,10 @@ def _of_what(command: _Command) -> _Command:
 @click.option("--list", "lists", is_flag=True, help="List what is paused, and pause nothing.")
 @click.option("--json", "as_json", is_flag=True, help="With --list: print a JSON array.")
 def pause(lists: bool, as_json: bool, **given: Any) -> None:
-    """Let no run of a job type, on a host or anywhere begin until `jobrunner resume`.
+    """Stop starting runs: of one job type, on one host, or everywhere. `jobrunner resume` starts them again.
 
-    Runs at work go on. New runs are accepted and wait; schedules go on making runs, which wait, too (`schedule pause`
-    stops that). Start deadlines, recovery and cancellations go on.
+    Running handlers go on. New runs are accepted and wait; schedules go on making runs, which wait, too
+    (`schedule pause` stops that). Start deadlines, recovery and cancellations go on.
 
     Example: `jobrunner pause --type report.send --reason "the mail server is down"`
     """

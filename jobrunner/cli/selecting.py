@@ -76,7 +76,7 @@ _OPTIONS: dict[str, Callable[[_Command], _Command]] = {
         "error",
         type=_TEXT,
         metavar="TEXT",
-        help='Runs whose error ("ValueError: …") contains this text, in small letters or capitals.',
+        help='Runs whose error ("ValueError: …") contains this text (upper and lower case do not matter).',
     ),
     "waiting_for": click.option(
         "--waiting-for",

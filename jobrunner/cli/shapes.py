@@ -23,7 +23,7 @@ VERSION = 1
 
 
 class Finding(TypedDict):
-    """What is wrong. ``name`` never changes, the sentence may. ``remedy`` is a command that mends it or shows more.
+    """What is wrong. ``name`` never changes, the sentence may. ``remedy`` is a command that repairs it or shows more.
 
     ``detail`` is a traceback, if there is one.
     """

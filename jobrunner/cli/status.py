@@ -152,7 +152,7 @@ def _tables(found: State) -> Iterator[_Table]:
         [(each.job_type, each.running, each.waiting, _limits(each), each.opens_at) for each in found.running_limits],
     )
     yield (
-        "notices that were not told (docs/howto/notifications.md)",
+        "notifications that were not sent (docs/howto/notifications.md)",
         ("AT", "EVENT", "OF", "RUNS", "RECEIVER", "OUTCOME", "ERROR"),
         [
             (each.at, each.event, each.schedule or each.job_type, each.runs, each.receiver, each.outcome, each.error)

@@ -52,11 +52,19 @@ def _proxy(text: str) -> Address:
     show_default=True,
     help="The address of this host; one of loopback if a link signs in.",
 )
-@click.option("--read-only", is_flag=True, help="No buttons: who is let in can look, and change nothing.")
 @click.option(
-    "--allow-host", "names", metavar="NAME", multiple=True, help="Answer to this name too, of a proxy; may be repeated."
+    "--read-only", is_flag=True, help="Read-only: everybody can view the dashboard; nobody can change anything."
 )
-@click.option("--prefix", default="", metavar="PATH", help="The path before ours that a proxy leaves, such as /jobs.")
+@click.option(
+    "--allow-host",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    help="Another host name that the dashboard accepts, for example the public name of a proxy. Repeatable.",
+)
+@click.option(
+    "--prefix", default="", metavar="PATH", help="The path prefix that a proxy adds and does not remove, such as /jobs."
+)
 @click.option(
     "--redact", metavar="NAME", multiple=True, help="Hide the values of this name in payloads; may be repeated."
 )
@@ -64,7 +72,7 @@ def _proxy(text: str) -> Address:
     "--user-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Let in the people of this file, with their passwords, and not by a link.",
+    help="Sign in the users of this file, with their passwords, and not by a link.",
 )
 @click.option(
     "--add-user",
@@ -82,7 +90,10 @@ def _proxy(text: str) -> Address:
     help="Believe the headers of the proxy at this address; may be repeated.",
 )
 @click.option(
-    "--metrics", "has_metrics", is_flag=True, help="Answer /metrics, for Prometheus, to whoever can reach the page."
+    "--metrics",
+    "has_metrics",
+    is_flag=True,
+    help="Answer /metrics, for Prometheus, to everybody who can reach the dashboard.",
 )
 def web(
     port: int,
@@ -93,7 +104,7 @@ def web(
     has_metrics: bool,
     **doors: Any,
 ) -> None:
-    """Show the page in a browser: what happens and why, with a button for what a person can do about it.
+    """Serve the dashboard: what happens and why, in a browser, with a button for what you can do about it.
 
     It prints a link that signs one browser in, and a new link when that one was used. It listens on this host only,
     unless there is a user file or a proxy that says who the visitor is.
@@ -114,7 +125,7 @@ def web(
         if (error.name or "").partition(".")[0] not in _EXTRA:
             raise
         raise ConfigurationError(
-            f"the page needs {error.name}; install jobrunner with its extra: cron-jobrunner[web]"
+            f"the dashboard needs {error.name}; install jobrunner with its extra: cron-jobrunner[web]"
         ) from None
     opening.collect_garbage()
     people = asked.people()

@@ -16,10 +16,16 @@ from jobrunner.store import waits
 
 
 @click.command()
-@click.option("--budget", metavar="DURATION", help="Claim runs for this long, then only finish them. [default: 50s]")
+@click.option(
+    "--budget",
+    metavar="DURATION",
+    help="How long a tick takes new runs. After that it only finishes those that it has started. [default: 50s]",
+)
 @click.option("--grace", metavar="DURATION", help="How long handlers may go on after SIGTERM. [default: 10s]")
 @click.option(
-    "--concurrency", metavar="N", help="The most runs at work on this host, of all ticks together. [default: 4]"
+    "--concurrency",
+    metavar="N",
+    help="The most runs that this host runs at the same time, all ticks together. [default: 4]",
 )
 @click.option("--batch", metavar="N", help="The most runs that this tick claims. [default: 100000]")
 @click.option("--strict/--no-strict", default=None, help="Commit each result before the same child starts another run.")

@@ -79,7 +79,7 @@ def post(url: str, body: bytes, headers: dict[str, str], timeout: float) -> None
 
 def _reason(error: object) -> str:
     if isinstance(error, TimeoutError):
-        return "no answer in time; it may have been told"
+        return "no answer in time; it may have been sent"
     if isinstance(error, OSError):
         return one_line(error.strerror or type(error).__name__, 200)
     # Other texts may quote the URL.

@@ -55,7 +55,7 @@ def send_all(receivers: Mapping[str, Receiver], messages: Sequence[Message], mos
 
 def _without_answer(message: Message, *, is_begun: bool) -> Result:
     if is_begun:
-        return Result(message, "no answer in time; it may have been told")
+        return Result(message, "no answer in time; it may have been sent")
     return Result(message, "an earlier message had no answer in time", is_unsent=True)
 
 

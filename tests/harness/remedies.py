@@ -265,7 +265,7 @@ FOUND: dict[str, dict[str, Found]] = {
     },
     "host_stopped": {"one": Found(_ticks("there", 3 * HOUR), Cure(("ticks of there", "crontab"), _ticks("there")))},
     "failing_ticks": {
-        "one": Found(_ticks("here", error="no"), Cure(("mend that on here", "jobrunner tick -v"), _ticks("here")))
+        "one": Found(_ticks("here", error="no"), Cure(("repair that on here", "jobrunner tick -v"), _ticks("here")))
     },
     "killed_ticks": {"two": Found(_killed, Cure(("on here", "journalctl"), _forget_killed))},
     "clock_skew": {"of the database": Found(_ahead, Cure(("clock of the database's server", "NTP"), _set_clock))},

@@ -61,7 +61,7 @@ class Probe:
             )
         except OSError as error:
             self.problem = wrong(
-                "cron line", f"{_place(line)}: it cannot start: {error}", f"mend the paths in {_place(line)}"
+                "cron line", f"{_place(line)}: it cannot start: {error}", f"correct the paths in {_place(line)}"
             )
 
     def compare(self, here: Here) -> list[Check]:

@@ -45,7 +45,7 @@ def handlers(discover: Discover, needed: Needed, imports: Collection[str] = ()) 
     try:
         known, misfits = discover(asked)
     except HandlersUnavailable as error:
-        remedy = "mend the import, or JOBRUNNER_IMPORT and JOBRUNNER_APP_DIR"
+        remedy = "repair the import, or JOBRUNNER_IMPORT and JOBRUNNER_APP_DIR"
         return [], [wrong("handlers", one_line(str(error), 1000), remedy, error.detail)]
     checks = []
     if known:
@@ -78,7 +78,7 @@ def _definitions(known: Collection[str], misfits: Sequence[str | None], needed: 
     if problems:
         found = "; ".join(f"{each}: {problem}" for each, problem in problems.items())
         first = next(iter(problems))
-        remedy = f"mend the schedule {first} where it was made: jobrunner explain {shlex.quote(first)}"
+        remedy = f"correct the schedule {first} where it was made: jobrunner explain {shlex.quote(first)}"
         return wrong(name, one_line(found), remedy)
     return ok(name, f"{len(needed.definitions)}, each with a handler and a payload that fits it")
 

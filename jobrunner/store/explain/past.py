@@ -37,7 +37,7 @@ def running(asked: Asked) -> Explanation:
 def again(run: Row) -> str:
     """What queues a run again. With the payload that its handler cannot take it would end in the same way."""
     command = f"jobrunner retry {run.id}"
-    return f"mend its payload: {command} --payload '{{…}}'" if run.error_type == "bad_payload" else command
+    return f"repair its payload: {command} --payload '{{…}}'" if run.error_type == "bad_payload" else command
 
 
 def ended(asked: Asked) -> Explanation:

@@ -147,7 +147,7 @@ def _unknown(asked: Asked) -> Explanation:
     if problems := asked.hosts.problems():
         host, problem = next(iter(problems.items()))
         sentence = f"waits: the ticks of {', '.join(problems)} cannot run their handlers: {problem}."
-        remedy = f"mend that on {host}: the module, or JOBRUNNER_IMPORT and JOBRUNNER_APP_DIR of its ticks"
+        remedy = f"repair that on {host}: the module, or JOBRUNNER_IMPORT and JOBRUNNER_APP_DIR of its ticks"
         return asked.say("no_handlers", sentence, remedy, problem=problem, failing_hosts=sorted(problems))
     if lost := asked.hosts.lost(run.job_type):
         return _lost(asked, *lost)

@@ -86,7 +86,7 @@ def _removed(row: ReadDefinition, by: Row | None) -> Explanation:
 def _mend(row: ReadDefinition) -> str:
     source = SOURCE_NAMES.get(row.source)
     if source is not None:
-        return f"mend {row.name} in {source}, and run: jobrunner apply"
+        return f"correct {row.name} in {source}, and run: jobrunner apply"
     name = shlex.quote(row.name)
     return f"give {row.name} a time that can be read: jobrunner schedule edit {name} --cron … --timezone …"
 
