@@ -29,6 +29,8 @@ POLICIES = (
     Policy("plain"),
     Policy("capped", limits=Limits(max_running=2)),
     Policy("keyed", limits=Limits(concurrency_key=("customer",), max_running_per_key=1)),
+    Policy("both", limits=Limits(max_running=2, concurrency_key=("customer",), max_running_per_key=1)),
+    Policy("twice", limits=Limits(max_running=2, concurrency_key=("customer",), max_running_per_key=2)),
     Policy("rated", limits=Limits(rate=parse_rate("rate", "2/h", 2))),
 )
 KIND = TickKind("here", "", "")
@@ -57,7 +59,7 @@ RUNS = st.builds(
     st.sampled_from([-30, -30, -1, 30]),
     st.sampled_from([None, None, -5, 5]),
     st.sampled_from([None, None, "k"]),
-    st.sampled_from(["a", "b"]),
+    st.sampled_from(["a", "b", "c"]),
     st.sampled_from([0, 7]),
     st.sampled_from([1, -5]),
     st.sampled_from([False, False, False, True]),
@@ -96,7 +98,8 @@ def insert(database: Database, each: Situation, at: datetime) -> int | None:
         if each.key is not None:
             row["concurrency_key"] = None
         lease = {"locked_by": "here:1:x", "locked_until": at + timedelta(minutes=each.lease_ends)}
-        gates = {"capped": "all", "rated": "all", "keyed": f"customer {json.dumps([each.customer])}"}
+        of_key = f"customer {json.dumps([each.customer])}"
+        gates = {"capped": "all", "rated": "all", **dict.fromkeys(("keyed", "both", "twice"), of_key)}
         row |= lease | {"host": "here", "lease_token": "t" * 32, "gate": gates.get(each.job_type, "")}
     elif each.status == "succeeded":
         row["finished_at"] = at
@@ -147,6 +150,32 @@ def claimed(store: Store, limit: int = 100, times: int = 20) -> set[int]:
 
 
 @pytest.mark.promise("P1")
+@pytest.mark.parametrize(
+    ("job_type", "customers", "ready"),
+    [
+        ("both", "aab", [True, False, True]),
+        ("both", "aabc", [True, False, True, False]),
+        ("twice", "aab", [True, False, True]),
+        ("twice", "aa", [True, True]),
+    ],
+)
+def test_run_of_a_limited_type_is_ready_though_those_in_front_of_it_wait_for_their_own_key(
+    store: Store, database: Database, job_type: str, customers: str, ready: list[bool]
+) -> None:
+    """`explain` said `limit`, and the next claim took the run."""
+    at = begin(database, store, None)
+    run_ids = [
+        queue(database, job_type, {"customer": each}, run_at=at + timedelta(seconds=number - 60))
+        for number, each in enumerate(customers)
+    ]
+    tick_now(database, store)
+    said = [store.read(partial(explain_run, run_id=each)) for each in run_ids]
+    assert [each is not None and each.reason == "ready" for each in said] == ready
+    found = claimed(store)
+    assert [each in found for each in run_ids] == ready
+
+
+@pytest.mark.promise("P1")
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     situations=st.lists(RUNS, min_size=1, max_size=7),
@@ -164,7 +193,8 @@ def test_explain_says_that_nothing_is_in_the_way_exactly_when_a_claim_takes_the_
 ) -> None:
     """Also when a clock was set right or wrong between an earlier claim and this one, by up to two days."""
     at = begin(database, store, pause)
-    run_ids = [insert(database, each, at) for each in situations]
+    # Claims take runs of the same turn behind different gates in any order.
+    run_ids = [insert(database, each, at + timedelta(seconds=number)) for number, each in enumerate(situations)]
     if taken:
         claimed(store, limit=taken, times=1)
     set_clock(store, database, timedelta(seconds=offset))

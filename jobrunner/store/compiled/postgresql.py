@@ -2159,6 +2159,78 @@ WHERE jobrunner_schema.job_tallies.span = 'hour' AND jobrunner_schema.job_tallie
         {},
         (('ends', None), ('first', 'instant'), ('now', 'instant')),
     ),
+    ('explain.taken_first', (1,)): (
+        """WITH ranked AS
+(SELECT found.id AS id, found.gate AS gate, found.turn_at AS turn_at, found.run_at AS run_at, row_number() OVER (PARTITION BY found.gate ORDER BY found.turn_at, found.run_at, found.id) AS nth
+FROM (SELECT jobrunner_schema.job_runs.id AS id, %(key)s::VARCHAR || ' ' || substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) AS gate, anon_1.turn_at AS turn_at, anon_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(most)s::INTEGER) AS anon_1 JOIN jobrunner_schema.job_runs ON anon_1.id = jobrunner_schema.job_runs.id UNION ALL SELECT anon_2.id AS id, anon_2.gate AS gate, anon_2.turn_at AS turn_at, anon_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_gated.id AS id, jobrunner_schema.job_gated.gate AS gate, jobrunner_schema.job_gated.turn_at AS turn_at, jobrunner_schema.job_gated.run_at AS run_at
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate > '' AND jobrunner_schema.job_gated.gate != 'after'
+ LIMIT %(most)s::INTEGER) AS anon_2) AS found)
+ SELECT ranked.nth, (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_runs.gate = ranked.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') AS at_work, (SELECT jobrunner_schema.job_gates.spent_until
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.gate = ranked.gate) AS spent_until
+FROM ranked, ranked AS its
+WHERE its.id = %(run)s::BIGINT AND (ranked.nth, ranked.turn_at, ranked.run_at, ranked.id) < (its.nth, its.turn_at, its.run_at, its.id)
+ LIMIT %(most)s::INTEGER""",
+        {},
+        {},
+        (('nth', None), ('at_work', None), ('spent_until', 'instant')),
+    ),
+    ('explain.taken_first', (2,)): (
+        """WITH ranked AS
+(SELECT found.id AS id, found.gate AS gate, found.turn_at AS turn_at, found.run_at AS run_at, row_number() OVER (PARTITION BY found.gate ORDER BY found.turn_at, found.run_at, found.id) AS nth
+FROM (SELECT jobrunner_schema.job_runs.id AS id, %(key)s::VARCHAR || ' ' || substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) AS gate, anon_1.turn_at AS turn_at, anon_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(most)s::INTEGER) AS anon_1 JOIN jobrunner_schema.job_runs ON anon_1.id = jobrunner_schema.job_runs.id UNION ALL SELECT anon_2.id AS id, anon_2.gate AS gate, anon_2.turn_at AS turn_at, anon_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_gated.id AS id, jobrunner_schema.job_gated.gate AS gate, jobrunner_schema.job_gated.turn_at AS turn_at, jobrunner_schema.job_gated.run_at AS run_at
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate > '' AND jobrunner_schema.job_gated.gate != 'after'
+ LIMIT %(most)s::INTEGER) AS anon_2) AS found)
+ SELECT ranked.nth, (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_runs.gate = ranked.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') AS at_work, (SELECT jobrunner_schema.job_gates.spent_until
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.gate = ranked.gate) AS spent_until
+FROM ranked, ranked AS its
+WHERE its.id = %(run)s::BIGINT AND (ranked.nth, ranked.turn_at, ranked.run_at, ranked.id) < (its.nth, its.turn_at, its.run_at, its.id)
+ LIMIT %(most)s::INTEGER""",
+        {},
+        {},
+        (('nth', None), ('at_work', None), ('spent_until', 'instant')),
+    ),
+    ('explain.taken_first', (3,)): (
+        """WITH ranked AS
+(SELECT found.id AS id, found.gate AS gate, found.turn_at AS turn_at, found.run_at AS run_at, row_number() OVER (PARTITION BY found.gate ORDER BY found.turn_at, found.run_at, found.id) AS nth
+FROM (SELECT jobrunner_schema.job_runs.id AS id, %(key)s::VARCHAR || ' ' || substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_2)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) AS gate, anon_1.turn_at AS turn_at, anon_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(most)s::INTEGER) AS anon_1 JOIN jobrunner_schema.job_runs ON anon_1.id = jobrunner_schema.job_runs.id UNION ALL SELECT anon_2.id AS id, anon_2.gate AS gate, anon_2.turn_at AS turn_at, anon_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_gated.id AS id, jobrunner_schema.job_gated.gate AS gate, jobrunner_schema.job_gated.turn_at AS turn_at, jobrunner_schema.job_gated.run_at AS run_at
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate > '' AND jobrunner_schema.job_gated.gate != 'after'
+ LIMIT %(most)s::INTEGER) AS anon_2) AS found)
+ SELECT ranked.nth, (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_runs.gate = ranked.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') AS at_work, (SELECT jobrunner_schema.job_gates.spent_until
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.gate = ranked.gate) AS spent_until
+FROM ranked, ranked AS its
+WHERE its.id = %(run)s::BIGINT AND (ranked.nth, ranked.turn_at, ranked.run_at, ranked.id) < (its.nth, its.turn_at, its.run_at, its.id)
+ LIMIT %(most)s::INTEGER""",
+        {},
+        {},
+        (('nth', None), ('at_work', None), ('spent_until', 'instant')),
+    ),
     ('finalize.complete', ()): (
         """UPDATE jobrunner_schema.job_attempts SET output=given.output FROM (SELECT id, lease_token, output FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), output TEXT)) AS given WHERE jobrunner_schema.job_attempts.run_id = given.id AND jobrunner_schema.job_attempts.lease_token = given.lease_token""",
         {},

@@ -2153,6 +2153,78 @@ WHERE job_tallies.span = 'hour' AND job_tallies.at > ((CAST(round((julianday('no
         {},
         (('ends', None), ('first', 'instant'), ('now', 'instant')),
     ),
+    ('explain.taken_first', (1,)): (
+        """WITH ranked AS
+(SELECT found.id AS id, found.gate AS gate, found.turn_at AS turn_at, found.run_at AS run_at, row_number() OVER (PARTITION BY found.gate ORDER BY found.turn_at, found.run_at, found.id) AS nth
+FROM (SELECT job_runs.id AS id, :key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"')), 1, 200) AS gate, anon_1.turn_at AS turn_at, anon_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :of_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :most OFFSET :param_1) AS anon_1 JOIN job_runs ON anon_1.id = job_runs.id UNION ALL SELECT anon_2.id AS id, anon_2.gate AS gate, anon_2.turn_at AS turn_at, anon_2.run_at AS run_at
+FROM (SELECT job_gated.id AS id, job_gated.gate AS gate, job_gated.turn_at AS turn_at, job_gated.run_at AS run_at
+FROM job_gated
+WHERE job_gated.job_type = :of_type AND job_gated.gate > '' AND job_gated.gate != 'after'
+ LIMIT :most OFFSET :param_2) AS anon_2) AS found)
+ SELECT ranked.nth, (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.job_type = :of_type AND job_runs.gate = ranked.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') AS at_work, (SELECT job_gates.spent_until
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.gate = ranked.gate) AS spent_until
+FROM ranked, ranked AS its
+WHERE its.id = :run AND (ranked.nth, ranked.turn_at, ranked.run_at, ranked.id) < (its.nth, its.turn_at, its.run_at, its.id)
+ LIMIT :most OFFSET :param_3""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0},
+        {},
+        (('nth', None), ('at_work', None), ('spent_until', 'instant')),
+    ),
+    ('explain.taken_first', (2,)): (
+        """WITH ranked AS
+(SELECT found.id AS id, found.gate AS gate, found.turn_at AS turn_at, found.run_at AS run_at, row_number() OVER (PARTITION BY found.gate ORDER BY found.turn_at, found.run_at, found.id) AS nth
+FROM (SELECT job_runs.id AS id, :key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"')), 1, 200) AS gate, anon_1.turn_at AS turn_at, anon_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :of_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :most OFFSET :param_1) AS anon_1 JOIN job_runs ON anon_1.id = job_runs.id UNION ALL SELECT anon_2.id AS id, anon_2.gate AS gate, anon_2.turn_at AS turn_at, anon_2.run_at AS run_at
+FROM (SELECT job_gated.id AS id, job_gated.gate AS gate, job_gated.turn_at AS turn_at, job_gated.run_at AS run_at
+FROM job_gated
+WHERE job_gated.job_type = :of_type AND job_gated.gate > '' AND job_gated.gate != 'after'
+ LIMIT :most OFFSET :param_2) AS anon_2) AS found)
+ SELECT ranked.nth, (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.job_type = :of_type AND job_runs.gate = ranked.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') AS at_work, (SELECT job_gates.spent_until
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.gate = ranked.gate) AS spent_until
+FROM ranked, ranked AS its
+WHERE its.id = :run AND (ranked.nth, ranked.turn_at, ranked.run_at, ranked.id) < (its.nth, its.turn_at, its.run_at, its.id)
+ LIMIT :most OFFSET :param_3""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0},
+        {},
+        (('nth', None), ('at_work', None), ('spent_until', 'instant')),
+    ),
+    ('explain.taken_first', (3,)): (
+        """WITH ranked AS
+(SELECT found.id AS id, found.gate AS gate, found.turn_at AS turn_at, found.run_at AS run_at, row_number() OVER (PARTITION BY found.gate ORDER BY found.turn_at, found.run_at, found.id) AS nth
+FROM (SELECT job_runs.id AS id, :key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"'), json_extract(job_runs.payload, '$."' || :name_2 || '"')), 1, 200) AS gate, anon_1.turn_at AS turn_at, anon_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :of_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :most OFFSET :param_1) AS anon_1 JOIN job_runs ON anon_1.id = job_runs.id UNION ALL SELECT anon_2.id AS id, anon_2.gate AS gate, anon_2.turn_at AS turn_at, anon_2.run_at AS run_at
+FROM (SELECT job_gated.id AS id, job_gated.gate AS gate, job_gated.turn_at AS turn_at, job_gated.run_at AS run_at
+FROM job_gated
+WHERE job_gated.job_type = :of_type AND job_gated.gate > '' AND job_gated.gate != 'after'
+ LIMIT :most OFFSET :param_2) AS anon_2) AS found)
+ SELECT ranked.nth, (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.job_type = :of_type AND job_runs.gate = ranked.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') AS at_work, (SELECT job_gates.spent_until
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.gate = ranked.gate) AS spent_until
+FROM ranked, ranked AS its
+WHERE its.id = :run AND (ranked.nth, ranked.turn_at, ranked.run_at, ranked.id) < (its.nth, its.turn_at, its.run_at, its.id)
+ LIMIT :most OFFSET :param_3""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0},
+        {},
+        (('nth', None), ('at_work', None), ('spent_until', 'instant')),
+    ),
     ('finalize.complete', ()): (
         """UPDATE job_attempts SET output=given.output FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given WHERE job_attempts.run_id = given.id AND job_attempts.lease_token = given.lease_token""",
         {},

@@ -49,9 +49,24 @@ def limit_in_the_way(connection: Connection, run: Row, place: Place) -> LimitInT
         return None
     if found.concurrency_key is None:
         return _limit_of_type(connection, run, place, in_front)
-    # The runs in front may wait for their own key. They are no reason while a sure one is there.
     of_key = _limit_of_type(connection, run, place, 0) or _limit_of_key(connection, run, found)
-    return of_key or _limit_of_type(connection, run, place, in_front)
+    if of_key is not None or (found.max_running is None and found.rate is None):
+        return of_key
+    before = in_front if in_front > MOST_IN_FRONT else _taken_first(connection, run, found)
+    return _limit_of_type(connection, run, Place(found, before), before)
+
+
+def _taken_first(connection: Connection, run: Row, limits: Row) -> int:
+    """How many runs claims take before this one. The others in front of it wait for their own key."""
+    most, rate = limits.max_running_per_key, None
+    if limits.rate_per_key is not None:
+        rate = parse_rate("rate_per_key", limits.rate_per_key, limits.burst_per_key)
+    rows = connection.execute(*_first(run, limits.concurrency_key)).all()
+    return sum(
+        (most is None or row.at_work + row.nth <= most)
+        and (rate is None or row.nth <= rate.allowed(row.spent_until, limits.now))
+        for row in rows
+    )
 
 
 def _limit_of_type(connection: Connection, run: Row, place: Place, before: int) -> LimitInTheWay | None:
@@ -143,6 +158,12 @@ def _parts(names: str) -> dict[str, str]:
     return {"key": names, **{f"name_{number}": name for number, name in enumerate(names.split(","))}}
 
 
+def _first(run: Row, names: str) -> Question:
+    parts = _parts(names)
+    values = {"of_type": run.job_type, "run": run.id, "most": MOST_IN_FRONT + 1, **parts}
+    return Prepared("explain.taken_first", (len(parts) - 1,)), values
+
+
 def _its_turn(run: Row) -> dict[str, Any]:
     its = {f"its_{name}": getattr(run, name) for name in ("turn_at", "run_at", "id")}
     return {"of_type": run.job_type, **its, "most": MOST_IN_FRONT + 1}
@@ -189,7 +210,9 @@ def questions_of_key(connection: Connection, run: Row) -> list[Question]:
     parts = _parts(limits.concurrency_key)
     gate = run.gate or _gate_of(connection, run.id, limits.concurrency_key)
     of_gate, turn = {"of_type": run.job_type, "gate": gate}, {**_its_turn(run), "gate": gate}
+    first = [] if limits.max_running is None and limits.rate is None else [_first(run, limits.concurrency_key)]
     return [
+        *first,
         (Prepared("explain.at_work", (True,)), of_gate),
         (Prepared("explain.gate"), of_gate),
         (Prepared("explain.behind_gate_in_front"), turn),

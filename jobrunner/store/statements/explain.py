@@ -17,6 +17,7 @@ from sqlalchemy import (
     literal_column,
     select,
     tuple_,
+    union_all,
 )
 
 from jobrunner.store.conditions import CLAIM, SEEN
@@ -47,6 +48,7 @@ VARIANTS: dict[str, list[tuple[Any, ...]]] = {
     "at_work": [(False,), (True,)],
     "gate_of": _NAMES,
     "same_key_in_front": _NAMES,
+    "taken_first": _NAMES,
 }
 _ITS_ID: ColumnElement[int] = bindparam("run", type_=job_runs.c.id.type)
 _OF_TYPE: ColumnElement[str] = bindparam("of_type", type_=job_runs.c.job_type.type)
@@ -226,6 +228,39 @@ def same_key_in_front(names: int) -> Select[Any]:
     first: FromClause = in_front.subquery()
     same_key = gate_of_key(*_names(names)) == _GATE
     return _count(select(job_runs.c.id).join(first, first.c.id == job_runs.c.id).where(same_key))
+
+
+def taken_first(names: int) -> Select[Any]:
+    """The runs of its type that claims take before a run, if the limits of all keys allow them.
+
+    One claim after the other takes the first run behind each gate: ``nth`` is in which of them it is the turn of a run.
+    """
+    fresh, behind = job_claimable.c, job_gated.c
+    first = select(fresh.id, fresh.turn_at, fresh.run_at).where(fresh.job_type == _OF_TYPE)
+    first_ones = first.order_by(fresh.turn_at, fresh.run_at, fresh.id).limit(_MOST).subquery()
+    gate = gate_of_key(*_names(names))
+    of_no_gate = select(job_runs.c.id, gate.label("gate"), first_ones.c.turn_at, first_ones.c.run_at)
+    of_no_gate = of_no_gate.join_from(first_ones, job_runs, first_ones.c.id == job_runs.c.id)
+    some = select(behind.id, behind.gate, behind.turn_at, behind.run_at).where(
+        behind.job_type == _OF_TYPE, behind.gate > literal_column("''"), behind.gate != literal_column("'after'")
+    )
+    found = union_all(of_no_gate, select(some.limit(_MOST).subquery())).subquery("found").c
+    turn = (found.turn_at, found.run_at, found.id)
+    nth = func.row_number().over(partition_by=found.gate, order_by=turn).label("nth")
+    ranked = select(found.id, found.gate, found.turn_at, found.run_at, nth).cte("ranked")
+    one, its = ranked.c, ranked.alias("its").c
+    sooner = tuple_(one.nth, one.turn_at, one.run_at, one.id) < tuple_(its.nth, its.turn_at, its.run_at, its.id)
+    busy = select(func.count()).where(job_runs.c.job_type == _OF_TYPE, job_runs.c.gate == one.gate, is_at_work())
+    spent = select(job_gates.c.spent_until).where(job_gates.c.job_type == _OF_TYPE, job_gates.c.gate == one.gate)
+    return (
+        select(
+            one.nth,
+            busy.correlate(ranked).scalar_subquery().label("at_work"),
+            spent.correlate(ranked).scalar_subquery().label("spent_until"),
+        )
+        .where(its.id == _ITS_ID, sooner)
+        .limit(_MOST)
+    )
 
 
 def speed() -> Select[Any]:
