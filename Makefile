@@ -39,13 +39,14 @@ test-pythons: ## Run some tests with the lowest and the newest dependencies on e
 mutants: $(INSTALLED)-test ## Change one line of the code at a time and see that a test fails; one: ARGS="'NAME'"
 	@$(VENV)/bin/python scripts/mutants.py $(ARGS)
 
-lint: $(INSTALLED)-test $(INSTALLED)-lint ## Check style, types and the direction of imports
+lint: $(INSTALLED)-test $(INSTALLED)-lint ## Check style, types, the direction of imports, and that all code is used
 	@$(VENV)/bin/ruff check --quiet .
 	@$(VENV)/bin/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
 	@$(VENV)/bin/python scripts/statements.py --check
+	@$(VENV)/bin/python scripts/unreached.py
 	@$(VENV)/bin/mypy --strict --no-error-summary jobrunner tests/harness
 	@$(VENV)/bin/lint-imports > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
-	@echo "lint: style, types and imports are in order"
+	@echo "lint: style, types and imports are in order, and all code is used"
 
 shape: $(INSTALLED)-test ## Print the rooms of the code and their sizes: layers, circles, the longest files
 	@$(VENV)/bin/python scripts/shape.py

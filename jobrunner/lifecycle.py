@@ -249,13 +249,3 @@ def _decision(
         error_type=result.error_type,
         error=result.error,
     )
-
-
-def diagram() -> str:
-    """The table as a Mermaid state diagram, for docs/reference/lifecycle.md."""
-    arrows = [
-        f"    {source} --> {transition.target}: {transition.event}"
-        for transition in TRANSITIONS
-        for source in transition.sources or ("[*]",)
-    ]
-    return "\n".join(["stateDiagram-v2", *arrows])

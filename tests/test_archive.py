@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from harness import Commands, Database, SQLiteDatabase
+from harness.fault_points import ARCHIVE_POINTS
 from harness.handlers_rows import queue
 from harness.tallying import count_all
-from jobrunner import failpoints
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 
@@ -102,7 +102,7 @@ def test_archive_loses_no_run_wherever_it_is_killed(jobrunner: Commands, databas
     ids = {end(database) for _ in range(3)}
     count_attempts(database)
     before = all_rows(database)
-    for number, point in enumerate(failpoints.ARCHIVE_POINTS):
+    for number, point in enumerate(ARCHIVE_POINTS):
         file, trace = tmp_path / f"{number}.jsonl", tmp_path / f"trace{number}"
         env = {"JOBRUNNER_FAULT": f"{point}=kill", "JOBRUNNER_FAULT_TRACE": str(trace)}
         assert jobrunner("archive", "--before", "90d", file, env=env, check=False, cold=True).returncode == -9

@@ -11,9 +11,9 @@ import pytest
 from harness import Database, PostgresDatabase, wait_for
 from harness.at_work import OWNER
 from harness.effects import LostRun, OtherSide, answers_lost, close_all, crash, effects_of, rows_of_effects
+from harness.fault_points import EFFECT_POINTS
 from harness.long import draw
 from jobrunner.effects.database import ChildDatabase
-from jobrunner.failpoints import EFFECT_POINTS
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease
 from jobrunner.store import finalize, uncertain

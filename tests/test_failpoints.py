@@ -11,9 +11,7 @@ import pytest
 
 import jobrunner as package
 from harness import App, Commands, Database, wait_for
-from harness.fault_scene import FaultScene
-from harness.invariants import assert_consistent, insert_runs, outcomes, statuses
-from jobrunner.failpoints import (
+from harness.fault_points import (
     ARCHIVE_POINTS,
     CHILD_POINTS,
     COMMAND_POINTS,
@@ -22,6 +20,8 @@ from jobrunner.failpoints import (
     POINTS,
     RESTORE_POINTS,
 )
+from harness.fault_scene import FaultScene
+from harness.invariants import assert_consistent, insert_runs, outcomes, statuses
 
 # What a cut before the drain costs is this tick; the next one comes in a minute.
 BEFORE_THE_DRAIN = ("tick.opened", "recover.", "deadline.", "expand.", "prune.")

@@ -11,10 +11,10 @@ import pytest
 
 from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
 from harness.database import Row
+from harness.fault_points import POINTS
 from harness.fault_scene import FaultScene
 from harness.invariants import assert_consistent, insert_runs, outcomes, statuses
 from harness.processes import is_stopped
-from jobrunner.failpoints import POINTS
 
 IN_A_TRANSACTION = [point for point in POINTS if point.endswith(".before_commit")]
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from harness import App, Commands, Database
+from harness.fault_points import NOTICE_POINTS
 from harness.handlers_rows import queue, run_of
 from harness.invariants import insert_runs, read_log
 from harness.notices import HOUR, configure, dead, notices, tick, told
 from harness.plan_calls import hooks
 from harness.receivers import Web
-from jobrunner.failpoints import NOTICE_POINTS
 from jobrunner.store import idle
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from harness import App, Commands, Database
+from harness.fault_points import COMMAND_POINTS
 from harness.slots import go_to, utc
-from jobrunner.failpoints import COMMAND_POINTS
 
 SPAN = ["--from", "2026-05-01T09:00:00Z", "--to", "2026-05-01T12:00:00Z"]
 COMMANDS = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, zip_longest
 
@@ -11,13 +10,7 @@ BOUNDS_SECONDS = tuple(step * 10.0**power for power in range(-3, 5) for step in 
 BINS = len(BOUNDS_SECONDS) + 1
 
 Bins = Sequence[int]
-NOTHING: Bins = ()
 """A histogram may leave out the empty bins at its end."""
-
-
-def bin_of(seconds: float) -> int:
-    """The index of the bin that counts this duration. A negative one, of a clock that stepped back, counts as zero."""
-    return bisect_left(BOUNDS_SECONDS, seconds)
 
 
 def merged(histograms: Iterable[Bins]) -> list[int]:

@@ -20,7 +20,6 @@ from jobrunner.lifecycle import (
     Status,
     allowed,
     decide,
-    diagram,
     target,
 )
 
@@ -230,15 +229,3 @@ def test_every_end_follows_the_table_of_transitions() -> None:
         assert decision.status is not Status.RUNNING
         assert decision.attempts >= 0
         assert decision.attempts == case.run.attempts or decision.event in (Event.RELEASE, Event.POSTPONE)
-
-
-def test_the_diagram_has_every_arrow_once() -> None:
-    first, *arrows = diagram().splitlines()
-    assert first == "stateDiagram-v2"
-    expected = [
-        f"    {source} --> {each.target}: {each.event}" for each in TRANSITIONS for source in each.sources or ("[*]",)
-    ]
-    assert arrows == expected
-    assert len(set(arrows)) == len(arrows)
-    assert "    [*] --> queued: enqueue" in arrows
-    assert "    running --> failed: fail" in arrows

@@ -12,7 +12,7 @@ from jobrunner.durations import format_duration
 
 MOST = 25
 """So many types are drawn, those with the most attempts. The table has all."""
-_WIDTH, _LEFT, _ROW, _BELOW, _TALL = 960, 240, 30, 22, 9
+_WIDTH, _LEFT, _ROW, _TALL = 960, 240, 30, 9
 _LONGEST_NAME = 32
 _STEPS = (0.001, 0.01, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 36000.0, 864000.0)
 
