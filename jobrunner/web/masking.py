@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
@@ -75,13 +75,6 @@ class Masks:
         """What was read for a page, without secrets."""
         cleaned: T = _Leaving(self._names, known).of(found)
         return cleaned
-
-    def hiding(self, *values: object) -> Callable[[Any], Any]:
-        """What hides the secrets of these values in a value, or in a text about them."""
-        secrets = Secrets()
-        for each in values:
-            self._names.learn(each, secrets)
-        return lambda value: self._names.hide(value, secrets)
 
     def _learn(self, found: Any, secrets: Secrets, runs: set[int]) -> set[int]:
         """Know the secrets in it. Adds the runs that it is about, and returns those whose values are in it."""
