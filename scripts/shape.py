@@ -3,8 +3,10 @@
 import ast
 import re
 import sys
+import tokenize
 import tomllib
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -98,8 +100,29 @@ def lengths(known: dict[str, Path]) -> dict[str, int]:
     return {name: len(path.read_text().splitlines()) for name, path in known.items()}
 
 
+_NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+
+
+def code_lines(path: Path) -> int:
+    """Lines without blanks, comments and docstrings, those of fields and constants included."""
+    text, lines = path.read_text(encoding="utf-8"), set[int]()
+    for token in tokenize.generate_tokens(StringIO(text).readline):
+        if token.type not in _NO_CODE:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    lines -= {number for number, line in enumerate(text.split("\n"), 1) if not line.strip()}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            lines.difference_update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return len(lines)
+
+
+def code_in(folder: Path, *, compiled: bool = False) -> int:
+    """Code lines of a folder: by hand, or those that a program has written."""
+    return sum(code_lines(path) for path in folder.rglob("*.py") if (path.parent.name == "compiled") is compiled)
+
+
 def picture(known: dict[str, Path]) -> Iterator[str]:
-    """One line for each room: how many files, how many lines, and the longest."""
+    """One line for each room: how many files, how many lines of code, and the longest file as it is."""
     sizes = lengths(known)
     rooms: dict[str, list[str]] = {}
     for name, path in known.items():
@@ -108,9 +131,9 @@ def picture(known: dict[str, Path]) -> Iterator[str]:
         rooms.setdefault(room, []).append(name)
     for room, names in sorted(rooms.items()):
         longest = max(names, key=sizes.__getitem__)
-        lines = sum(sizes[name] for name in names)
-        bar = "#" * round(lines / 100)
-        yield f"  {room or '(flat)':18} {len(names):3} files {lines:6} lines, at most {sizes[longest]:3}  {bar}"
+        code = sum(code_lines(known[name]) for name in names)
+        bar = "#" * round(code / 100)
+        yield f"  {room or '(flat)':22} {len(names):3} files {code:6} of code, at most {sizes[longest]:3} lines  {bar}"
 
 
 def main() -> None:
@@ -136,7 +159,14 @@ def main() -> None:
         *((f"layers in {name}", count, MOST_LAYERS) for name, count in layers().items()),
     ):
         print(f"  {what:36} {value:4}   at most {most}{'' if value <= most else '   <--'}")
-    print(f"  lines of jobrunner/                 {sum(sizes):5}")
+    print("lines of code: without blanks, comments and docstrings")
+    for what, code in (
+        ("jobrunner/, by hand", code_in(PACKAGE)),
+        ("jobrunner/, compiled", code_in(PACKAGE, compiled=True)),
+        ("tests/", code_in(ROOT / "tests")),
+        ("scripts/, bench/ and examples/", sum(code_in(ROOT / each) for each in ("scripts", "bench", "examples"))),
+    ):
+        print(f"  {what:36} {code:5}")
 
 
 if __name__ == "__main__":
