@@ -14,7 +14,7 @@ from harness.at_work import OWNER, running
 from harness.commands import COMMAND
 from harness.handlers_rows import queue
 from harness.terminal import STYLES, open_terminal, read_terminal, seen_at
-from jobrunner.cli import stats
+from jobrunner.cli import stats, terminal
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.store.database import Database as Store
 from jobrunner.store.finalize import finalize_all
@@ -146,10 +146,10 @@ def test_times_on_a_terminal_are_the_readers_and_everywhere_else_utc(jobrunner: 
     [("tick", True, False), ("status --json", True, False), ("status", False, False), ("jobs", True, True)],
     ids=str,
 )
-def test_rich_is_imported_only_to_show_something_to_a_person(
+def test_what_shows_on_a_terminal_is_imported_only_there(
     jobrunner: Commands, words: str, on_terminal: bool, wanted: bool
 ) -> None:
-    """It takes as long as a whole command, and cron starts 1440 ticks a day."""
+    """Cron starts 1440 ticks a day, and none of them shows anything to a person."""
     jobrunner.enqueue("echo")
     ours, theirs = open_terminal(80)
     done = subprocess.run(
@@ -159,7 +159,7 @@ def test_rich_is_imported_only_to_show_something_to_a_person(
     )  # fmt: skip
     os.close(theirs)
     read_terminal(ours)
-    assert ("rich.console" in done.stderr) is wanted
+    assert ("jobrunner.cli.terminal" in done.stderr) is wanted
 
 
 @sqlite_only
@@ -199,3 +199,12 @@ def test_long_backfill_shows_its_progress_to_a_person_and_to_nobody_else(
     again = jobrunner(*words)
     assert again.stderr == ""
     assert {row["answer"] for row in again.json()} == {"has a run"}
+
+
+def test_wide_letters_take_two_columns_and_accents_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert terminal.columns_of("plain") == 5
+    assert terminal.columns_of("日本 e\N{COMBINING ACUTE ACCENT}") == 6
+    terminal.show_fields([("name", "日" * 50)], "")
+    lines = capsys.readouterr().out.splitlines()
+    assert "".join(line.removeprefix("\x1b[2mname  \x1b[0m").strip() for line in lines) == "日" * 50
+    assert max(terminal.columns_of(line.replace("\x1b[2m", "").replace("\x1b[0m", "")) for line in lines) <= 80

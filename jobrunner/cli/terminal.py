@@ -1,8 +1,6 @@
 """How tables and lines look on a terminal: they fit its width, and colour marks what is wrong.
 
-Imported only if standard output is a terminal, because rich takes as long to import as a whole command takes. Rich
-gives the colours that the terminal knows and the widths of letters. Its markup is never used, because the texts of jobs
-are data.
+Imported only if standard output is a terminal. The colours are the eight that every terminal has.
 """
 
 from __future__ import annotations
@@ -12,16 +10,12 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from itertools import zip_longest
-from typing import TextIO
-
-from rich.cells import cell_len, chop_cells, set_cell_size
-from rich.console import Console
-from rich.segment import Segment, Segments
-from rich.style import Style
+from typing import NamedTuple, TextIO
 
 from jobrunner.text import visible
 
@@ -34,19 +28,17 @@ _LONG_WORD = 32
 """A longer word, such as a path or an address, may be broken after one of its marks."""
 _PIECE = re.compile(r"[^/,:;&?=]*[/,:;&?=]+|[^/,:;&?=]+")
 
-HEADING = Style(bold=True)
-WRONG = Style(color="red", bold=True)
-_DOUBTFUL = Style(color="yellow")
-_NO_VALUE = Style(dim=True)
-PLAIN = Style()
+# The numbers of SGR, the escape sequence for styles: 1 is bold, 2 is dim, 31 and above are colours.
+PLAIN, HEADING, WRONG = "", "1", "1;31"
+_NO_VALUE, _GOOD, _DOUBTFUL, _AT_WORK = "2", "32", "33", "36"
 _OF_WORDS = {
     **dict.fromkeys(("dead", "killed", "timed_out", "crashed", "lease_expired"), WRONG),
     **dict.fromkeys(
         ("failed", "cancelled", "discarded", "dropped", "incompatible", "skipped", "paused", "at work, or killed"),
         _DOUBTFUL,
     ),
-    **dict.fromkeys(("succeeded", "done"), Style(color="green")),
-    "running": Style(color="cyan"),
+    **dict.fromkeys(("succeeded", "done"), _GOOD),
+    "running": _AT_WORK,
     "-": _NO_VALUE,
 }
 _WRONG_NAMES = {"error", "last_error", "error_type", "problem", "finding"}
@@ -57,13 +49,33 @@ def width() -> int:
     return max(shutil.get_terminal_size().columns, 20)
 
 
-def console() -> Console:
-    """Standard output. It has no styles with NO_COLOR, nor on a terminal that knows none."""
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return Console(
-        file=sys.stdout, color_system=None if plain else "auto", width=width(),
-        highlight=False, markup=False, emoji=False, legacy_windows=False,
-    )  # fmt: skip
+class Part(NamedTuple):
+    """A piece of a line, and its style."""
+
+    text: str
+    style: str = PLAIN
+
+
+def columns_of(text: str) -> int:
+    """How many columns of a terminal a text takes: two for a wide letter, such as a Chinese one, none for an accent."""
+    return len(text) if text.isascii() else sum(map(_columns_of_letter, text))
+
+
+def _columns_of_letter(letter: str) -> int:
+    if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def _cut(text: str, room: int) -> Iterator[str]:
+    """The text in pieces of at most so many columns."""
+    piece = ""
+    for letter in text:
+        if piece and columns_of(piece + letter) > room:
+            yield piece
+            piece = ""
+        piece += letter
+    yield piece
 
 
 def show_table(headings: Sequence[str], rows: Sequence[Sequence[str]], indent: str) -> None:
@@ -74,7 +86,7 @@ def show_table(headings: Sequence[str], rows: Sequence[Sequence[str]], indent: s
         len(_lines(cell, room)) > _TALLEST_CELL
         for cells, room in zip(columns, widths, strict=True)
         for cell in cells
-        if cell_len(cell) > room
+        if columns_of(cell) > room
     ):
         for index, row in enumerate(rows):
             if index:
@@ -86,7 +98,7 @@ def show_table(headings: Sequence[str], rows: Sequence[Sequence[str]], indent: s
 
 def _table_lines(
     headings: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int], indent: str
-) -> Iterator[list[Segment]]:
+) -> Iterator[list[Part]]:
     for row in (headings, *rows):
         styles = [HEADING if row is headings else style_of(*pair) for pair in zip(headings, row, strict=True)]
         wrapped = [_lines(cell, room) for cell, room in zip(row, widths, strict=True)]
@@ -94,30 +106,30 @@ def _table_lines(
             segments, behind = [], len(indent)
             for cell, room, style in zip(line, widths, styles, strict=True):
                 if cell:
-                    segments += [Segment(" " * behind), Segment(cell, style)]
-                    behind = -cell_len(cell)
+                    segments += [Part(" " * behind), Part(cell, style)]
+                    behind = -columns_of(cell)
                 behind += room + len(_GAP)
             yield segments
 
 
 def show_fields(values: Sequence[tuple[str, str]], indent: str) -> None:
     """One name and its value per line. A long value goes on below its beginning."""
-    column = max((cell_len(name) for name, _ in values), default=0)
+    column = max((columns_of(name) for name, _ in values), default=0)
     begin = len(indent) + column + len(_GAP)
-    lines: list[list[Segment]] = []
+    lines: list[list[Part]] = []
     for name, value in values:
         first, *more = _lines(value, max(width() - begin, 10))
         style = style_of(name, value)
-        padded = f"{name}{' ' * (column - cell_len(name))}{_GAP}"
-        lines.append([Segment(indent), Segment(padded, _NO_VALUE), Segment(first, style)])
-        lines += [[Segment(" " * begin), Segment(line, style)] for line in more]
+        padded = f"{name}{' ' * (column - columns_of(name))}{_GAP}"
+        lines.append([Part(indent), Part(padded, _NO_VALUE), Part(first, style)])
+        lines += [[Part(" " * begin), Part(line, style)] for line in more]
     _print(lines)
 
 
 def show_bars(kinds: Sequence[str], rows: Sequence[tuple[str, Sequence[int]]]) -> None:
     """A bar for each row: its numbers of each kind. Each kind has a mark, so that no colour is needed."""
     most = max(sum(numbers) for _, numbers in rows)
-    column = min(max(cell_len(name) for name, _ in rows), width() // 2)
+    column = min(max(columns_of(name) for name, _ in rows), width() // 2)
     room = width() - column - 2 * len(_GAP) - 1
     marks = list(zip(_MARKS, map(partial(style_of, ""), kinds), strict=False))
     lines = []
@@ -125,13 +137,13 @@ def show_bars(kinds: Sequence[str], rows: Sequence[tuple[str, Sequence[int]]]) -
         lengths = [max(number and 1, number * room // most) for number in numbers]
         lengths[lengths.index(max(lengths))] -= max(0, sum(lengths) - room)
         *above, label = _lines(name, column)
-        lines += [[Segment(_GAP + line)] for line in above]
-        padded = f"{_GAP}{label}{' ' * (column - cell_len(label))}{_GAP}"
-        bar = [Segment(mark * length, style) for (mark, style), length in zip(marks, lengths, strict=True)]
-        lines.append([Segment(padded), *bar])
-    legend = [Segment(_GAP)]
+        lines += [[Part(_GAP + line)] for line in above]
+        padded = f"{_GAP}{label}{' ' * (column - columns_of(label))}{_GAP}"
+        bar = [Part(mark * length, style) for (mark, style), length in zip(marks, lengths, strict=True)]
+        lines.append([Part(padded), *bar])
+    legend = [Part(_GAP)]
     for (mark, style), kind in zip(marks, kinds, strict=True):
-        legend += [Segment(mark, style), Segment(f" {kind}{_GAP}", _NO_VALUE)]
+        legend += [Part(mark, style), Part(f" {kind}{_GAP}", _NO_VALUE)]
     _print([*lines, legend])
 
 
@@ -141,8 +153,8 @@ def show_line(text: str, hanging: int, *, is_wrong: bool) -> None:
     indent, hanging = len(text) - len(words), min(hanging, width() // 2)
     style = WRONG if is_wrong else PLAIN
     first, *more = _lines(words, max(width() - max(indent, hanging), 10))
-    lines = [[Segment(" " * indent), Segment(first, style)]]
-    _print(lines + [[Segment(" " * hanging), Segment(each, style)] for each in more])
+    lines = [[Part(" " * indent), Part(first, style)]]
+    _print(lines + [[Part(" " * hanging), Part(each, style)] for each in more])
 
 
 @contextmanager
@@ -157,7 +169,7 @@ def changing_line(
         nonlocal last
         amount = "" if total is None else f"[{_bar(done / total if total else 1)}] {done:g}/{total:g}"
         words = "  ".join(filter(None, (visible(what), amount, visible(message))))
-        words = words if cell_len(words) < width() else f"{set_cell_size(words, width() - 2).rstrip()}…"
+        words = words if columns_of(words) < width() else f"{next(_cut(words, width() - 2)).rstrip()}…"
         if words != last:
             stream.write(f"{words}\n" if is_simple else f"\r\x1b[K{words}")
             stream.flush()
@@ -201,21 +213,25 @@ def redraw(show: Callable[[], None], *, is_first: bool) -> None:
     sys.stdout.flush()
 
 
-def style_of(name: str, text: str) -> Style:
+def style_of(name: str, text: str) -> str:
     """The style of a value: by its name, or else by what it says."""
     if text in _OF_WORDS:
         return _OF_WORDS[text]
     return WRONG if name.lower().replace(" ", "_") in _WRONG_NAMES else PLAIN
 
 
-def _print(lines: Iterator[list[Segment]] | list[list[Segment]]) -> None:
-    console().print(Segments([each for line in lines for each in (*line, Segment.line())]), end="", soft_wrap=True)
+def _print(lines: Iterable[Sequence[Part]]) -> None:
+    """To standard output. It has no styles with NO_COLOR, nor on a terminal that knows none."""
+    is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in ("dumb", "unknown")
+    for line in lines:
+        texts = [text if is_plain or not style else f"\x1b[{style}m{text}\x1b[0m" for text, style in line]
+        sys.stdout.write("".join(texts) + "\n")
 
 
 def _widths(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
     """The width of each column. None means that not even the longest words have room beside each other."""
-    widths = [max(cell_len(piece) for text in texts for piece in ("", *_pieces(text))) for texts in columns]
-    wanted = [max(map(cell_len, texts)) - least for texts, least in zip(columns, widths, strict=True)]
+    widths = [max(columns_of(piece) for text in texts for piece in ("", *_pieces(text))) for texts in columns]
+    wanted = [max(map(columns_of, texts)) - least for texts, least in zip(columns, widths, strict=True)]
     spare = room - sum(widths)
     if spare < 0:
         return None
@@ -238,14 +254,14 @@ def _pieces(text: str) -> list[str]:
 
 def _lines(text: str, room: int) -> list[str]:
     """The text in lines of at most so many columns, broken between words if these have room."""
-    if cell_len(text) <= room:
+    if columns_of(text) <= room:
         return [text]
     lines = [""]
     for word in text.split(" "):
         begun = f"{lines[-1]} {word}" if lines[-1] else word
-        if cell_len(begun) <= room:
+        if columns_of(begun) <= room:
             lines[-1] = begun
-        elif cell_len(word) <= room:
+        elif columns_of(word) <= room:
             lines.append(word)
         else:
             _add_long_word(lines, word, room)
@@ -255,8 +271,8 @@ def _lines(text: str, room: int) -> list[str]:
 def _add_long_word(lines: list[str], word: str, room: int) -> None:
     lines.append("")
     for piece in _PIECE.findall(word):
-        for part in chop_cells(piece, room):
-            if cell_len(lines[-1] + part) <= room:
+        for part in _cut(piece, room):
+            if columns_of(lines[-1] + part) <= room:
                 lines[-1] += part
             else:
                 lines.append(part)

@@ -8,7 +8,7 @@ from typing import Any
 from harness import Commands, Database
 from harness.commands import Completed
 
-HEAVY = ("sqlalchemy", "alembic", "structlog", "click", "rich", "cronsim")
+HEAVY = ("sqlalchemy", "alembic", "structlog", "click", "cronsim")
 IN_FULL = ("--no-strict",)
 """An option that the short way does not know: the same tick in full."""
 
