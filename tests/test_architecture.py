@@ -68,7 +68,6 @@ def test_dir_of_the_package_shows_every_public_name() -> None:
 
 def test_lines_of_code_are_counted_without_blanks_comments_and_docstrings(tmp_path: Path) -> None:
     file = tmp_path / "some.py"
-    file.write_text(
-        '"""Some.\n\nMore."""\n\n# Why.\nX = """a\n\nb"""\n"""The X."""\n\n\ndef f():  # here\n    """F."""\n    return (\n        X\n    )\n'
-    )
+    blanks = '"""Some.\n\nMore."""\n\n# Why.\nX = """a\n\nb"""\n"""The X."""\n\n\n'
+    file.write_text(f'{blanks}def f():  # here\n    """F."""\n    return (\n        X\n    )\n')
     assert shape.code_lines(file) == 6
