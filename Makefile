@@ -71,8 +71,9 @@ bench-readme: $(INSTALLED)-bench ## Write the figures in the pages and the chart
 statements: $(INSTALLED)-test ## Compile the statements of a tick for both databases into jobrunner/store/compiled
 	@$(VENV)/bin/python scripts/statements.py
 
-docs: $(INSTALLED)-test ## Write docs/reference/cli.md, docs/reference/json.md and its schemas from the commands
+docs: $(INSTALLED)-test ## Write what is made from the code in docs/reference: commands, API, JSON and its schemas
 	@$(VENV)/bin/python scripts/cli_page.py
+	@$(VENV)/bin/python scripts/api_page.py
 	@$(VENV)/bin/python scripts/json_schemas.py
 
 screenshots: $(INSTALLED)-test ## Take the pictures of the page for the documentation; all pages: ARGS=FOLDER

@@ -11,7 +11,16 @@ PAGES = [page for page in pages.every_page() if not page.startswith("docs/adr/")
 
 SEARCHED = (
     *("dashboard", "unique job", "deduplication", "rate limit", "debounce", "dead letter", "health check", "workflow"),
-    *("troubleshooting", "idempotency key", "notification", "webhook", "back-pressure", "retention", "failover"),
+    *(
+        "troubleshooting",
+        "idempotency key",
+        "notification",
+        "webhook",
+        "back-pressure",
+        "retention",
+        "failover",
+        "API reference",
+    ),
     *("backup", "exactly once", "transactional outbox", "single sign-on", "concurrency limit"),
 )
 

@@ -85,13 +85,13 @@ def job(name: Any = None, **options: Any) -> Any:
     The function gets a ``Context`` and the payload's keys as keyword arguments. ``timeout`` is a duration, or
     "none" for no limit. With ``retry_on`` only those exceptions are tried again, and all others are permanent.
     Exceptions in ``discard_on`` are always permanent. ``kill_after`` is the time from the request to stop to SIGKILL.
-    ``concurrency`` is how many runs of the type may be at work on one host. Runs of an ``async def`` function share one
-    child, and the default is ten. If ``max_waiting`` runs wait, an enqueue is refused (QueueFull), or dropped with
-    ``when_full="drop"``. With ``on_stop="drop"`` a run that is still at work at the end of a stopped tick's grace is
-    cancelled; otherwise it is released. A key is taken for ever; with ``key_scope="active"`` while its run is queued,
+    ``concurrency`` is how many runs of the type one host runs at the same time. Runs of an ``async def`` function share
+    one child, and the default is ten. If ``max_waiting`` runs wait, an enqueue is refused (QueueFull), or dropped with
+    ``when_full="drop"``. With ``on_stop="drop"`` a run that is still running at the end of a stopped tick's grace is
+    cancelled; otherwise it is released. A key is taken forever; with ``key_scope="active"`` while its run is queued,
     running or failed; with ``key_window="1d"`` for that time. ``max_running`` and ``rate`` ("10/s", with its ``burst``)
     limit the runs of the type on all hosts together; with a ``concurrency_key``, the name of an argument or a list of
-    names, ``max_running_per_key`` (default: one) and ``rate_per_key`` limit those of each customer, say.
+    names, ``max_running_per_key`` (default: one) and ``rate_per_key`` limit those of each value, such as each customer.
     ``schedule`` is a text such as "0 2 * * *" with its ``timezone`` (default: UTC), a ``Schedule``, or a list of them.
     ``jobrunner apply`` writes them into the database.
     Raises ConfigurationError, which names the handler and the line, if the name is taken, the function cannot be a

@@ -82,8 +82,8 @@ class Context:
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Report how far the work is. This is cheap: the next heartbeat writes it to the run.
 
-        ``done`` is how much is done, of ``total`` if that is known: ``progress(3, 10)``, or ``progress(150)`` of nobody
-        knows how many. Both are numbers of 0 or more. Raises UsageError for anything else.
+        ``done`` is how much is done, of ``total`` if that is known: ``progress(3, 10)``, or ``progress(150)`` if
+        nobody knows of how many. Both are numbers of 0 or more. Raises UsageError for anything else.
         """
         for name, value in (("done", done), ("total", total)):
             if value is not None or name == "done":
@@ -93,7 +93,7 @@ class Context:
     def once(
         self, key: str, send: Callable[..., Any], /, *args: Any, on_uncertain: OnUncertain = "raise", **kwargs: Any
     ) -> Effect:
-        """Call ``send(*args, **kwargs)`` at most once for this key, for ever; its return value is the stored outcome.
+        """Call ``send(*args, **kwargs)`` at most once for this key, forever; its return value is the stored outcome.
 
         A second call with the key, in whatever run, returns what is stored. If ``send`` raises ``NotApplied``, the key
         can be used again. After any other exception, or a crash, nobody knows whether the effect was applied: then

@@ -43,7 +43,7 @@ class NotApplied(Exception):
 
 
 class UncertainEffect(Exception):
-    """It is not known whether an earlier call has applied the effect. A person can find out and settle it."""
+    """It is not known whether an earlier call has applied the effect. Find out at the other side, and settle it."""
 
     def __init__(self, effect: Effect) -> None:
         self.effect = effect
