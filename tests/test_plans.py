@@ -109,7 +109,10 @@ def test_no_statement_of_a_tick_grows_with_the_history(
     database.execute("ANALYZE")
     problems += unbounded(store, "after ANALYZE", every)
     # A batch of 500 goes at a time. (By the time that something is old there are statistics.)
-    problems += unbounded(store, "after ANALYZE", OLD, times=5)
+    # Once an hour all runs that wait for others are looked at, of which there are 2,000 in the larger case.
+    of_all = {name: call for name, call in OLD.items() if name.endswith("every one")}
+    problems += unbounded(store, "after ANALYZE", of_all, times=15)
+    problems += unbounded(store, "after ANALYZE", {name: OLD[name] for name in OLD.keys() - of_all.keys()}, times=5)
     problems += unbounded(store, "after ANALYZE", ASKED, times=30)
     for table in ("job_types", "job_limits", "job_gates", "job_parents"):
         database.execute(f"DELETE FROM {table}")
