@@ -9,7 +9,6 @@ from jobrunner.cli import streams
 from jobrunner.errors import DatabaseUnavailable
 from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config
-from jobrunner.store import known_version
 from jobrunner.store.check import check_schema
 from jobrunner.store.database import Database
 
@@ -35,8 +34,6 @@ def make_ready(config: Config, database: Database, *, creates: bool) -> None:
 
         if migrate.create_file(database):
             streams.to_stderr(f"jobrunner: created the database {file}")
-    if database.location.file is None:
-        known_version.tell_psycopg()
     database.read(check_schema)
 
 
