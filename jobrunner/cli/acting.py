@@ -32,7 +32,7 @@ _OVER = click.option(
     "--over",
     type=Checked(parse_duration),
     metavar="DURATION",
-    help="Spread the runs evenly over this time, so that they do not come all at once.",
+    help="Spread the runs evenly over this time, so that they do not start all at once.",
 )
 _OPTIONS = (
     click.option(
@@ -42,7 +42,7 @@ _OPTIONS = (
         "--limit",
         type=Checked(partial(whole_number, least=1, most=10**9)),
         metavar="N",
-        help="At most so many runs, those with the lowest ids.",
+        help="At most this many runs: those with the lowest ids.",
     ),
     click.option("--dry-run", "is_dry", is_flag=True, help="Count the runs, and change nothing."),
     click.option("--yes", "is_agreed", is_flag=True, help="Do not ask. Needed for a filter where nobody can be asked."),
@@ -146,7 +146,7 @@ def discard(many: Many) -> None:
     help="The new earliest start: ISO 8601 with an offset, or +5m from now.",
 )
 def reschedule(many: Many, run_at: datetime | timedelta) -> None:
-    """Give waiting runs another time. Their start deadlines hold no longer.
+    """Give waiting runs another time. This removes their start deadlines.
 
     Example: `jobrunner reschedule --type report.send --run-at +2h --over 30m`
     """

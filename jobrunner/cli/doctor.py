@@ -23,7 +23,7 @@ _DETAIL_INDENT = 4
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
-@click.option("--crontab/--no-crontab", "with_crontab", default=True, help="Look at the crontab. [default: yes]")
+@click.option("--crontab/--no-crontab", "with_crontab", default=True, help="Check the crontab. [default: yes]")
 @click.pass_context
 def doctor(context: click.Context, as_json: bool, with_crontab: bool) -> None:
     """Check the settings, the database, the handlers, the crontab and the files of this host. It changes nothing.

@@ -25,7 +25,7 @@ def effects() -> None:
 @effects.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_(as_json: bool) -> None:
-    """List the effects of which it is not known whether they were applied.
+    """List the uncertain effects: nobody knows whether they were applied.
 
     Example: jobrunner effects list
     """
@@ -55,7 +55,7 @@ def rows(found: list[uncertain.OpenEffect]) -> list[list[Any]]:
 @click.option("--outcome", metavar="JSON", help="With --applied: what the call would have returned.")
 @options.REASON
 def settle(key: str, applied: bool | None, outcome: str | None) -> None:
-    """Say what became of an uncertain effect, after you have looked at the other side.
+    """Record whether an uncertain effect was applied, after you have checked it at the other side.
 
     With --applied it is never called again, and later calls get the outcome. With --not-applied the key is
     free again, and the next attempt calls. Both are recorded with your name.

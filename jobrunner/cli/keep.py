@@ -139,7 +139,7 @@ def _counted(rows: Mapping[str, int]) -> str:
 @click.argument("backup", type=click.Path(path_type=Path))
 @options.REASON
 def restore(backup: Path) -> None:
-    """Put BACKUP in the place of the SQLite database: all that is in the database now is replaced.
+    """Restore the SQLite database from BACKUP: everything that is in the database now is replaced.
 
     BACKUP is a file as `sqlite3 FILE ".backup BACKUP"` makes it; it is checked first. It is written through SQLite, as
     a whole or not at all. So nothing of the old file, such as its log FILE-wal, can come back, also if a process was

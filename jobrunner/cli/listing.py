@@ -37,7 +37,7 @@ _HEADINGS = ("ID", "TYPE", "STATUS", "TIME", "ATTEMPTS", "ERROR")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object: the runs, and what continues the list.")
 @click.option("--jsonl", "as_lines", is_flag=True, help="Print one JSON object per line for each run.")
 def runs(selection: Selection, limit: int, before: int | None, as_json: bool, as_lines: bool) -> None:
-    """List runs, those enqueued last first.
+    """List runs, the newest first.
 
     TIME is when the run ended; while it is running, when its attempt started; and while it waits, when it is due. A
     search that takes longer than two seconds stops, says how far back it has looked, and can be continued.

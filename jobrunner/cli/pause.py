@@ -86,7 +86,7 @@ def pause(lists: bool, as_json: bool, **given: Any) -> None:
 @_of_what
 @options.REASON
 def resume(**given: Any) -> None:
-    """Let the runs of what was paused begin again: at the next tick, and at once where a tick listens.
+    """Start again what was paused: at the next tick, or at once if a tick listens.
 
     It ends only the pauses that are named: `--all` ends the pause of everything, and a job type or a host that was
     paused by its name stays paused.

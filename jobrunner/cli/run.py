@@ -53,7 +53,7 @@ def run(job_type: str, payload: str, timeout: timedelta | str | None, is_debugge
     traceback is shown.
 
     With --debug the handler is called in this process: breakpoint() stops there, on this terminal, and no timeout ends
-    the run. Its output goes to the terminal only. Its lease is renewed while you look. If a limit or a pause does not
+    the run. Its output goes to the terminal only. Its lease is renewed meanwhile. If a limit or a pause does not
     let it begin, nothing is enqueued.
 
     Exit status 0: it has succeeded; 1: it is dead or cancelled; 130: Ctrl-C cancelled it.

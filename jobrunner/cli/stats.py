@@ -31,7 +31,7 @@ HEADINGS = (
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def stats(job_types: tuple[str, ...], period: timedelta, as_json: bool) -> None:
-    """Show how the runs of each type fared: how many ended, and how long they waited and ran.
+    """Show statistics for each job type: how many runs ended, and how long they waited and ran.
 
     The numbers come from tallies of whole hours, so they are as quick beside a long history, and count what
     was pruned since, too. A period of more than a week begins with a day (UTC). P50 and P95 are exact to a factor

@@ -80,14 +80,16 @@ def _proxy(text: str) -> Address:
     help="Ask for a password, or read it from stdin, write NAME into the user file and end; with --read-only for one"
     " who may only look.",
 )
-@click.option("--trust-header", metavar="NAME", help="Let in whom a proxy names in this header, such as X-Remote-User.")
+@click.option(
+    "--trust-header", metavar="NAME", help="Sign in the user whom a proxy names in this header, such as X-Remote-User."
+)
 @click.option(
     "--proxy",
     "proxies",
     type=Checked(_proxy),
     metavar="ADDRESS",
     multiple=True,
-    help="Believe the headers of the proxy at this address; may be repeated.",
+    help="Trust the headers of the proxy at this address; may be repeated.",
 )
 @click.option(
     "--metrics",

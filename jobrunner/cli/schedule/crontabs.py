@@ -38,7 +38,7 @@ def import_(
     """Turn a crontab into entries for jobrunner.toml. A CRONTAB of - is standard input: `crontab -l | …`.
 
     The entries are printed, or with --output added to a file, except those that an earlier import has added. Nothing
-    runs before `jobrunner apply`. Stderr says what became of each line. Exit status 1: some lines could not be
+    runs before `jobrunner apply`. Stderr says what has happened to each line. Exit status 1: some lines could not be
     imported and are listed; the others were imported.
 
     Example: jobrunner schedule import my.crontab
