@@ -68,7 +68,7 @@ bench-full: $(INSTALLED)-bench ## Measure all of it at the sizes of the publishe
 bench-readme: $(INSTALLED)-bench ## Write the figures in the pages and the chart from the newest results of bench-full
 	@$(VENV)/bin/python bench --render $(ARGS)
 
-statements: $(INSTALLED)-test ## Compile the statements of a tick for both databases into jobrunner/store/compiled
+statements: $(INSTALLED)-test ## Compile the statements of a tick for both databases into jobrunner/store/sql/compiled
 	@$(VENV)/bin/python scripts/statements.py
 
 docs: $(INSTALLED)-test ## Write what is made from the code in docs/reference: commands, API, JSON and its schemas

@@ -2,7 +2,7 @@
 
 from alembic import context
 from jobrunner.store.schema import metadata
-from jobrunner.store.versions import VERSION_TABLE
+from jobrunner.store.sql.versions import VERSION_TABLE
 
 
 def run() -> None:

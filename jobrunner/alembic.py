@@ -24,7 +24,7 @@ def include_name(name: str | None, type_: str, parent_names: Mapping[str, str | 
     if type_ != "table" or name is None:
         return True
     # Alembic has imported SQLAlchemy by now.
-    from jobrunner.store import neighbours
+    from jobrunner.store.upkeep import neighbours
 
     if name not in neighbours.our_names():
         return True

@@ -96,28 +96,28 @@ MUTATIONS = (
     # Claiming.
     Mutation(
         "claim without its lock",
-        f"{STATEMENTS}/claims.py",
+        f"{STATEMENTS}/queue/claims.py",
         ".with_for_update(skip_locked=True, key_share=True)",
         "",
         [MEANWHILE],
     ),
     Mutation(
         "claim that waits for locked rows",
-        f"{STATEMENTS}/claims.py",
+        f"{STATEMENTS}/queue/claims.py",
         ".with_for_update(skip_locked=True, key_share=True)",
         ".with_for_update(key_share=True)",
         [MEANWHILE],
     ),
     Mutation(
         "claim that waits for a row that references a run",
-        f"{STATEMENTS}/claims.py",
+        f"{STATEMENTS}/queue/claims.py",
         ".with_for_update(skip_locked=True, key_share=True)",
         ".with_for_update(skip_locked=True)",
         [REFERRED],
     ),
     Mutation(
         "claim whose UPDATE does not check again",
-        f"{STATEMENTS}/claims.py",
+        f"{STATEMENTS}/queue/claims.py",
         "columns.id.in_(select(picked.c.id)), columns.status != RUNNING)",
         "columns.id.in_(select(picked.c.id)))",
         [MEANWHILE, "tests/test_overlap.py::test_two_concurrent_claims_take_one_run_of_a_concurrency_key"],
@@ -126,14 +126,14 @@ MUTATIONS = (
     # Recovery.
     Mutation(
         "recovery without its lock on the view",
-        f"{STATEMENTS}/expiries.py",
+        f"{STATEMENTS}/queue/expiries.py",
         "    expired = expired.with_for_update(skip_locked=True, key_share=True)\n",
         "",
         [MEANWHILE],
     ),
     Mutation(
         "recovery of any run",
-        f"{STATEMENTS}/expiries.py",
+        f"{STATEMENTS}/queue/expiries.py",
         "    return expired.where(columns.id.in_(select(given.c.id)))",
         "    return expired",
         [STOPPED_ONLY],
@@ -204,7 +204,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a single lease without its token",
-        f"{STATEMENTS}/holding.py",
+        f"{STATEMENTS}/queue/holding.py",
         '        columns.lease_token == bindparam("token", type_=columns.lease_token.type),\n',
         '        bindparam("token", type_=columns.lease_token.type) != "",\n',
         [STALE],
@@ -212,21 +212,21 @@ MUTATIONS = (
     # Holding.
     Mutation(
         "renewals and ends that wait for locked rows",
-        f"{STATEMENTS}/holding.py",
+        f"{STATEMENTS}/queue/holding.py",
         "found.with_for_update(of=job_runs, skip_locked=True, key_share=True)",
         "found.with_for_update(of=job_runs, key_share=True)",
         [TOLD_APART],
     ),
     Mutation(
         "writes of an owner without its token",
-        f"{STATEMENTS}/holding.py",
+        f"{STATEMENTS}/queue/holding.py",
         "columns.status == RUNNING, columns.lease_token == given.c.lease_token)",
         "columns.status == RUNNING)",
         [STALE],
     ),
     Mutation(
         "a locked row is taken for a lost lease",
-        f"{STORE}/holding.py",
+        f"{STORE}/queue/holding.py",
         "    locked = still_held(connection, missing)\n",
         "    locked: set[Lease] = set()\n",
         [TOLD_APART],
@@ -234,21 +234,21 @@ MUTATIONS = (
     # Finalizing.
     Mutation(
         "finalize without its lock",
-        f"{STATEMENTS}/finalize.py",
+        f"{STATEMENTS}/queue/finalize.py",
         "        .with_for_update(of=job_runs, skip_locked=True, key_share=True)\n",
         "",
         [TOLD_APART],
     ),
     Mutation(
         "a lease given twice is finalized twice",
-        f"{STORE}/finalize.py",
+        f"{STORE}/queue/finalize.py",
         "held.pop(lease, None)",
         "held.get(lease)",
         [f"{TOGETHER}::test_finalize_that_got_no_answer_is_recognized_as_applied_or_lost"],
     ),
     Mutation(
         "a run ended by recovery is taken for finalized",
-        f"{STORE}/holding.py",
+        f"{STORE}/queue/holding.py",
         " for row in found if row.error_type != EXPIRED}",
         " for row in found}",
         [f"{TOGETHER}::test_finalize_that_got_no_answer_is_recognized_as_applied_or_lost"],
@@ -278,21 +278,21 @@ MUTATIONS = (
     # Replacing, pruning, slots.
     Mutation(
         "replace_older without its lock",
-        f"{STATEMENTS}/overlap.py",
+        f"{STATEMENTS}/timetable/overlap.py",
         "    return older.order_by(columns.id).with_for_update(of=job_runs, key_share=True)",
         "    return older.order_by(columns.id)",
         [f"{AT_ONCE}::test_run_being_replaced_is_not_claimed"],
     ),
     Mutation(
         "prune without its lock",
-        f"{STATEMENTS}/retention.py",
+        f"{STATEMENTS}/ticks/retention.py",
         "        .with_for_update(skip_locked=True)\n",
         "",
         [MEANWHILE, f"{AT_ONCE}::test_run_is_not_pruned_after_its_retry_was_confirmed"],
     ),
     Mutation(
         "prune of runs that are not finished",
-        f"{STATEMENTS}/retention.py",
+        f"{STATEMENTS}/ticks/retention.py",
         "select(columns.id, columns.job_type, columns.finished_at)\n        .where(\n"
         '            columns.status == bindparam("its_status", type_=columns.status.type),\n'
         "            columns.finished_at.is_not(None),\n            columns.finished_at < _before(),\n",
@@ -341,7 +341,7 @@ MUTATIONS = (
     ),
     Mutation(
         "quarantined runs are claimed with the others",
-        f"{STATEMENTS}/claims.py",
+        f"{STATEMENTS}/queue/claims.py",
         "is_quarantined if quarantined else ~is_quarantined",
         "is_quarantined if quarantined else due.lease_expiries >= 0",
         [ASKED_FOR],
@@ -399,21 +399,21 @@ MUTATIONS = (
     ),
     Mutation(
         "a late outcome is written over a later call",
-        f"{STATEMENTS}/effects.py",
+        f"{STATEMENTS}/queue/effects.py",
         'and_(_is_of_key(), _COLUMNS.token == _given("token", "call"), IS_OPEN)',
         "and_(_is_of_key(), IS_OPEN)",
         [f"{EFFECTS}::{LATE_OUTCOME}"],
     ),
     Mutation(
         "the end of an own transaction skips a locked row",
-        f"{STORE}/finalize.py",
+        f"{STORE}/queue/finalize.py",
         "(_SUCCEED_WAITING if waits else _SUCCEED),",
         "_SUCCEED,",
         ["tests/test_own_transaction.py::test_end_waits_for_a_heartbeat_that_has_locked_the_row"],
     ),
     Mutation(
         "a run that its handler has committed is taken for lost",
-        f"{STORE}/holding.py",
+        f"{STORE}/queue/holding.py",
         "tuple(held for held, row in ended.items() if row.output == UNTOLD)",
         "()",
         [f"tests/test_own_transaction_stopped.py::{GOES_ON}"],
@@ -421,14 +421,14 @@ MUTATIONS = (
     # A standby that stalls.
     Mutation(
         "what is found again is an answer",
-        f"{STORE}/database.py",
+        f"{STORE}/drivers/database.py",
         "if writes and self._doubt.is_open:",
         "if False:",
         [f"{FAILOVER}::test_row_whose_commit_was_cut_is_no_answer_until_a_standby_has_it"],
     ),
     Mutation(
         "a second connection does not know the doubt of the first",
-        f"{STORE}/database.py",
+        f"{STORE}/drivers/database.py",
         "patience=self.waits, doubt=self._doubt)",
         "patience=self.waits)",
         [f"{FAILOVER}::test_row_whose_commit_was_cut_is_no_answer_until_a_standby_has_it"],
@@ -442,14 +442,14 @@ MUTATIONS = (
     ),
     Mutation(
         "a key that was only found is an answer",
-        f"{STORE}/enqueue.py",
+        f"{STORE}/queue/enqueue.py",
         "if any(not each.created for each in answers):",
         "if False:",
         [f"{FAILOVER}::test_key_that_another_process_has_left_without_a_standby_is_no_answer_to_an_enqueue"],
     ),
     Mutation(
         "an own transaction with a warning is committed",
-        f"{STORE}/transactions.py",
+        f"{STORE}/callers/transactions.py",
         "return warnings.is_acknowledged()",
         "return True",
         [f"tests/test_failover_effects.py::{OWN_CONFIRMED}"],
@@ -534,7 +534,7 @@ MUTATIONS = (
     ),
     Mutation(
         "page that reads long payloads for a list",
-        f"{STORE}/run_values.py",
+        f"{STORE}/questions/runs/run_values.py",
         ", size <= _MOST_CHARACTERS)",
         ")",
         [f"{MASKED}::test_error_of_a_run_whose_payload_is_long_stands_on_its_page_only"],
@@ -639,7 +639,7 @@ class MutationSandbox:
             else:
                 shutil.copy(source, target)
         # Otherwise a tick would send the statements as they were compiled before the change.
-        for compiled in (self.copy / STORE / "compiled").glob("*sql*.py"):
+        for compiled in (self.copy / STORE / "sql/compiled").glob("*sql*.py"):
             compiled.write_text("STATEMENTS = {}\n")
         builder = venv.EnvBuilder(symlinks=True)
         context = builder.ensure_directories(folder / "venv")

@@ -1,4 +1,4 @@
-"""Writes jobrunner/store/compiled: the statements of a tick, compiled for each database. `make statements`."""
+"""Writes jobrunner/store/sql/compiled: the statements of a tick, compiled for each database. `make statements`."""
 
 import sys
 from collections.abc import Iterator
@@ -6,22 +6,21 @@ from importlib import import_module
 from inspect import getmembers, isfunction
 from itertools import chain
 from pathlib import Path
-from pkgutil import iter_modules
 from types import ModuleType
 
 from sqlalchemy import Executable
 
 from jobrunner.store import statements
-from jobrunner.store.compiler import source
-from jobrunner.store.statement import Prepared, core
+from jobrunner.store.sql.compiler import source
+from jobrunner.store.sql.statement import Prepared, core
 
-FOLDER = Path(__file__).resolve().parent.parent / "jobrunner" / "store" / "compiled"
+FOLDER = Path(__file__).resolve().parent.parent / "jobrunner" / "store" / "sql" / "compiled"
 OTHER = {"postgresql": "sqlite", "sqlite": "postgresql"}
 
 
 def prepared(database: str) -> list[Prepared]:
     """The statements of this database, with the arguments that are compiled ahead."""
-    modules = [import_module(f"{statements.__name__}.{each.name}") for each in iter_modules(statements.__path__)]
+    modules = [import_module(name) for _, name in sorted(statements.modules().items())]
     return list(chain.from_iterable(_of_module(module, database) for module in modules))
 
 
@@ -61,7 +60,7 @@ def main() -> int:
             if "--check" not in sys.argv:
                 file.write_text(new, encoding="utf-8")
     if stale and "--check" in sys.argv:
-        print("jobrunner/store/compiled is not what the statements say; run: make statements", file=sys.stderr)
+        print("jobrunner/store/sql/compiled is not what the statements say; run: make statements", file=sys.stderr)
         return 1
     return 0
 

@@ -127,7 +127,7 @@ def unused_private_names(files: list[Module]) -> Iterator[str]:
 
 def unused_statements(files: list[Module], texts: set[str]) -> Iterator[str]:
     """Functions of `store/statements` that neither a `Prepared("module.function")` nor another statement names."""
-    ours = [file for file in files if STATEMENTS in file.path.parents]
+    ours = [file for file in files if STATEMENTS in file.path.parents and file.path.stem != "__init__"]
     used = {*texts, *(name for file in files for name in file.dotted)}
     for file in ours:
         used |= {f"{file.path.stem}.{name}" for name, node in file.names if getattr(node, "name", "") != name}

@@ -13,8 +13,8 @@ from harness import Commands, Database, SQLiteDatabase
 from harness.fault_points import ARCHIVE_POINTS
 from harness.handlers_rows import queue
 from harness.tallying import count_all
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
 
 DAY = timedelta(days=1)
 PAYLOAD = {"id": 2**80 + 1, "name": "Zoë 👋 \u2028", "exact": 0.1, "deep": [{"a": None}], "text": 'a\n"b"\\'}

@@ -13,8 +13,8 @@ from harness import Commands, Database, PostgresDatabase
 from harness.databases import url
 from harness.handlers_rows import queue
 from harness.tallying import count_all
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
 
 pytestmark = pytest.mark.both_databases
 TABLES = ("job_runs", "job_attempts", "job_keys")

@@ -12,8 +12,8 @@ import pytest
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase
 from harness.databases import Copies, url
 from harness.tallying import count_all
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
 
 pytestmark = pytest.mark.both_databases
 SCHEDULES = "SELECT name, job_type, payload, schedule, source, paused_at, last_slot_at, created_at FROM job_definitions"

@@ -18,11 +18,11 @@ from harness.handlers_rows import queue
 from harness.statements import before_statements
 from jobrunner.errors import QueueFull
 from jobrunner.model import Policy
-from jobrunner.store import enqueue
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database as Store
-from jobrunner.store.enqueue_sql import Enqueued, NewRun
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.queue import enqueue
+from jobrunner.store.queue.enqueue_sql import Enqueued, NewRun
 
 pytestmark = pytest.mark.both_databases
 

@@ -16,10 +16,12 @@ from harness.stores import opening
 from harness.terminal import open_terminal, read_terminal
 from jobrunner.lifecycle import Status
 from jobrunner.model import Actor, Policy
-from jobrunner.store import admin, backpressure, bulk, tallies
-from jobrunner.store.bulk import Batch, Change, Changing
-from jobrunner.store.database import Database as Store
-from jobrunner.store.selection import Selection
+from jobrunner.store.changes import admin, bulk
+from jobrunner.store.changes.bulk import Batch, Change, Changing
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.questions.selection import Selection
+from jobrunner.store.queue import backpressure
+from jobrunner.store.queue.ticks import tallies
 
 pytestmark = pytest.mark.both_databases
 

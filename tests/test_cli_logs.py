@@ -18,7 +18,7 @@ from harness.terminal import open_terminal, seen_at
 from jobrunner.cli.logs import fresh
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease
-from jobrunner.store.finalize import finalize_all
+from jobrunner.store.queue.finalize import finalize_all
 
 HOSTILE = "\x1b[2Jowned\x07"
 

@@ -9,9 +9,9 @@ from harness import Commands, Database
 from harness.at_work import OWNER, running
 from harness.invariants import insert_runs
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.store.database import Database as Store
-from jobrunner.store.finalize import finalize_all
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.queue.finalize import finalize_all
 
 pytestmark = pytest.mark.both_databases
 

@@ -9,11 +9,11 @@ import pytest
 from harness import App, Commands, Database, wait_for
 from harness.invariants import insert_runs
 from harness.statements import before_statements
-from jobrunner.store import overview
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
-from jobrunner.store.overview import State
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.questions import overview
+from jobrunner.store.questions.overview import State
 
 KEYS = {"database", "runs", "due", "oldest_due_seconds", "running", "failing", "dead", "schedules", "unknown_types"}
 SHORT_LEASE = {"JOBRUNNER_LEASE": "3s", "JOBRUNNER_HEARTBEAT": "200ms"}

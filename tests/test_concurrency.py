@@ -12,9 +12,9 @@ from harness import App, Commands, Database, wait_for
 from harness.at_work import running
 from harness.invariants import assert_consistent, insert_runs, outcomes, statuses, wait_for_exit
 from harness.plan_calls import request
-from jobrunner.store import claims
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.queue import claims
 
 PERMITS = 3
 

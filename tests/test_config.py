@@ -10,7 +10,7 @@ import pytest
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only, sqlite_only, wait_for
 from harness.commands import COMMAND
 from jobrunner.settings.config import load
-from jobrunner.store.waits import COMMAND as COMMAND_PATIENCE
+from jobrunner.store.drivers.waits import COMMAND as COMMAND_PATIENCE
 
 PYTHON = Path(COMMAND).with_name("python")
 

@@ -25,7 +25,7 @@ from harness.standstill import stopped_at
 from harness.stores import opening
 from jobrunner.children.process_groups import GroupFile, kill_leftovers
 from jobrunner.model import Owner
-from jobrunner.store import expiries
+from jobrunner.store.queue import expiries
 
 HANDLERS = """
 from jobrunner.backoff import fixed

@@ -20,9 +20,9 @@ from harness.stores import opening
 from jobrunner.children.begun_page import Abandoned, abandoned, is_any_abandoned
 from jobrunner.children.process_groups import boot_id
 from jobrunner.model import Policy
-from jobrunner.store import claims
-from jobrunner.store.claims import ClaimRequest
-from jobrunner.store.connection import Connection
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.queue import claims
+from jobrunner.store.queue.claims import ClaimRequest
 
 DOUBTS = ("read before its end", "of another container", "gone")
 

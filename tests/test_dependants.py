@@ -16,10 +16,12 @@ from harness.stores import opening
 from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor, Policy
-from jobrunner.store import admin, dependants, retention, ticks
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database as Store
-from jobrunner.store.dependants import Followed
+from jobrunner.store.changes import admin
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.queue import dependants
+from jobrunner.store.queue.dependants import Followed
+from jobrunner.store.queue.ticks import retention, ticks
 
 pytestmark = pytest.mark.both_databases
 
@@ -115,7 +117,7 @@ def fail(store: Store, database: Database, parent: int, how: str) -> None:
         database.execute(
             "UPDATE job_runs SET start_deadline_at = ? WHERE id = ?", [database.now() - timedelta(1), parent]
         )
-        from jobrunner.store import deadlines
+        from jobrunner.store.queue import deadlines
 
         store.write(lambda connection: deadlines.end_overdue(connection, 10))
 

@@ -21,7 +21,7 @@ from jobrunner.cli.dev import _LONGEST_STOP_SECONDS
 from jobrunner.cli.program import cli
 from jobrunner.settings.config import load
 from jobrunner.settings.env_file import parse_env, read_env_file
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.location import locate
 
 FOLDER = Path(__file__).parent.parent / "examples" / "deploy"
 PROGRAM, ENV_FILE = "/srv/app/.venv/bin/jobrunner", "/etc/jobrunner/app.env"

@@ -28,7 +28,8 @@ from jobrunner.errors import JobrunnerError
 from jobrunner.jobs.options import OPTIONS
 from jobrunner.lifecycle import Event, Status
 from jobrunner.settings import config
-from jobrunner.store import damage, raw_driver
+from jobrunner.store.drivers.raw import raw_driver
+from jobrunner.store.upkeep import damage
 
 ROOT = Path(__file__).parent.parent
 SCHEDULES = text_of("schedules.md")

@@ -19,8 +19,8 @@ from harness.handlers_rows import queue
 from harness.statements import before_statements
 from jobrunner.admin.doctor.examine import _read as read_database
 from jobrunner.settings import config
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
 
 
 @pytest.fixture

@@ -16,8 +16,9 @@ from harness.long import draw
 from jobrunner.effects.database import ChildDatabase
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease
-from jobrunner.store import finalize, uncertain
-from jobrunner.store.finalize import Refusal
+from jobrunner.store.questions import uncertain
+from jobrunner.store.queue import finalize
+from jobrunner.store.queue.finalize import Refusal
 
 OF_ONCE = [point for point in EFFECT_POINTS if point.startswith("effect.")]
 OF_TRANSACTION = [point for point in EFFECT_POINTS if point.startswith("transaction.")]

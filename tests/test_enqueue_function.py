@@ -18,9 +18,9 @@ from harness.binaries import find_binaries
 from harness.enqueue_function import call
 from harness.keys import end, runs, scope
 from jobrunner.errors import UsageError
-from jobrunner.store.database import Database as Store
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
 from jobrunner.store.drivers.notify import open_notifier
-from jobrunner.store.location import locate
 
 pytestmark = postgresql_only
 

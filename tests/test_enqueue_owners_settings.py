@@ -23,7 +23,7 @@ from harness import Database, PostgresDatabase, SQLiteDatabase, postgresql_only,
 from harness.async_connections import TYPES
 from jobrunner.application import own_connections
 from jobrunner.errors import KeyTaken, UsageError
-from jobrunner.store.statement import Prepared, compiled
+from jobrunner.store.sql.statement import Prepared, compiled
 
 pytestmark = pytest.mark.both_databases
 
@@ -273,7 +273,7 @@ def test_pool_in_place_of_a_connection_is_refused_in_one_line(database: Postgres
 
 def test_each_stored_statement_is_taken_in_the_words_for_an_owners_settings(database: Database) -> None:
     """Those of an enqueue and of the end of a run are executed above; the rule is to hold for all."""
-    statements = import_module(f"jobrunner.store.compiled.{database.name}").STATEMENTS
+    statements = import_module(f"jobrunner.store.sql.compiled.{database.name}").STATEMENTS
     assert len(statements) > 200
     with closing(driver_connection(database)) as connection:
         for name, arguments in statements:

@@ -9,12 +9,12 @@ import pytest
 from harness import Commands, Database
 from harness.invariants import insert_runs
 from harness.statements import before_statements
-from jobrunner.store import error_groups
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database as Store
-from jobrunner.store.error_groups import Errors, errors
-from jobrunner.store.location import locate
-from jobrunner.store.selection import Selection
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.questions import error_groups
+from jobrunner.store.questions.error_groups import Errors, errors
+from jobrunner.store.questions.selection import Selection
 
 pytestmark = pytest.mark.both_databases
 

@@ -148,7 +148,7 @@ def test_example_of_the_page_is_what_is_printed(scene: Scene) -> None:
 def test_page_has_every_reason() -> None:
     page = text_of("troubleshooting.md")
     listed = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
-    source = "".join(path.read_text() for path in (pages.ROOT / "jobrunner/store/explain").glob("*.py"))
+    source = "".join(path.read_text() for path in (pages.ROOT / "jobrunner/store/questions/explain").glob("*.py"))
     said = set(re.findall(r"""(?:say|_full|LimitInTheWay)\(\s*(?:row, )?"(\w+)\"""", source))
     assert {*RUNS, *SCHEDULES} <= listed
     assert len(said) > 20

@@ -18,12 +18,13 @@ from harness.handlers_rows import queue
 from harness.stores import opening
 from jobrunner.model import Limits, Owner, Policy, TickKind
 from jobrunner.rates import parse_rate
-from jobrunner.store import claims, hosts, limits
-from jobrunner.store.claims import ClaimRequest
-from jobrunner.store.database import Database as Store
-from jobrunner.store.dialect.values import now
-from jobrunner.store.explain.runs import explain_run
-from jobrunner.store.hosts import HostReport
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.questions.explain.runs import explain_run
+from jobrunner.store.queue import claims, limits
+from jobrunner.store.queue.claims import ClaimRequest
+from jobrunner.store.queue.ticks import hosts
+from jobrunner.store.queue.ticks.hosts import HostReport
+from jobrunner.store.sql.dialect.values import now
 
 POLICIES = (
     Policy("plain"),

@@ -7,9 +7,9 @@ from typing import Any
 from harness import Database
 from harness.handlers_rows import queue
 from harness.stores import opening
-from jobrunner.store.explain.explanation import Explanation
-from jobrunner.store.explain.runs import explain_run
-from jobrunner.store.explain.schedules import explain_schedule
+from jobrunner.store.questions.explain.explanation import Explanation
+from jobrunner.store.questions.explain.runs import explain_run
+from jobrunner.store.questions.explain.schedules import explain_schedule
 
 # The second one is a secret that happens to be a word of ours.
 SECRETS = ("hunter2", "jobrunner")

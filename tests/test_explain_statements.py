@@ -10,10 +10,10 @@ from harness import Database
 from harness.plans import COLUMNS, fill_a_little, numbers
 from harness.statements import before_statements
 from harness.stores import opening
-from jobrunner.store import queries
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database as Store
-from jobrunner.store.explain import subjects
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.questions.explain import subjects
+from jobrunner.store.questions.runs import queries
 
 EXPLAINED, SHOWN = 22, 12
 # Of each type one behind a gate and one that is not; and one of each status.

@@ -16,10 +16,10 @@ from jobrunner.admin import own_ticks
 from jobrunner.admin.findings import findings
 from jobrunner.model import Policy, TickKind
 from jobrunner.settings import config
-from jobrunner.store import hosts
-from jobrunner.store.database import Database as Store
-from jobrunner.store.explain.runs import explain_run
-from jobrunner.store.hosts import HostReport
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.questions.explain.runs import explain_run
+from jobrunner.store.queue.ticks import hosts
+from jobrunner.store.queue.ticks.hosts import HostReport
 
 MINUTE = timedelta(minutes=1)
 # The ages of the last ticks in minutes, the oldest first; whether ticks have stopped.

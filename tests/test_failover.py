@@ -22,13 +22,14 @@ from jobrunner.application import own_connections
 from jobrunner.errors import CommitUnconfirmed, ConnectionLost, DatabaseUnavailable
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease, Policy
-from jobrunner.store import claims, enqueue, expansion, finalize
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database as Store
 from jobrunner.store.drivers.commits import CommitWarnings
-from jobrunner.store.enqueue_sql import NewRun
-from jobrunner.store.location import locate
-from jobrunner.store.waits import Waits
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.drivers.waits import Waits
+from jobrunner.store.queue import claims, enqueue, finalize
+from jobrunner.store.queue.enqueue_sql import NewRun
+from jobrunner.store.timetable import expansion
 from jobrunner.worker.expansion import plan
 from jobrunner.worker.watchdog import watching
 

@@ -17,11 +17,11 @@ from harness.tick_parts import tick_parts
 from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease
-from jobrunner.store import finalize, holding
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database as Store
-from jobrunner.store.finalize import Ended, Refusal
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.queue import finalize, holding
+from jobrunner.store.queue.finalize import Ended, Refusal
 
 pytestmark = pytest.mark.both_databases
 

@@ -12,8 +12,8 @@ from harness.invariants import insert_runs
 from harness.planted import DAY, HOUR, MINUTE, dead_runs, insert_ticks, old_runs, schedule
 from jobrunner.admin.findings import NAMES, Finding, Severity, findings
 from jobrunner.settings import config
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
 
 pytestmark = pytest.mark.both_databases
 

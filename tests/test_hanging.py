@@ -24,9 +24,9 @@ from harness.long import draw
 from harness.schemas import WITH_A_SCHEMA
 from harness.silence import silent_after
 from jobrunner.settings.config import load
-from jobrunner.store import waits
+from jobrunner.store.drivers import waits
 from jobrunner.store.schema import metadata
-from jobrunner.store.versions import VERSION_TABLE
+from jobrunner.store.sql.versions import VERSION_TABLE
 
 pytestmark = pytest.mark.both_databases
 

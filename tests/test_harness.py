@@ -31,9 +31,9 @@ from harness.database import translated
 from harness.handlers_rows import queue
 from harness.postgres import EXTERNAL
 from harness.processes import marked_processes
-from jobrunner.store import kit
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
+from jobrunner.store.callers import kit
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
 
 pytestmark = pytest.mark.both_databases
 

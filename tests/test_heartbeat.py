@@ -17,8 +17,8 @@ from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.log import Silence
 from jobrunner.model import Policy
-from jobrunner.store import claims, holding
-from jobrunner.store.database import Database as Store
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.queue import claims, holding
 from jobrunner.worker.claimer import Wanted
 from jobrunner.worker.finalizer import Finalizer
 from jobrunner.worker.hand import News

@@ -14,10 +14,10 @@ from harness.handlers_rows import queue
 from harness.plans import costs
 from harness.statements import before_statements
 from harness.stores import opening
-from jobrunner.store import history
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database as Store
-from jobrunner.store.history import Asked, Entry, History
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.questions import history
+from jobrunner.store.questions.history import Asked, Entry, History
 
 HOUR, SECOND = timedelta(hours=1), timedelta(seconds=1)
 

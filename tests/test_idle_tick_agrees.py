@@ -10,9 +10,10 @@ import pytest
 from harness import Database
 from harness.handlers_rows import queue
 from jobrunner.errors import SchemaMismatch
-from jobrunner.store import check, idle, ticks
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.queue.ticks import idle, ticks
+from jobrunner.store.upkeep import check
 
 pytestmark = pytest.mark.both_databases
 

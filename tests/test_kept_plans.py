@@ -9,10 +9,10 @@ from harness.at_work import LEASE, OWNER, running
 from harness.pooler import pooler
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease
-from jobrunner.store.database import Connection, Database
-from jobrunner.store.finalize import Ended, finalize_all
-from jobrunner.store.holding import renew
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Connection, Database
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.queue.finalize import Ended, finalize_all
+from jobrunner.store.queue.holding import renew
 
 pytestmark = postgresql_only
 # After five executions the server decides whether one plan serves all further ones.

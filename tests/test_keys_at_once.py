@@ -16,9 +16,9 @@ from harness.connections import opened
 from harness.keys import end, one, runs, scope
 from jobrunner import Entry
 from jobrunner.model import Actor
-from jobrunner.store import admin
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
+from jobrunner.store.changes import admin
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
 
 
 @pytest.fixture

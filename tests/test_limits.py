@@ -19,10 +19,13 @@ from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor, Limits, Owner, Policy
 from jobrunner.rates import parse_rate
-from jobrunner.store import admin, claims, expiries, limits, queries, retention, ticks
-from jobrunner.store.claims import Claim
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database as Store
+from jobrunner.store.changes import admin
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.questions.runs import queries
+from jobrunner.store.queue import claims, expiries, limits
+from jobrunner.store.queue.claims import Claim
+from jobrunner.store.queue.ticks import retention, ticks
 
 pytestmark = pytest.mark.both_databases
 

@@ -22,9 +22,10 @@ from harness.limits import (
 )
 from jobrunner.model import Limits, Policy
 from jobrunner.rates import Rate, parse_rate
-from jobrunner.store import claims, ticks
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.queue import claims
+from jobrunner.store.queue.ticks import ticks
 
 pytestmark = pytest.mark.both_databases
 

@@ -15,11 +15,12 @@ from harness.plan_calls import request
 from harness.tick_parts import tick_parts
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor
-from jobrunner.store import admin, claims, expiries, finalize, holding
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database as Store
-from jobrunner.store.finalize import Refusal
-from jobrunner.store.location import locate
+from jobrunner.store.changes import admin
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.queue import claims, expiries, finalize, holding
+from jobrunner.store.queue.finalize import Refusal
 from jobrunner.worker.finalizer import LONGEST_UNWRITTEN_SECONDS
 from jobrunner.worker.phase import Phase
 

@@ -12,9 +12,9 @@ import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only
 from harness.explain_scene import HOUR, Scene, make_scene
-from jobrunner.store.lockers import TABLES
-from jobrunner.store.neighbours import our_names
-from jobrunner.store.versions import VERSION_TABLE
+from jobrunner.store.questions.lockers import TABLES
+from jobrunner.store.sql.versions import VERSION_TABLE
+from jobrunner.store.upkeep.neighbours import our_names
 
 HOLD_FILE = """
 import sqlite3, sys

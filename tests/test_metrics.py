@@ -22,8 +22,8 @@ from harness.planted import HOUR, MINUTE, insert_ticks
 from harness.statements import before_statements
 from jobrunner.lifecycle import Outcome
 from jobrunner.settings import config
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
 from jobrunner.worker import metrics
 
 pytestmark = pytest.mark.both_databases

@@ -6,7 +6,7 @@ from harness import Commands, Database, SQLiteDatabase
 from harness.handlers_rows import queue
 from harness.schemas import objects, schema
 from jobrunner.store.schema import metadata
-from jobrunner.store.versions import VERSION_TABLE
+from jobrunner.store.sql.versions import VERSION_TABLE
 
 pytestmark = pytest.mark.both_databases
 

@@ -20,12 +20,12 @@ from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, postgr
 from harness.databases import Copies
 from jobrunner.errors import JobrunnerError
 from jobrunner.lifecycle import FINISHED, Status
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
-from jobrunner.store.migrate import engine_on, migrate
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
 from jobrunner.store.schema import metadata
-from jobrunner.store.versions import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE
-from jobrunner.store.views import views
+from jobrunner.store.schema.views import views
+from jobrunner.store.sql.versions import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE
+from jobrunner.store.upkeep.migrate import engine_on, migrate
 
 pytestmark = pytest.mark.both_databases
 

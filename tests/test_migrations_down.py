@@ -5,7 +5,7 @@ import pytest
 from harness import Commands, Database, SQLiteDatabase, postgresql_only, wait_for
 from harness.schemas import objects, schema
 from jobrunner.store.schema import metadata
-from jobrunner.store.versions import SCHEMA_REVISION, VERSION_TABLE
+from jobrunner.store.sql.versions import SCHEMA_REVISION, VERSION_TABLE
 
 pytestmark = pytest.mark.both_databases
 

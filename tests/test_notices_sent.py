@@ -13,7 +13,7 @@ from harness.invariants import insert_runs, read_log
 from harness.notices import HOUR, configure, dead, notices, tick, told
 from harness.plan_calls import hooks
 from harness.receivers import Web
-from jobrunner.store import idle
+from jobrunner.store.queue.ticks import idle
 
 
 def test_many_ticks_at_once_and_a_kill_tell_each_dead_run_at_most_once_and_say_what_is_lost(

@@ -14,11 +14,11 @@ from harness.invariants import insert_runs
 from harness.locks import wait_for_lock
 from harness.slots import NO_HANDLERS, go_to, utc
 from jobrunner.model import Owner, Policy
-from jobrunner.store import claims
-from jobrunner.store.claims import Claim, ClaimRequest
-from jobrunner.store.database import Connection
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Connection
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.queue import claims
+from jobrunner.store.queue.claims import Claim, ClaimRequest
 
 pytestmark = pytest.mark.both_databases
 

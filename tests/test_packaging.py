@@ -16,7 +16,7 @@ import pytest
 from harness import App, Commands, Database, postgresql_only, sqlite_only
 from harness.commands import COMMAND, clean_environment
 from harness.installation import Distributions, Installation, build
-from jobrunner.store.versions import SCHEMA_REVISION
+from jobrunner.store.sql.versions import SCHEMA_REVISION
 
 # The first test that asks builds and installs.
 pytestmark = [pytest.mark.timeout(600), pytest.mark.one_of("installation"), pytest.mark.share(0.5)]

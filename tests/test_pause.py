@@ -10,7 +10,7 @@ from harness.limits import claim_all
 from harness.listening_ticks import linger, stop, wait_for_success
 from harness.stores import opening
 from jobrunner.model import Limits, Policy
-from jobrunner.store import ticks
+from jobrunner.store.queue.ticks import ticks
 
 HERE = {"JOBRUNNER_HOST": "here", "JOBRUNNER_HEARTBEAT": "200ms"}
 KINDS = {"type": ["--type", "append"], "host": ["--host", "here"], "all": ["--all"]}

@@ -46,10 +46,11 @@ from harness.plans import (
     fill,
     fill_gates,
 )
-from jobrunner.store import enqueue, holding, strays, ticks
-from jobrunner.store.database import Database as Store
-from jobrunner.store.enqueue_sql import NewRun
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.queue import enqueue, holding, strays
+from jobrunner.store.queue.enqueue_sql import NewRun
+from jobrunner.store.queue.ticks import ticks
 
 pytestmark = pytest.mark.both_databases
 

@@ -16,14 +16,15 @@ from harness.plan_people import PEOPLE
 from harness.plan_searches import ASKED, LOOK
 from harness.plans import Undone, fill_a_little
 from harness.statements import before_statements
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
 
 pytestmark = pytest.mark.both_databases
 
 STORE = Path(jobrunner.store.__file__).parent
+ROOMS = ("changes", "questions", "timetable", "upkeep", "queue", "callers", "drivers")
 # What carries the statements, or runs once.
-BELOW = ("database", "migrate", "raw_driver")
+BELOW = ("database", "locks", "migrate", "notify", "raw_driver", "reading", "steps")
 CONNECTED = ("connection", "caller")
 
 
@@ -42,12 +43,12 @@ def _is_connected(node: ast.FunctionDef) -> bool:
 
 def sending() -> set[str]:
     # The dialect's own functions send parts of those, and migrations run once.
-    files = [path for path in (*STORE.glob("*.py"), *STORE.glob("explain/*.py")) if path.stem not in BELOW]
+    files = [path for room in ROOMS for path in (STORE / room).rglob("*.py") if path.stem not in BELOW]
     return {f"{name_of(path)}.{call}" for path in files for call in calls_of(path.read_text(encoding="utf-8"))}
 
 
 def name_of(path: Path) -> str:
-    return ".".join(path.relative_to(STORE).with_suffix("").parts)
+    return f"explain.{path.stem}" if path.parent.name == "explain" else path.stem
 
 
 def test_every_call_of_the_store_has_its_plans_checked() -> None:
@@ -70,7 +71,7 @@ def test_a_call_is_known_by_its_connection() -> None:
 
 LISTENER = """
 import os
-from jobrunner.store.connection import Connection
+from jobrunner.store.drivers.connection import Connection
 
 send = Connection._send
 

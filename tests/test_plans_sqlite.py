@@ -12,8 +12,8 @@ from harness.plan_calls import BUSY, IDLE, KNOWN, OLD, Call, idle_statement, wor
 from harness.plan_searches import ASKED, LOOK
 from harness.plans import COLUMNS, Undone, fill_a_little
 from harness.statements import before_statements
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
 
 CALLS = IDLE | BUSY | OLD | LOOK | ASKED
 # An index that holds only the rows in question may be read from end to end.

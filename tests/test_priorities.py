@@ -9,8 +9,8 @@ from harness import Database
 from harness.handlers_rows import queue
 from harness.limits import claim_of
 from jobrunner.model import Limits, Policy
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
 
 pytestmark = pytest.mark.both_databases
 

@@ -18,8 +18,8 @@ from harness.planted import insert_ticks
 from harness.remedies import FOUND, FOUND_ELSEWHERE, RUN_CURES, SCHEDULE_CURES, Elsewhere
 from jobrunner.admin.findings import NAMES, Finding, findings
 from jobrunner.settings import config
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
 
 TESTS = Path(__file__).parent
 CLEARED = ("job_runs", "job_definitions", "job_effects", "job_pauses", "job_events")
@@ -64,7 +64,7 @@ def test_a_state_folder_that_cannot_be_used_is_told_with_its_variable(store: Sto
 
 
 def test_every_reason_and_every_finding_that_the_code_can_name_has_a_row() -> None:
-    source = "".join(path.read_text() for path in (pages.ROOT / "jobrunner/store/explain").glob("*.py"))
+    source = "".join(path.read_text() for path in (pages.ROOT / "jobrunner/store/questions/explain").glob("*.py"))
     source += (pages.ROOT / "jobrunner/admin/own_ticks.py").read_text()
     of_runs = set(re.findall(r"""(?:asked\.say|_full|_too_fast|LimitInTheWay)\(\s*"(\w+)\"""", source))
     of_runs |= set(re.findall(r"""reason="(\w+)\"""", source))

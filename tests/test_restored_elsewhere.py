@@ -14,9 +14,9 @@ from harness.binaries import find_binaries
 from harness.databases import PrivatePostgres, url
 from harness.invariants import insert_runs
 from harness.tallying import count_all
-from jobrunner.store import tallies
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.queue.ticks import tallies
 
 pytestmark = postgresql_only
 BURN = """DO $$ BEGIN FOR number IN 1..{count} LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$"""

@@ -9,11 +9,11 @@ from sqlalchemy import insert, select
 
 from harness import Database
 from harness.statements import before_statements
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database as Store
-from jobrunner.store.dialect.rows import rows
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
 from jobrunner.store.schema import job_runs
+from jobrunner.store.sql.dialect.rows import rows
 
 pytestmark = pytest.mark.both_databases
 

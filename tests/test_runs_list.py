@@ -8,7 +8,7 @@ import pytest
 from harness import Commands, Database, sqlite_only
 from harness.invariants import insert_runs
 from jobrunner.cli import listing
-from jobrunner.store.listing import Page
+from jobrunner.store.questions.runs.listing import Page
 
 pytestmark = pytest.mark.both_databases
 

@@ -16,8 +16,9 @@ from harness.limits import claim_all, declare, end, end_all
 from harness.stores import opening
 from jobrunner.model import Limits, Policy
 from jobrunner.rates import parse_rate
-from jobrunner.store import notices, strays
-from jobrunner.store.database import Database as Store
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.queue import strays
+from jobrunner.store.queue.ticks import notices
 
 pytestmark = pytest.mark.both_databases
 

@@ -12,10 +12,10 @@ from harness.backpressure import limit, waiting
 from harness.database import Row
 from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 from harness.statements import before_statements
-from jobrunner.store import expansion
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
-from jobrunner.store.schedules import Expanded
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.timetable import expansion
+from jobrunner.store.timetable.schedules import Expanded
 from jobrunner.worker.expansion import plan
 
 pytestmark = pytest.mark.both_databases

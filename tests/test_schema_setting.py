@@ -21,9 +21,10 @@ from harness.idle_ticks import quiet_hour, tick
 from harness.listening_ticks import linger, stop, wait_for_success
 from harness.schemas import WITH_A_SCHEMA, objects
 from jobrunner.application import enqueueing, own_connections
-from jobrunner.store import idle, raw_driver
-from jobrunner.store.compiled import postgresql
-from jobrunner.store.statement import Prepared, compiled
+from jobrunner.store.drivers.raw import raw_driver
+from jobrunner.store.queue.ticks import idle
+from jobrunner.store.sql.compiled import postgresql
+from jobrunner.store.sql.statement import Prepared, compiled
 
 # In quotes it is another name than without them, and the word between the two dashes is reserved.
 SCHEMA = "Jobs-of-2"

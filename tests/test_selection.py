@@ -11,11 +11,11 @@ from harness import Database
 from harness.invariants import insert_runs
 from jobrunner.errors import NotFoundError
 from jobrunner.lifecycle import Status
-from jobrunner.store import search
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
-from jobrunner.store.search import Found
-from jobrunner.store.selection import WAITING_FOR, Selection
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.questions import search
+from jobrunner.store.questions.search import Found
+from jobrunner.store.questions.selection import WAITING_FOR, Selection
 
 pytestmark = pytest.mark.both_databases
 

@@ -9,10 +9,11 @@ import pytest
 from harness import Database
 from harness.database import numbers
 from jobrunner.lifecycle import Status
-from jobrunner.store import error_groups, listing, search
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
-from jobrunner.store.selection import Selection
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.questions import error_groups, search
+from jobrunner.store.questions.runs import listing
+from jobrunner.store.questions.selection import Selection
 
 RUNS = 5_000_000
 AT_ONCE = 500_000

@@ -12,9 +12,9 @@ import harness.hypothesis_profile  # noqa: F401 - loads the profile
 from jobrunner.cli import render, status
 from jobrunner.cli.schedule import views
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.store.encoding import read_json
-from jobrunner.store.output_limits import fit, fit_report
-from jobrunner.store.overview import DeadRun, FailingRun, RunningRun, State, Tick
+from jobrunner.store.questions.overview import DeadRun, FailingRun, RunningRun, State, Tick
+from jobrunner.store.queue.output_limits import fit, fit_report
+from jobrunner.store.sql.encoding import read_json
 
 # As text, since what is stored is text: numbers that no float holds, more digits than Python reads, no number at all.
 NUMBERS = [

@@ -10,10 +10,10 @@ from harness import App, Commands, Database
 from harness.at_work import running
 from harness.invariants import insert_runs
 from harness.slots import NO_HANDLERS, go_to, utc
-from jobrunner.store import expansion
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
-from jobrunner.store.schedules import Expanded
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.timetable import expansion
+from jobrunner.store.timetable.schedules import Expanded
 from jobrunner.worker.expansion import plan
 
 NOON = utc(2026, 5, 1, 12)

@@ -9,7 +9,7 @@ from harness import Database
 from harness.run_machine import ENDS, LEASE, OWNERS, PERMITS, Runs
 from harness.run_model import POLICIES
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.store.claims import ClaimRequest
+from jobrunner.store.queue.claims import ClaimRequest
 
 
 def asked(**changes: Any) -> dict[str, ClaimRequest]:

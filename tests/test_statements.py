@@ -28,7 +28,7 @@ def test_compiled_statements_that_are_not_what_sqlalchemy_compiles_fail_the_chec
 
 
 def test_each_statement_that_the_store_names_is_compiled_ahead() -> None:
-    compiled = [import_module(f"jobrunner.store.compiled.{each}").STATEMENTS for each in ("postgresql", "sqlite")]
+    compiled = [import_module(f"jobrunner.store.sql.compiled.{each}").STATEMENTS for each in ("postgresql", "sqlite")]
     known = {name for statements in compiled for name, _ in statements}
     assert known == {name for path in (SOURCES / "store").glob("**/*.py") for name in prepared_in(path)}
 
@@ -95,7 +95,7 @@ def test_status_and_health_with_something_in_each_of_their_tables_import_neither
 @pytest.mark.parametrize("types", [1, 10, 11])
 def test_a_claim_of_any_number_of_types_is_the_same_statement(types: int) -> None:
     """More types than were compiled ahead are compiled when they are needed."""
-    from jobrunner.store.statement import Prepared, compiled
+    from jobrunner.store.sql.statement import Prepared, compiled
 
     for database in ("postgresql", "sqlite"):
         text = compiled(Prepared("claims.claim", (types, False, False)), database).text

@@ -16,14 +16,14 @@ from harness.tallying import count_all
 from jobrunner.admin import stats
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor
-from jobrunner.store import tallies
-from jobrunner.store.admin import cancel, discard
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database as Store
-from jobrunner.store.finalize import finalize_all
-from jobrunner.store.histogram import quantile
-from jobrunner.store.location import locate
-from jobrunner.store.tallies import Key, Tally
+from jobrunner.store.changes.admin import cancel, discard
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.queue.finalize import finalize_all
+from jobrunner.store.queue.ticks import tallies
+from jobrunner.store.queue.ticks.tallies import Key, Tally
+from jobrunner.store.sql.histogram import quantile
 from jobrunner.web.pages.charts import part_of
 
 pytestmark = pytest.mark.both_databases

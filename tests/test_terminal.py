@@ -16,9 +16,9 @@ from harness.handlers_rows import queue
 from harness.terminal import STYLES, open_terminal, read_terminal, seen_at
 from jobrunner.cli import stats, terminal
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.store.database import Database as Store
-from jobrunner.store.finalize import finalize_all
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.queue.finalize import finalize_all
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07 \x9b31m \u202e [bold]not markup[/bold] :smile:"
 LONG = "the report could not be rendered because its template names a variable that nobody has given " * 4

@@ -17,7 +17,7 @@ from harness.kit import opened
 from harness.long import some
 from harness.receivers import web_server
 from jobrunner.errors import UsageError
-from jobrunner.store import only_these
+from jobrunner.store.drivers import only_these
 from jobrunner.testing import Jobs
 
 pytestmark = pytest.mark.share(0.5)
@@ -219,7 +219,7 @@ import asyncpg, psycopg
 from sqlalchemy import create_engine
 from sqlalchemy.ext.asyncio import create_async_engine
 from jobrunner.errors import UsageError
-from jobrunner.store import only_these
+from jobrunner.store.drivers import only_these
 
 # As a driver that is not watched.
 files, servers = sqlite3.connect, psycopg.connect

@@ -9,8 +9,8 @@ from harness import App, Commands, Database
 from harness.handlers_rows import queue
 from harness.stores import opening
 from jobrunner.model import Policy, TickKind
-from jobrunner.store import hosts
-from jobrunner.store.hosts import HostReport
+from jobrunner.store.queue.ticks import hosts
+from jobrunner.store.queue.ticks.hosts import HostReport
 
 pytestmark = pytest.mark.both_databases
 

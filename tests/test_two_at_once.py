@@ -17,10 +17,13 @@ from harness.stores import opening
 from harness.tick_parts import context_of, tick_parts
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor, Lease, Owner
-from jobrunner.store import admin, claims, expiries, holding, overlap, retention, slot_runs
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database as Store
-from jobrunner.store.enqueue_sql import NewRun
+from jobrunner.store.changes import admin
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.queue import claims, expiries, holding
+from jobrunner.store.queue.enqueue_sql import NewRun
+from jobrunner.store.queue.ticks import retention
+from jobrunner.store.timetable import overlap, slot_runs
 from jobrunner.worker import recovery
 
 LEASE = timedelta(minutes=1)

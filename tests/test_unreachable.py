@@ -7,7 +7,7 @@ import pytest
 from harness import Commands, PostgresDatabase, pages, postgresql_only, sqlite_only
 from harness.doc_tables import first_table, text_of
 from harness.unreachable import PASSWORD, every_command, refused_in_time
-from jobrunner.store.causes import CAUSES
+from jobrunner.store.drivers.causes import CAUSES
 
 REFUSED = f"postgresql://user:{PASSWORD}@127.0.0.1:1/app"
 WRONG_URLS = {

@@ -11,7 +11,7 @@ from harness.handlers_rows import queue, status_of
 from harness.invariants import insert_runs
 from harness.web import Asked, one_of_each
 from jobrunner.errors import DatabaseUnavailable
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.location import locate
 from jobrunner.web.access import Access
 from jobrunner.web.rendering import STATIC
 
@@ -45,8 +45,9 @@ def test_buttons_do_what_the_commands_do_with_the_visitor_in_the_audit_trail(dat
 
 def test_json_is_that_of_the_command(database: Database) -> None:
     from harness.stores import opening
-    from jobrunner.store import overview, queries
-    from jobrunner.store.explain import subjects
+    from jobrunner.store.questions import overview
+    from jobrunner.store.questions.explain import subjects
+    from jobrunner.store.questions.runs import queries
     from jobrunner.web.rendering import as_json
 
     runs = one_of_each(database)

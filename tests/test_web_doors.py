@@ -11,7 +11,7 @@ import pytest
 from harness import Database, sqlite_only
 from harness.web import FORM, SAME
 from jobrunner.errors import ConfigurationError, UsageError
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.location import locate
 from jobrunner.web import EVERYTHING, Visitor, people
 from jobrunner.web.core import Web
 from jobrunner.web.doors import Door, LinkDoor, PasswordDoor, ProxyDoor

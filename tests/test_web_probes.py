@@ -7,7 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from harness import Commands, Database, sqlite_only
 from harness.handlers_rows import queue
 from harness.web_server import served
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.location import locate
 from jobrunner.web.core import Web, trouble
 from jobrunner.web.messages import Request, Response
 from jobrunner.web.standalone import Place, Standalone

@@ -14,7 +14,7 @@ from harness.locks import locked_definition
 from harness.notices import CHAT, configure, dead, notices
 from harness.receivers import web_server
 from harness.web import SCHEDULE, Asked, Tags, one_of_each, paths
-from jobrunner.store import search
+from jobrunner.store.questions import search
 
 
 def test_preview_of_a_backfill_waits_for_no_lock_and_a_span_of_many_years_is_refused_in_words_of_the_page(

@@ -8,7 +8,7 @@ import pytest
 from harness import Database
 from harness.invariants import insert_runs
 from harness.web import Asked, one_of_each, paths
-from jobrunner.store.connection import Connection
+from jobrunner.store.drivers.connection import Connection
 
 pytestmark = pytest.mark.both_databases
 

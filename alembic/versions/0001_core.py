@@ -4,13 +4,13 @@ import re
 from pathlib import Path
 
 from alembic import context, op
-from jobrunner.store import conditions
-from jobrunner.store.dialect import parents, values
-from jobrunner.store.dialect.application_functions import application_removal, application_statements
-from jobrunner.store.dialect.enqueue_function import enqueue_removal, enqueue_statements
-from jobrunner.store.dialect.gates import gate_removal, gate_statements
 from jobrunner.store.drivers import notify
-from jobrunner.store.namespace import qualifier
+from jobrunner.store.sql import conditions
+from jobrunner.store.sql.dialect import parents, values
+from jobrunner.store.sql.dialect.application_functions import application_removal, application_statements
+from jobrunner.store.sql.dialect.enqueue_function import enqueue_removal, enqueue_statements
+from jobrunner.store.sql.dialect.gates import gate_removal, gate_statements
+from jobrunner.store.sql.namespace import qualifier
 
 revision = "0001"
 down_revision = None

@@ -13,9 +13,9 @@ from sizes import BOTH, POSTGRESQL
 from stage import Queue, Stage, connect
 
 from jobrunner.model import Limits, Owner, Policy
-from jobrunner.store.claims import ClaimRequest, claim
-from jobrunner.store.database import Database
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.queue.claims import ClaimRequest, claim
 
 _EMPTY = "claim 100, empty history, {db}"
 _LIMITED = "claim 100 with a limited type, {db}"

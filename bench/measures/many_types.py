@@ -12,9 +12,9 @@ from processes import Failed
 from sizes import BOTH
 from stage import Queue, Stage
 
-from jobrunner.store import tallies
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.queue.ticks import tallies
 from jobrunner.web.core import Web
 from jobrunner.web.messages import Request
 from jobrunner.web.visitors import Visitor

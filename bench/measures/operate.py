@@ -15,12 +15,13 @@ from stage import Queue, Stage
 from harness.database import numbers
 from jobrunner.admin.stats import stats
 from jobrunner.lifecycle import Status
-from jobrunner.store import error_groups, history, listing, overview, queries
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database
-from jobrunner.store.explain import subjects
-from jobrunner.store.location import locate
-from jobrunner.store.selection import Selection
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.questions import error_groups, history, overview
+from jobrunner.store.questions.explain import subjects
+from jobrunner.store.questions.runs import listing, queries
+from jobrunner.store.questions.selection import Selection
 from jobrunner.web.core import Web
 from jobrunner.web.messages import Request
 from jobrunner.web.visitors import Visitor

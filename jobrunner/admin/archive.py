@@ -16,10 +16,11 @@ import msgspec
 from jobrunner import failpoints
 from jobrunner.admin.archive_file import HEAD, batches, new_file, parts_of, refused
 from jobrunner.lifecycle import FINISHED
-from jobrunner.store import archive, tallies
-from jobrunner.store.archive import JSON_COLUMNS, Archived, Batch, CannotRestore, Ended, Position
-from jobrunner.store.connection import Connection, DriverError
-from jobrunner.store.database import Database
+from jobrunner.store.changes import archive
+from jobrunner.store.changes.archive import JSON_COLUMNS, Archived, Batch, CannotRestore, Ended, Position
+from jobrunner.store.drivers.connection import Connection, DriverError
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.queue.ticks import tallies
 from jobrunner.text import iso_instant, one_line
 
 _BATCH = 500

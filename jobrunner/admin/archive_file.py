@@ -17,7 +17,7 @@ from jobrunner import failpoints
 from jobrunner.errors import JobrunnerError, UsageError
 from jobrunner.lifecycle import FINISHED
 from jobrunner.settings.whole_file import synchronize_folder
-from jobrunner.store.archive import COLUMNS, INSTANTS, JSON_COLUMNS, Archived
+from jobrunner.store.changes.archive import COLUMNS, INSTANTS, JSON_COLUMNS, Archived
 
 HEAD = {"jobrunner_archive": 1}
 STATE = "state"

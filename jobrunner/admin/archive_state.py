@@ -22,9 +22,10 @@ from jobrunner.admin.archive_file import (
     value_of,
 )
 from jobrunner.errors import UsageError
-from jobrunner.store import numbering, state_rows
-from jobrunner.store.connection import Connection, DriverError
-from jobrunner.store.database import Database
+from jobrunner.store.changes import state_rows
+from jobrunner.store.drivers.connection import Connection, DriverError
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.queue import numbering
 from jobrunner.text import one_line
 
 _BATCH = 500

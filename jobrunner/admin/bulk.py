@@ -11,10 +11,10 @@ from typing import Any
 from jobrunner.errors import UsageError
 from jobrunner.lifecycle import Status
 from jobrunner.model import Actor
-from jobrunner.store import bulk
-from jobrunner.store.bulk import Batch, Change, Changing
-from jobrunner.store.connection import Connection
-from jobrunner.store.selection import Selection
+from jobrunner.store.changes import bulk
+from jobrunner.store.changes.bulk import Batch, Change, Changing
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.questions.selection import Selection
 
 ChangeAt = Callable[[datetime], Change]
 

@@ -9,7 +9,7 @@ from enum import IntEnum
 
 from jobrunner.durations import format_duration
 from jobrunner.settings.health import Thresholds
-from jobrunner.store.findings import MOST_COUNTED, DueType, Facts, HostTick
+from jobrunner.store.questions.findings import MOST_COUNTED, DueType, Facts, HostTick
 from jobrunner.text import iso_instant, one_line
 
 _NAMED = 3

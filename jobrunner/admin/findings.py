@@ -1,6 +1,6 @@
 """What is wrong, in words, worst first: for ``health``, ``status`` and whoever else tells an operator.
 
-``judge`` has one rule for each finding, and the store has the facts (``store/findings.py``).
+``judge`` has one rule for each finding, and the store has the facts (``store/questions/findings.py``).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from jobrunner.durations import format_duration
 from jobrunner.errors import DatabaseDamaged
 from jobrunner.settings.config import Config
 from jobrunner.settings.health import Thresholds
-from jobrunner.store import findings as store
-from jobrunner.store.connection import Connection
-from jobrunner.store.findings import Facts
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.questions import findings as store
+from jobrunner.store.questions.findings import Facts
 
 __all__ = ["NAMES", "Finding", "Severity", "findings", "judge"]
 

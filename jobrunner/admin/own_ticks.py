@@ -10,8 +10,8 @@ from jobrunner import clock
 from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config
 from jobrunner.settings.state_folder import LastTick
-from jobrunner.store.explain.explanation import Explanation, ago
-from jobrunner.store.explain.hosts import CRON_LINE
+from jobrunner.store.questions.explain.explanation import Explanation, ago
+from jobrunner.store.questions.explain.hosts import CRON_LINE
 
 _ONE_DATABASE = "set JOBRUNNER_DATABASE_URL of the ticks, or of this command, to the right database: jobrunner doctor"
 _RECENT = timedelta(hours=1)

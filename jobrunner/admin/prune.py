@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from functools import partial
 
 from jobrunner.settings.config import Config
-from jobrunner.store import retention
-from jobrunner.store.database import Database
-from jobrunner.store.retention import Old
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.queue.ticks import retention
+from jobrunner.store.queue.ticks.retention import Old
 
 
 def old(database: Database, config: Config) -> list[Old]:

@@ -18,10 +18,11 @@ from jobrunner.errors import ConfigurationError, JobrunnerError
 from jobrunner.jobs.payload_limits import DEFAULT_LIMIT_BYTES
 from jobrunner.model import SOURCE_NAMES, Actor, Declaration, Definition, Source
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, Unfinished
-from jobrunner.store import edits, obstacles, reconcile
-from jobrunner.store.database import Connection, Database
-from jobrunner.store.obstacles import Former
-from jobrunner.store.records import ReadDefinition
+from jobrunner.store.changes import edits, reconcile
+from jobrunner.store.drivers.database import Connection, Database
+from jobrunner.store.questions import obstacles
+from jobrunner.store.questions.obstacles import Former
+from jobrunner.store.timetable.records import ReadDefinition
 from jobrunner.worker.expansion import plan
 
 Progress: TypeAlias = Callable[[int, int], None]

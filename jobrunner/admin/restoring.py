@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from jobrunner.model import Actor
-from jobrunner.store import audit, bulk, restoring
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database
-from jobrunner.store.versions import SCHEMA_REVISION
+from jobrunner.store.changes import bulk, restoring
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.queue.ticks import audit
+from jobrunner.store.sql.versions import SCHEMA_REVISION
 
 
 def restore(database: Database, backup: Path, actor: Actor, progress: Callable[[int], None]) -> bool:

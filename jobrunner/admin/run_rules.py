@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from jobrunner.admin.finding import Finding, Severity, age, at, due_runs, finding, listed_few, number_of, ticking
 from jobrunner.settings.health import Thresholds
-from jobrunner.store.findings import BrokenDefinition, DueType, Facts, OldPause, SilentTick
+from jobrunner.store.questions.findings import BrokenDefinition, DueType, Facts, OldPause, SilentTick
 
 
 def unknown_types(facts: Facts, limits: Thresholds) -> Iterator[Finding]:

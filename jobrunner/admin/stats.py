@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from jobrunner.lifecycle import FINISHED, Status
-from jobrunner.store import tallies
-from jobrunner.store.connection import Connection
-from jobrunner.store.histogram import Bins, quantile
-from jobrunner.store.tallies import Key, Tally, sum_of
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.queue.ticks import tallies
+from jobrunner.store.queue.ticks.tallies import Key, Tally, sum_of
+from jobrunner.store.sql.histogram import Bins, quantile
 
 
 @dataclass(frozen=True)

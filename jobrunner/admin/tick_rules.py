@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jobrunner.admin.finding import Finding, Severity, age, at, finding, listed_few, number_of, ticking
 from jobrunner.durations import format_duration
 from jobrunner.settings.health import Thresholds
-from jobrunner.store.findings import Facts
+from jobrunner.store.questions.findings import Facts
 from jobrunner.text import with_end
 
 _AGAIN = 2

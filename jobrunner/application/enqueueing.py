@@ -21,12 +21,12 @@ from jobrunner.jobs.trace_context import checked
 from jobrunner.model import OnFailure, Taken
 from jobrunner.names import check_job_type
 from jobrunner.settings import config
-from jobrunner.store import dependants
-from jobrunner.store.callers import Transaction, connection_of_caller
-from jobrunner.store.enqueue import steps as steps_of_one
-from jobrunner.store.enqueue_many import steps as steps_of_many
-from jobrunner.store.enqueue_sql import Enqueued, NewRun
-from jobrunner.store.steps import Steps, follow
+from jobrunner.store.callers.borrowed import Transaction, connection_of_caller
+from jobrunner.store.drivers.steps import Steps, follow
+from jobrunner.store.queue import dependants
+from jobrunner.store.queue.enqueue import steps as steps_of_one
+from jobrunner.store.queue.enqueue_many import steps as steps_of_many
+from jobrunner.store.queue.enqueue_sql import Enqueued, NewRun
 from jobrunner.text import storable
 
 __all__ = ["Enqueued", "Entry", "Transaction", "enqueue", "enqueue_many", "new_run"]

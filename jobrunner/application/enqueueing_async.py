@@ -12,10 +12,10 @@ from jobrunner.application.own_connections import own_connections
 from jobrunner.durations import Duration
 from jobrunner.jobs.parents import After
 from jobrunner.model import OnFailure, Taken
-from jobrunner.store.async_callers import AsyncTransaction, follow_on
-from jobrunner.store.connection import Connection
-from jobrunner.store.enqueue import make_durable
-from jobrunner.store.steps import follow
+from jobrunner.store.callers.borrowed_async import AsyncTransaction, follow_on
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.steps import follow
+from jobrunner.store.queue.enqueue import make_durable
 
 __all__ = ["AsyncTransaction", "enqueue_async", "enqueue_many_async"]
 

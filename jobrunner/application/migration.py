@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jobrunner.store.callers import Transaction
+    from jobrunner.store.callers.borrowed import Transaction
 
 
 def migrate(connection: Transaction) -> bool:
@@ -15,6 +15,6 @@ def migrate(connection: Transaction) -> bool:
     caller's transaction commits. On a connection of Django outside of ``atomic()`` this is a transaction of its own.
     At a deploy use the command ``jobrunner migrate``, which does the same on a connection of its own.
     """
-    from jobrunner.store.migrate import migrate_in
+    from jobrunner.store.upkeep.migrate import migrate_in
 
     return migrate_in(connection)

@@ -16,10 +16,10 @@ from typing import TypeVar
 from jobrunner import clock
 from jobrunner.errors import ConnectionLost
 from jobrunner.settings import config
-from jobrunner.store import waits
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database
-from jobrunner.store.location import locate
+from jobrunner.store.drivers import waits
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.drivers.location import locate
 
 T = TypeVar("T")
 _MOST = 4

@@ -17,7 +17,7 @@ from jobrunner.cli.selecting import ids_argument, selection_options
 from jobrunner.cli.types import PRIORITY, Checked, parse_run_at
 from jobrunner.durations import parse_duration
 from jobrunner.lifecycle import Status
-from jobrunner.store import admin, bulk
+from jobrunner.store.changes import admin, bulk
 from jobrunner.text import whole_number
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

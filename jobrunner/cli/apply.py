@@ -18,8 +18,8 @@ from jobrunner.errors import ConfigurationError
 from jobrunner.model import SOURCE_NAMES, Declaration, Policy, Source
 from jobrunner.schedules.options import DURATIONS
 from jobrunner.settings.config import Config
-from jobrunner.store import hosts
-from jobrunner.store.database import Database
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.queue.ticks import hosts
 from jobrunner.text import iso_instant, visible
 
 _LONGEST_SHOWN = 200

@@ -15,10 +15,10 @@ from jobrunner.cli import environment, known, render, session, streams
 from jobrunner.errors import UsageError
 from jobrunner.lifecycle import Status
 from jobrunner.model import Actor
-from jobrunner.store.admin import Answer
-from jobrunner.store.bulk import Batch
-from jobrunner.store.database import Database
-from jobrunner.store.selection import Selection
+from jobrunner.store.changes.admin import Answer
+from jobrunner.store.changes.bulk import Batch
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.questions.selection import Selection
 
 
 @dataclass(frozen=True)

@@ -28,12 +28,14 @@ from jobrunner.jobs.outcomes import Discard, Retry, Snooze
 from jobrunner.jobs.payload import check_match
 from jobrunner.model import ClaimedRun, Owner
 from jobrunner.settings.config import Config
-from jobrunner.store import admin, audit, bulk, claims, finalize, holding, limits
-from jobrunner.store.claims import ClaimRequest
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database
-from jobrunner.store.enqueue import enqueue
-from jobrunner.store.enqueue_sql import NewRun
+from jobrunner.store.changes import admin, bulk
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.queue import claims, finalize, holding, limits
+from jobrunner.store.queue.claims import ClaimRequest
+from jobrunner.store.queue.enqueue import enqueue
+from jobrunner.store.queue.enqueue_sql import NewRun
+from jobrunner.store.queue.ticks import audit
 from jobrunner.worker.attempt import result_of
 
 _UNDO_SHARE = 0.5

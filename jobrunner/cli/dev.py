@@ -20,9 +20,9 @@ from jobrunner.admin.doctor.handlers import why_none
 from jobrunner.cli import environment, opening, session
 from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable
 from jobrunner.settings.config import Config
-from jobrunner.store import feed
-from jobrunner.store.database import Database
-from jobrunner.store.feed import Seen
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.questions import feed
+from jobrunner.store.questions.feed import Seen
 from jobrunner.text import one_line, visible, visible_block
 
 _EVERY_SECONDS = 1.0

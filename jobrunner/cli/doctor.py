@@ -15,7 +15,7 @@ from jobrunner.cli import environment, opening, render, session
 from jobrunner.errors import JobrunnerError
 from jobrunner.jobs.payload import Payload
 from jobrunner.settings.config import Config
-from jobrunner.store import waits
+from jobrunner.store.drivers import waits
 
 _INDENT = 27
 _DETAIL_INDENT = 4

@@ -12,8 +12,9 @@ from jobrunner.cli import environment, options, render, session
 from jobrunner.cli.lazy import SuggestingGroup
 from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.jobs.payload import check_payload
-from jobrunner.store import settlement, uncertain
-from jobrunner.store.settlement import Settled
+from jobrunner.store.changes import settlement
+from jobrunner.store.changes.settlement import Settled
+from jobrunner.store.questions import uncertain
 from jobrunner.text import visible
 
 

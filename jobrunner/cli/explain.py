@@ -6,8 +6,8 @@ import click
 
 from jobrunner.admin.own_ticks import add_own_ticks
 from jobrunner.cli import environment, known, render, session
-from jobrunner.store.explain import subjects
-from jobrunner.store.explain.explanation import HostView
+from jobrunner.store.questions.explain import subjects
+from jobrunner.store.questions.explain.explanation import HostView
 
 
 @click.command()

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from jobrunner.cli import opening, streams
 from jobrunner.errors import DatabaseUnavailable
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ import click
 from jobrunner.admin.findings import DAMAGED, NAMES, Finding, damaged, findings
 from jobrunner.cli import environment, opening, render, session
 from jobrunner.errors import DatabaseDamaged
-from jobrunner.store import damage
+from jobrunner.store.upkeep import damage
 
 
 @click.command()

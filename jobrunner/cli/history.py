@@ -11,8 +11,8 @@ from jobrunner.cli import environment, known, render, session
 from jobrunner.cli.selecting import instant_or_ago, stored_text
 from jobrunner.cli.types import Checked
 from jobrunner.durations import format_duration
-from jobrunner.store import history as store
-from jobrunner.store.history import Asked, Entry, History
+from jobrunner.store.questions import history as store
+from jobrunner.store.questions.history import Asked, Entry, History
 from jobrunner.text import iso_instant, whole_number
 
 _WHEN = Checked(instant_or_ago)

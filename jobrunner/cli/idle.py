@@ -72,7 +72,7 @@ def _is_tick_abandoned(folder: str) -> bool:
 def _is_file_changed(folders: Sequence[str], url: str, config: Config) -> bool:
     """Whether something else than ticks has written an SQLite file, which may be damaged since."""
     from jobrunner.settings import state_folder
-    from jobrunner.store import raw_driver
+    from jobrunner.store.drivers.raw import raw_driver
 
     file = raw_driver.file_of(url)
     if file is None or not state_folder.is_changed(folders, url, config.schema, config.host, file):
@@ -105,7 +105,7 @@ def _parse(words: Sequence[str]) -> dict[str, str] | None:
 
 
 def _label(url: str, schema: str | None) -> str:
-    from jobrunner.store.location import locate
+    from jobrunner.store.drivers.location import locate
 
     return locate(url, schema).label
 
@@ -120,7 +120,7 @@ def _tick(given: dict[str, str]) -> bool:
     from jobrunner.cli import environment
     from jobrunner.settings import state_folder
     from jobrunner.settings.config import application_of
-    from jobrunner.store import idle
+    from jobrunner.store.queue.ticks import idle
 
     settings = {name.lstrip("-"): given.get(name) for name in _SETTINGS}
     environment.add_env_file(given.get("--env-file"))

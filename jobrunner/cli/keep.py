@@ -15,7 +15,7 @@ from jobrunner.cli import environment, known, options, render, session, streams
 from jobrunner.cli.selecting import instant_or_ago
 from jobrunner.cli.types import Checked
 from jobrunner.names import check_job_type
-from jobrunner.store.database import Database
+from jobrunner.store.drivers.database import Database
 
 
 @click.command()

@@ -9,9 +9,9 @@ from datetime import timedelta
 import click
 
 from jobrunner.cli import environment, streams
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.drivers.location import locate
 from jobrunner.text import nearest, visible
 
 _PATIENCE = timedelta(seconds=1)
@@ -34,14 +34,14 @@ def types_and_schedules(context: click.Context, parameter: click.Parameter, inco
 
 def types_of(connection: Connection) -> list[str]:
     """The job types that the database knows."""
-    from jobrunner.store import known_names
+    from jobrunner.store.questions import known_names
 
     return known_names.job_types(connection)
 
 
 def hosts_of(connection: Connection) -> list[str]:
     """The hosts that the database knows."""
-    from jobrunner.store import known_names
+    from jobrunner.store.questions import known_names
 
     return known_names.hosts(connection)
 
@@ -52,7 +52,7 @@ def hosts(context: click.Context, parameter: click.Parameter, incomplete: str) -
 
 
 def _schedules_of(connection: Connection) -> list[str]:
-    from jobrunner.store import known_names
+    from jobrunner.store.questions import known_names
 
     return known_names.schedules(connection)
 

@@ -10,10 +10,11 @@ from jobrunner.cli import environment, known, render, session, streams
 from jobrunner.cli.selecting import selection_options, some_selection_options
 from jobrunner.cli.types import Checked, job_id
 from jobrunner.errors import UsageError
-from jobrunner.store import error_groups, listing
-from jobrunner.store.error_groups import ErrorGroup
-from jobrunner.store.listing import Page, SelectedRun
-from jobrunner.store.selection import Selection
+from jobrunner.store.questions import error_groups
+from jobrunner.store.questions.error_groups import ErrorGroup
+from jobrunner.store.questions.runs import listing
+from jobrunner.store.questions.runs.listing import Page, SelectedRun
+from jobrunner.store.questions.selection import Selection
 from jobrunner.text import whole_number
 
 _HEADINGS = ("ID", "TYPE", "STATUS", "TIME", "ATTEMPTS", "ERROR")

@@ -12,9 +12,9 @@ from jobrunner.cli.types import Checked, job_id
 from jobrunner.durations import format_duration
 from jobrunner.errors import NotFoundError
 from jobrunner.lifecycle import FINISHED, Status
-from jobrunner.store import logs as store
-from jobrunner.store.connection import Connection
-from jobrunner.store.logs import LoggedAttempt, RunAtWork
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.questions.runs import logs as store
+from jobrunner.store.questions.runs.logs import LoggedAttempt, RunAtWork
 from jobrunner.text import visible_block, whole_number
 
 _EVERY_SECONDS = 1.0

@@ -14,8 +14,8 @@ from jobrunner.cli.types import read_payload
 from jobrunner.errors import NotFoundError
 from jobrunner.lifecycle import Status
 from jobrunner.masking.values import Names
-from jobrunner.store import admin
-from jobrunner.store.bulk import Batch
+from jobrunner.store.changes import admin
+from jobrunner.store.changes.bulk import Batch
 
 _UNKNOWN = "--allow-unknown accepts the payload all the same"
 

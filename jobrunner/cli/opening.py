@@ -9,8 +9,8 @@ from jobrunner.cli import streams
 from jobrunner.errors import DatabaseUnavailable
 from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config
-from jobrunner.store.check import check_schema
-from jobrunner.store.database import Database
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.upkeep.check import check_schema
 
 
 def collect_garbage() -> None:
@@ -30,7 +30,7 @@ def make_ready(config: Config, database: Database, *, creates: bool) -> None:
         file = database.location.file
         if config.database_url is not None or not creates:
             raise DatabaseUnavailable(f"there is no database at {file}; create it with: jobrunner migrate")
-        from jobrunner.store import migrate
+        from jobrunner.store.upkeep import migrate
 
         if migrate.create_file(database):
             streams.to_stderr(f"jobrunner: created the database {file}")

@@ -11,9 +11,9 @@ import click
 from jobrunner.cli import environment, known, options, render, session
 from jobrunner.errors import UsageError
 from jobrunner.names import check_job_type
-from jobrunner.store import pauses
-from jobrunner.store.database import Database
-from jobrunner.store.pauses import MOST_COUNTED, Concerned, Kind, Pause
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.queue import pauses
+from jobrunner.store.queue.pauses import MOST_COUNTED, Concerned, Kind, Pause
 from jobrunner.text import visible
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

@@ -21,12 +21,14 @@ from jobrunner.errors import JobrunnerError, UsageError
 from jobrunner.jobs.payload import parse_payload
 from jobrunner.lifecycle import CLAIMABLE, Status
 from jobrunner.settings.config import Config
-from jobrunner.store import admin, audit, bulk, queries
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database
-from jobrunner.store.enqueue import enqueue
-from jobrunner.store.enqueue_sql import Enqueued, NewRun
-from jobrunner.store.logs import RunAtWork
+from jobrunner.store.changes import admin, bulk
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.questions.runs import queries
+from jobrunner.store.questions.runs.logs import RunAtWork
+from jobrunner.store.queue.enqueue import enqueue
+from jobrunner.store.queue.enqueue_sql import Enqueued, NewRun
+from jobrunner.store.queue.ticks import audit
 
 _LOOK_SECONDS = 0.3
 _TICK_AGAIN_SECONDS = 2.0

@@ -19,13 +19,14 @@ from jobrunner.jobs.payload import parse_payload
 from jobrunner.jobs.trace_context import trace_id
 from jobrunner.lifecycle import Status
 from jobrunner.model import OnFailure, Taken
-from jobrunner.store import dependants, queries
-from jobrunner.store.connection import Connection
-from jobrunner.store.enqueue import enqueue as insert_run
-from jobrunner.store.enqueue import make_durable
-from jobrunner.store.enqueue_sql import Enqueued
-from jobrunner.store.explain.explanation import Explanation
-from jobrunner.store.explain.runs import explain_run
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.questions.explain.explanation import Explanation
+from jobrunner.store.questions.explain.runs import explain_run
+from jobrunner.store.questions.runs import queries
+from jobrunner.store.queue import dependants
+from jobrunner.store.queue.enqueue import enqueue as insert_run
+from jobrunner.store.queue.enqueue import make_durable
+from jobrunner.store.queue.enqueue_sql import Enqueued
 from jobrunner.text import whole_number
 
 _UNKNOWN = "--allow-unknown enqueues it all the same"

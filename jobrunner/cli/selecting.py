@@ -14,7 +14,7 @@ from jobrunner.cli.types import Checked, job_id, parse_instant
 from jobrunner.durations import parse_duration
 from jobrunner.errors import UsageError
 from jobrunner.lifecycle import Status
-from jobrunner.store.selection import WAITING_FOR, Selection
+from jobrunner.store.questions.selection import WAITING_FOR, Selection
 from jobrunner.text import storable
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

@@ -23,9 +23,9 @@ from jobrunner.jobs.payload import Payload, check_match
 from jobrunner.model import Actor, Declaration, Owner, Policy
 from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config
-from jobrunner.store.database import Database
-from jobrunner.store.location import locate
-from jobrunner.store.waits import Waits, of_bulk
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.drivers.waits import Waits, of_bulk
 from jobrunner.text import nearest, one_line
 from jobrunner.worker.watchdog import watching
 

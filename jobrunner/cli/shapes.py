@@ -8,15 +8,15 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 from jobrunner.admin.doctor.examine import Report
 from jobrunner.admin.stats import Stats
-from jobrunner.store.definitions import ListedDefinition, ShownDefinition
-from jobrunner.store.error_groups import Errors
-from jobrunner.store.explain.explanation import Brief, Forecast, HostView
-from jobrunner.store.history import History
-from jobrunner.store.listing import Page, SelectedRun
-from jobrunner.store.overview import State
-from jobrunner.store.pauses import Pause
-from jobrunner.store.queries import Run
-from jobrunner.store.uncertain import OpenEffect
+from jobrunner.store.questions.definitions import ListedDefinition, ShownDefinition
+from jobrunner.store.questions.error_groups import Errors
+from jobrunner.store.questions.explain.explanation import Brief, Forecast, HostView
+from jobrunner.store.questions.history import History
+from jobrunner.store.questions.overview import State
+from jobrunner.store.questions.runs.listing import Page, SelectedRun
+from jobrunner.store.questions.runs.queries import Run
+from jobrunner.store.questions.uncertain import OpenEffect
+from jobrunner.store.queue.pauses import Pause
 
 VERSION = 1
 """A program that reads one version can read all its outputs. A new field is no new version; what it reads stays."""

@@ -17,9 +17,9 @@ from jobrunner.errors import HandlersUnavailable, UsageError
 if TYPE_CHECKING:
     from jobrunner.admin.findings import Finding
     from jobrunner.model import Policy
-    from jobrunner.store.connection import Connection
-    from jobrunner.store.definitions import ListedDefinition
-    from jobrunner.store.overview import DeadRun, FailingRun, RunningLimit, State
+    from jobrunner.store.drivers.connection import Connection
+    from jobrunner.store.questions.definitions import ListedDefinition
+    from jobrunner.store.questions.overview import DeadRun, FailingRun, RunningLimit, State
 
 _EVERY_SECONDS = 2.0
 
@@ -40,7 +40,7 @@ def status(as_json: bool, watch: bool) -> None:
     with session.asking_policies(config) as policies:
         # The child that is asked needs as long to start as all of this, and there are two processors.
         from jobrunner.admin.findings import findings
-        from jobrunner.store import overview
+        from jobrunner.store.questions import overview
 
         database = session.open_database(config)
         known, problem = _known_types(policies)

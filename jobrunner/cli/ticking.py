@@ -10,9 +10,11 @@ from jobrunner.errors import JobrunnerError
 from jobrunner.log import open_log
 from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config
-from jobrunner.store import damage, raw_driver, waits
-from jobrunner.store.database import Database
-from jobrunner.store.location import locate
+from jobrunner.store.drivers import waits
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.drivers.raw import raw_driver
+from jobrunner.store.upkeep import damage
 from jobrunner.worker.tick import tick
 from jobrunner.worker.watchdog import watching
 

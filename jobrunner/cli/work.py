@@ -12,7 +12,7 @@ from jobrunner.cli import environment, render, session
 from jobrunner.durations import format_duration
 from jobrunner.model import Policy
 from jobrunner.names import check_job_type
-from jobrunner.store import waits
+from jobrunner.store.drivers import waits
 
 
 @click.command()
@@ -75,7 +75,7 @@ def migrate(sql: bool, version: int | None, delete_data: bool) -> None:
 
     Example: jobrunner migrate
     """
-    from jobrunner.store import migrate as migrations
+    from jobrunner.store.upkeep import migrate as migrations
 
     if sql and version is not None:
         raise click.UsageError("--sql prints the way up only; leave --to out")

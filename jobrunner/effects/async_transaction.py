@@ -13,9 +13,9 @@ from typing import Any
 
 from jobrunner import failpoints
 from jobrunner.effects.ending import RunEnd
-from jobrunner.store import async_transactions
-from jobrunner.store.async_transactions import AsyncOwnTransaction
-from jobrunner.store.steps import uninterrupted
+from jobrunner.store.callers import async_transactions
+from jobrunner.store.callers.async_transactions import AsyncOwnTransaction
+from jobrunner.store.drivers.steps import uninterrupted
 
 _INTERRUPTION_SECONDS = 1.0
 

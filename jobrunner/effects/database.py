@@ -10,9 +10,9 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from jobrunner.errors import UsageError
-from jobrunner.store.database import Connection, Database
-from jobrunner.store.location import locate
-from jobrunner.store.waits import Waits, of_tick
+from jobrunner.store.drivers.database import Connection, Database
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.drivers.waits import Waits, of_tick
 
 T = TypeVar("T")
 

@@ -11,10 +11,10 @@ from jobrunner.effects.once import EffectRun
 from jobrunner.errors import CommitUnconfirmed, JobrunnerError, TransactionTooLong, UsageError
 from jobrunner.jobs.outcomes import HandlerStopped
 from jobrunner.jobs.payload import check_payload
-from jobrunner.store import finalize, holding
-from jobrunner.store.async_transactions import AsyncOwnTransaction
-from jobrunner.store.steps import Steps
-from jobrunner.store.transactions import OwnTransaction
+from jobrunner.store.callers.async_transactions import AsyncOwnTransaction
+from jobrunner.store.callers.transactions import OwnTransaction
+from jobrunner.store.drivers.steps import Steps
+from jobrunner.store.queue import finalize, holding
 
 _LONGEST_SHARE = 0.25
 """Of the lease: on SQLite nobody else can write while the transaction is open, not even a heartbeat."""

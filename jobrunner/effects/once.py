@@ -24,9 +24,9 @@ from jobrunner.jobs.effect import Effect, EffectInProgress, NotApplied, OnUncert
 from jobrunner.jobs.outcomes import HandlerStopped
 from jobrunner.jobs.payload import check_payload
 from jobrunner.model import Lease
-from jobrunner.store import effects, holding
-from jobrunner.store.connection import Connection
-from jobrunner.store.effects import StoredEffect
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.queue import effects, holding
+from jobrunner.store.queue.effects import StoredEffect
 
 _MOST_TRIES = 5
 _PAUSE_SECONDS = 0.2

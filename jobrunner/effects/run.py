@@ -16,7 +16,7 @@ from jobrunner.effects.transaction import PlainTransaction
 from jobrunner.errors import UsageError
 from jobrunner.jobs.blocks import TransactionBlock
 from jobrunner.jobs.effect import Effect, OnUncertain, check_key, check_on_uncertain
-from jobrunner.store.async_transactions import AsyncOwnTransaction
+from jobrunner.store.callers.async_transactions import AsyncOwnTransaction
 
 
 class RunEffects:

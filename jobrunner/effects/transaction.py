@@ -14,9 +14,9 @@ from typing import Any
 
 from jobrunner import failpoints
 from jobrunner.effects.ending import RunEnd
-from jobrunner.store import transactions
-from jobrunner.store.steps import follow
-from jobrunner.store.transactions import OwnTransaction
+from jobrunner.store.callers import transactions
+from jobrunner.store.callers.transactions import OwnTransaction
+from jobrunner.store.drivers.steps import follow
 
 
 class PlainTransaction:

@@ -4,7 +4,7 @@ With pytest the fixture ``jobs`` is a ``Jobs``. There is no in-memory twin: the 
 application's own database.
 """
 
-from jobrunner.store.kit import Run
+from jobrunner.store.callers.kit import Run
 from jobrunner.testing.attempts import Drained, Ended, context
 from jobrunner.testing.jobs import Jobs
 from jobrunner.testing.made import Made

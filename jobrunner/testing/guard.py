@@ -1,6 +1,6 @@
 """What a child of a test's tick imports first: from then on it opens the databases of the test only."""
 
-from jobrunner.store import only_these
+from jobrunner.store.drivers import only_these
 from jobrunner.testing.tested import note_refusal, told
 
 _told = told()

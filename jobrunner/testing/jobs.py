@@ -18,11 +18,12 @@ from jobrunner.errors import UsageError
 from jobrunner.lifecycle import Status
 from jobrunner.model import ClaimedRun, Owner
 from jobrunner.settings import config
-from jobrunner.store import callers_transaction, claims, finalize, holding, kit
-from jobrunner.store.callers_transaction import joined
-from jobrunner.store.claims import ClaimRequest
-from jobrunner.store.connection import Connection
-from jobrunner.store.kit import Run
+from jobrunner.store.callers import callers_transaction, kit
+from jobrunner.store.callers.callers_transaction import joined
+from jobrunner.store.callers.kit import Run
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.queue import claims, finalize, holding
+from jobrunner.store.queue.claims import ClaimRequest
 from jobrunner.testing.address import url_of
 from jobrunner.testing.attempts import Drained, Ended, attempt
 from jobrunner.testing.made import Made, asked, fits, listed

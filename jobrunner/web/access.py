@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from jobrunner.errors import DatabaseUnavailable
-from jobrunner.store import viewing
-from jobrunner.store.check import check_schema
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database
-from jobrunner.store.location import Location
-from jobrunner.store.waits import Waits
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.drivers.location import Location
+from jobrunner.store.drivers.waits import Waits
+from jobrunner.store.questions import viewing
+from jobrunner.store.upkeep.check import check_schema
 from jobrunner.worker.watchdog import watching
 
 T = TypeVar("T")

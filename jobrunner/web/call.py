@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 from jobrunner.admin.new_payload import Check
 from jobrunner.errors import UsageError
 from jobrunner.model import Actor
-from jobrunner.store.connection import Connection
+from jobrunner.store.drivers.connection import Connection
 from jobrunner.text import one_line
 from jobrunner.web.access import Access
 from jobrunner.web.masking import Known, Masks

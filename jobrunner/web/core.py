@@ -14,8 +14,8 @@ from jobrunner import clock
 from jobrunner.admin.new_payload import Check
 from jobrunner.errors import ConfigurationError, DatabaseUnavailable, JobrunnerError, NotFoundError, UsageError
 from jobrunner.masking.shapes import without_secrets
-from jobrunner.store.location import Location
-from jobrunner.store.waits import Waits
+from jobrunner.store.drivers.location import Location
+from jobrunner.store.drivers.waits import Waits
 from jobrunner.text import first_line_of, one_line
 from jobrunner.web import rendering
 from jobrunner.web.access import READING, Access

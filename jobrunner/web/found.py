@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 from jobrunner.settings import config
-from jobrunner.store.location import Location, locate
+from jobrunner.store.drivers.location import Location, locate
 
 
 def database_of(url: str | Callable[[], str | None] | None) -> Callable[[], Location]:

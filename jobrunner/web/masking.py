@@ -13,13 +13,14 @@ from jobrunner.admin.stats import Parts, Stats
 from jobrunner.masking import MASK
 from jobrunner.masking.secrets import Secrets
 from jobrunner.masking.values import Names
-from jobrunner.store import definitions, overview, queries, run_values
-from jobrunner.store.connection import Connection
-from jobrunner.store.error_groups import ErrorGroup
-from jobrunner.store.explain.explanation import Explanation
-from jobrunner.store.listing import SelectedRun
-from jobrunner.store.trails import PastEvent
-from jobrunner.store.uncertain import OpenEffect
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.questions import definitions, overview
+from jobrunner.store.questions.error_groups import ErrorGroup
+from jobrunner.store.questions.explain.explanation import Explanation
+from jobrunner.store.questions.runs import queries, run_values
+from jobrunner.store.questions.runs.listing import SelectedRun
+from jobrunner.store.questions.trails import PastEvent
+from jobrunner.store.questions.uncertain import OpenEffect
 
 T = TypeVar("T")
 _RUN_OF: Mapping[type, str] = {

@@ -12,7 +12,7 @@ from functools import partial
 from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.log import Log
-from jobrunner.store import claims, finalize
+from jobrunner.store.queue import claims, finalize
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.finalizer import MOST_UNWRITTEN, Finalizer
 from jobrunner.worker.hand import Hand

@@ -7,8 +7,8 @@ from functools import partial
 
 from jobrunner.errors import LimitHeld
 from jobrunner.model import Policy
-from jobrunner.store import backpressure, limits
-from jobrunner.store.database import Connection
+from jobrunner.store.drivers.database import Connection
+from jobrunner.store.queue import backpressure, limits
 from jobrunner.worker.context import TickContext
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from jobrunner.errors import ConfigurationError, DatabaseUnavailable
-from jobrunner.store.database import Database
+from jobrunner.store.drivers.database import Database
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.watchdog import TickThread, Watchdog
 

@@ -12,10 +12,11 @@ from typing import NamedTuple, TypeAlias
 from jobrunner import clock
 from jobrunner.errors import JobrunnerError
 from jobrunner.model import Capacity, Lease, Policy
-from jobrunner.store import claims, holding, limits, ticks
-from jobrunner.store.claims import Claim, ClaimRequest
-from jobrunner.store.database import Connection, Database
-from jobrunner.store.holding import Renewal
+from jobrunner.store.drivers.database import Connection, Database
+from jobrunner.store.queue import claims, holding, limits
+from jobrunner.store.queue.claims import Claim, ClaimRequest
+from jobrunner.store.queue.holding import Renewal
+from jobrunner.store.queue.ticks import ticks
 from jobrunner.text import first_line_of
 from jobrunner.worker.batch_size import BatchSize
 from jobrunner.worker.beside import Beside

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from jobrunner.log import Log
 from jobrunner.model import Owner, TickKind
 from jobrunner.settings.config import Config, application_of
-from jobrunner.store.database import Database
-from jobrunner.store.ticks import TickRow
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.queue.ticks.ticks import TickRow
 from jobrunner.worker.stop_signals import StopRequest
 from jobrunner.worker.watchdog import Watchdog
 

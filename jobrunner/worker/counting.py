@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobrunner import clock
 from jobrunner.errors import DatabaseUnavailable
-from jobrunner.store import tallies
+from jobrunner.store.queue.ticks import tallies
 from jobrunner.text import first_line_of
 from jobrunner.worker.context import TickContext
 

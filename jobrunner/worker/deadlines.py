@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from jobrunner import clock
-from jobrunner.store import deadlines
+from jobrunner.store.queue import deadlines
 from jobrunner.worker.batch_size import BatchSize
 from jobrunner.worker.context import TickContext
 

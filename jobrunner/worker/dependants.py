@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from jobrunner.store import dependants
+from jobrunner.store.queue import dependants
 from jobrunner.worker.context import TickContext
 
 _TRIES, _PAUSE_SECONDS = 5, 0.02

@@ -14,9 +14,9 @@ from jobrunner.model import Definition
 from jobrunner.schedules import slot_plan
 from jobrunner.schedules.declare import check
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, Unfinished
-from jobrunner.store import expansion, schedules
-from jobrunner.store.database import Connection
-from jobrunner.store.schedules import Expanded
+from jobrunner.store.drivers.database import Connection
+from jobrunner.store.timetable import expansion, schedules
+from jobrunner.store.timetable.schedules import Expanded
 from jobrunner.text import one_line
 from jobrunner.worker.context import TickContext
 

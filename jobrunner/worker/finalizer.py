@@ -9,10 +9,10 @@ from jobrunner import clock
 from jobrunner.errors import ConnectionLost, DatabaseUnavailable
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease
-from jobrunner.store import finalize, holding
-from jobrunner.store.database import Connection, Database
-from jobrunner.store.finalize import Ended, Refusal
-from jobrunner.store.holding import Renewal
+from jobrunner.store.drivers.database import Connection, Database
+from jobrunner.store.queue import finalize, holding
+from jobrunner.store.queue.finalize import Ended, Refusal
+from jobrunner.store.queue.holding import Renewal
 from jobrunner.text import first_line_of
 from jobrunner.worker.beside import Beside
 from jobrunner.worker.context import TickContext

@@ -17,7 +17,7 @@ from jobrunner import clock
 from jobrunner.children.begun_page import BegunPage
 from jobrunner.lifecycle import AttemptResult
 from jobrunner.model import ClaimedRun, Lease
-from jobrunner.store.database import Database
+from jobrunner.store.drivers.database import Database
 from jobrunner.worker.attempt import Attempt
 from jobrunner.worker.phase import AT_WORK_PHASES, LAST_PHASES, MOVES, IllegalMove, Phase
 

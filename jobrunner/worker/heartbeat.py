@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection
 
 from jobrunner import clock
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError
-from jobrunner.store import holding
-from jobrunner.store.database import Connection
-from jobrunner.store.holding import Renewal
+from jobrunner.store.drivers.database import Connection
+from jobrunner.store.queue import holding
+from jobrunner.store.queue.holding import Renewal
 from jobrunner.worker.batch_size import BatchSize
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.hand import Hand, News, RunInHand

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from jobrunner.errors import DatabaseHeld
-from jobrunner.store import ticks
+from jobrunner.store.queue.ticks import ticks
 from jobrunner.worker import deadlines, dependants, pruning, recovery, strays
 from jobrunner.worker.backpressure import declare_limits
 from jobrunner.worker.context import TickContext

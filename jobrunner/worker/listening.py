@@ -11,9 +11,9 @@ from functools import partial
 from jobrunner import clock
 from jobrunner.children.supervisor import Supervisor
 from jobrunner.errors import ConnectionLost, DatabaseUnavailable
-from jobrunner.store import listen
-from jobrunner.store.check import check_schema
-from jobrunner.store.listen import Listener
+from jobrunner.store.queue.ticks import listen
+from jobrunner.store.queue.ticks.listen import Listener
+from jobrunner.store.upkeep.check import check_schema
 from jobrunner.worker import housekeeping, record
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.period import LOOK_AGAIN_SECONDS, Period

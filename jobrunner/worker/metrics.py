@@ -18,15 +18,15 @@ from jobrunner.lifecycle import FINISHED
 from jobrunner.log import Log, PlainLog
 from jobrunner.masking.shapes import without_secrets
 from jobrunner.settings.config import Config, url_of
-from jobrunner.store import metrics as store
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database
-from jobrunner.store.findings import HostTick
-from jobrunner.store.histogram import BOUNDS_SECONDS, Bins
-from jobrunner.store.location import locate
-from jobrunner.store.metrics import Numbers
-from jobrunner.store.tallies import Key, Tally, sum_of
-from jobrunner.store.waits import PROBE
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.drivers.waits import PROBE
+from jobrunner.store.questions import metrics as store
+from jobrunner.store.questions.findings import HostTick
+from jobrunner.store.questions.metrics import Numbers
+from jobrunner.store.queue.ticks.tallies import Key, Tally, sum_of
+from jobrunner.store.sql.histogram import BOUNDS_SECONDS, Bins
 from jobrunner.text import first_line_of
 from jobrunner.worker.watchdog import watching
 

@@ -10,8 +10,8 @@ from typing import Any
 from jobrunner import clock
 from jobrunner.errors import DatabaseUnavailable
 from jobrunner.settings.notify import EVENTS, Notify
-from jobrunner.store import notices
-from jobrunner.store.notices import Notice
+from jobrunner.store.queue.ticks import notices
+from jobrunner.store.queue.ticks.notices import Notice
 from jobrunner.text import first_line_of
 from jobrunner.worker.context import TickContext
 
@@ -124,7 +124,7 @@ class _Telling:
 
     def _explain(self, taken: Sequence[Notice]) -> None:
         """Add to the first run of each notice the sentence of ``jobrunner explain``."""
-        from jobrunner.store.explain.runs import explain_run
+        from jobrunner.store.questions.explain.runs import explain_run
 
         told = [runs[0] for each in taken[:_MOST_EXPLAINED] if (runs := each.detail.get("runs"))]
         try:
@@ -139,7 +139,7 @@ class _Telling:
         from jobrunner.masking import MASK
         from jobrunner.masking.secrets import Secrets
         from jobrunner.masking.values import Names
-        from jobrunner.store import run_values
+        from jobrunner.store.questions.runs import run_values
 
         names = Names(self._notify.redact)
         runs = [run for each in taken for run in each.detail.get("runs", ())]

@@ -13,9 +13,9 @@ from jobrunner.log import Log
 from jobrunner.model import ClaimedRun
 from jobrunner.notify.pings import Ping, Pings, attempt_id
 from jobrunner.settings.notify import Notify, Secret
-from jobrunner.store import notices
-from jobrunner.store.database import Database
-from jobrunner.store.finalize import Ended, Refusal
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.queue.finalize import Ended, Refusal
+from jobrunner.store.queue.ticks import notices
 
 _KINDS = {Event.SUCCEED: "", Event.GIVE_UP: "fail", Event.FAIL: "log", Event.POSTPONE: "log"}
 """A failed try that is followed by another one must not alarm. What was released or cancelled says nothing."""
@@ -51,7 +51,7 @@ class Pinging:
         """The error and the output, without the secrets of what the run was given and has said, as in a notice."""
         from jobrunner.masking.secrets import Secrets
         from jobrunner.masking.values import Names
-        from jobrunner.store.run_values import Values
+        from jobrunner.store.questions.runs.run_values import Values
 
         names, secrets = Names(self._redact), Secrets()
         names.learn(Values(run.payload, result.result, progress), secrets)

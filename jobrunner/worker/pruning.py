@@ -6,9 +6,10 @@ from functools import partial
 
 from jobrunner import clock
 from jobrunner.errors import JobrunnerError
-from jobrunner.store import retention, servers, tallies, ticks
-from jobrunner.store.connection import Connection
-from jobrunner.store.servers import Move
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.queue.ticks import retention, tallies, ticks
+from jobrunner.store.upkeep import servers
+from jobrunner.store.upkeep.servers import Move
 from jobrunner.text import first_line_of
 from jobrunner.worker import strays
 from jobrunner.worker.batch_size import BatchSize

@@ -10,7 +10,7 @@ from jobrunner.children.events import StartFailed
 from jobrunner.children.process_groups import boot_id
 from jobrunner.model import Policy
 from jobrunner.settings.config import Config
-from jobrunner.store import hosts, ticks
+from jobrunner.store.queue.ticks import hosts, ticks
 from jobrunner.text import one_line, storable
 from jobrunner.worker.context import TickContext
 

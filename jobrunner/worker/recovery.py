@@ -12,10 +12,10 @@ from jobrunner.children.process_groups import DeadTick, boot_id, has_note, kill_
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.model import Owner
 from jobrunner.settings import state_folder
-from jobrunner.store import claims, expiries
-from jobrunner.store.claims import Returned
-from jobrunner.store.database import Connection
-from jobrunner.store.finalize import Ended
+from jobrunner.store.drivers.database import Connection
+from jobrunner.store.queue import claims, expiries
+from jobrunner.store.queue.claims import Returned
+from jobrunner.store.queue.finalize import Ended
 from jobrunner.text import first_line_of
 from jobrunner.worker.batch_size import BatchSize
 from jobrunner.worker.context import TickContext

@@ -5,9 +5,9 @@ from __future__ import annotations
 from jobrunner import clock
 from jobrunner.errors import DatabaseUnavailable
 from jobrunner.model import Lease
-from jobrunner.store import claims
-from jobrunner.store.claims import Returned
-from jobrunner.store.database import Connection
+from jobrunner.store.drivers.database import Connection
+from jobrunner.store.queue import claims
+from jobrunner.store.queue.claims import Returned
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.phase import Phase

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jobrunner.lifecycle import Event
 from jobrunner.log import Log
 from jobrunner.model import ClaimedRun
-from jobrunner.store.finalize import Ended
+from jobrunner.store.queue.finalize import Ended
 
 _WORDS = {
     Event.SUCCEED: "succeeded",

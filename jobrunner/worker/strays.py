@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from jobrunner.store import strays
+from jobrunner.store.queue import strays
 from jobrunner.worker.context import TickContext
 
 

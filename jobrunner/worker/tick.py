@@ -16,8 +16,8 @@ from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.log import Log, internal_error
 from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config, url_of
-from jobrunner.store import ticks
-from jobrunner.store.database import Database
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.queue.ticks import ticks
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.counting import count_ends
 from jobrunner.worker.housekeeping import do_housekeeping

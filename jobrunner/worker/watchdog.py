@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 
 from jobrunner import clock
 from jobrunner.errors import ConfigurationError
-from jobrunner.store.database import Database
-from jobrunner.store.waits import Waits
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.drivers.waits import Waits
 
 LONGEST_CALL_SHARE = 0.25
 """Of the lease: no database call of a tick may take longer (see ``store.waits``)."""

@@ -8,8 +8,8 @@ from harness import App, Commands, Database, wait_for
 from harness.invariants import insert_runs
 from jobrunner.lifecycle import AttemptResult
 from jobrunner.model import Lease, Owner
-from jobrunner.store.connection import Connection
-from jobrunner.store.finalize import Ended, Refusal, finalize_all
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.queue.finalize import Ended, Refusal, finalize_all
 
 OWNER = Owner("here", "here:1:a")
 LEASE = timedelta(minutes=1)

@@ -20,14 +20,16 @@ from harness.tick_parts import context_of
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor, Lease, Limits, Owner, Policy, TickKind
 from jobrunner.rates import parse_rate
-from jobrunner.store import admin, claims, dependants, enqueue, expiries, hosts, ticks
-from jobrunner.store.claims import ClaimRequest
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database as Store
-from jobrunner.store.enqueue_sql import NewRun
-from jobrunner.store.explain.explanation import Explanation
-from jobrunner.store.explain.runs import explain_run
-from jobrunner.store.hosts import HostReport
+from jobrunner.store.changes import admin
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.questions.explain.explanation import Explanation
+from jobrunner.store.questions.explain.runs import explain_run
+from jobrunner.store.queue import claims, dependants, enqueue, expiries
+from jobrunner.store.queue.claims import ClaimRequest
+from jobrunner.store.queue.enqueue_sql import NewRun
+from jobrunner.store.queue.ticks import hosts, ticks
+from jobrunner.store.queue.ticks.hosts import HostReport
 from jobrunner.worker import housekeeping
 from jobrunner.worker.backpressure import declare_limits
 from jobrunner.worker.context import TickContext

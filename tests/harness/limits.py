@@ -10,9 +10,9 @@ from harness.plan_calls import request
 from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease, Owner, Policy
-from jobrunner.store import claims, finalize, limits
-from jobrunner.store.claims import Claim
-from jobrunner.store.database import Database as Store
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.queue import claims, finalize, limits
+from jobrunner.store.queue.claims import Claim
 
 DONE = AttemptResult(Outcome.SUCCEEDED)
 

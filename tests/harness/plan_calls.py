@@ -17,48 +17,38 @@ from jobrunner.rates import parse_rate
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, SlotRange, Unfinished
 from jobrunner.settings.notify import Notify
 from jobrunner.settings.notify import read as read_notify
-from jobrunner.store import (
-    admin,
+from jobrunner.store.changes import admin, told_secrets
+from jobrunner.store.changes.admin import NewPayload
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.steps import follow
+from jobrunner.store.questions import findings, metrics
+from jobrunner.store.queue import (
     backpressure,
-    check,
     claims,
     deadlines,
     dependants,
     effects,
     enqueue,
     enqueue_many,
-    expansion,
     expiries,
     finalize,
-    findings,
     holding,
-    hosts,
-    idle,
     limits,
-    listen,
-    metrics,
-    notices,
-    overlap,
-    retention,
-    schedules,
     strays,
-    tallies,
-    ticks,
-    told_secrets,
-    words,
 )
-from jobrunner.store.admin import NewPayload
-from jobrunner.store.claims import ClaimRequest
-from jobrunner.store.connection import Connection
-from jobrunner.store.dialect import gates
-from jobrunner.store.dialect.values import now
-from jobrunner.store.enqueue_sql import NewRun
-from jobrunner.store.hosts import HostReport
-from jobrunner.store.schedules import Plan
+from jobrunner.store.queue.claims import ClaimRequest
+from jobrunner.store.queue.enqueue_sql import NewRun
+from jobrunner.store.queue.ticks import hosts, idle, listen, notices, retention, tallies, ticks
+from jobrunner.store.queue.ticks.hosts import HostReport
+from jobrunner.store.queue.ticks.ticks import TickEnd, TickRow
 from jobrunner.store.schema import job_definitions, job_runs
-from jobrunner.store.statement import Prepared
-from jobrunner.store.steps import follow
-from jobrunner.store.ticks import TickEnd, TickRow
+from jobrunner.store.sql import words
+from jobrunner.store.sql.dialect import gates
+from jobrunner.store.sql.dialect.values import now
+from jobrunner.store.sql.statement import Prepared
+from jobrunner.store.timetable import expansion, overlap, schedules
+from jobrunner.store.timetable.schedules import Plan
+from jobrunner.store.upkeep import check
 
 Call = Callable[[Connection], Any]
 LEASE = timedelta(minutes=1)

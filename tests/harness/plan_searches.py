@@ -9,25 +9,15 @@ from typing import Any
 from harness.plan_calls import Call, waiting_run
 from jobrunner.errors import NotFoundError
 from jobrunner.lifecycle import Status
-from jobrunner.store import (
-    definitions,
-    error_groups,
-    findings,
-    inspection,
-    known_names,
-    listing,
-    queries,
-    rhythm,
-    run_view,
-    search,
-    trails,
-)
-from jobrunner.store.connection import Connection
-from jobrunner.store.explain import runs as explained
-from jobrunner.store.explain import subjects
-from jobrunner.store.explain.schedules import explain_schedule
-from jobrunner.store.selection import WAITING_FOR, Selection
-from jobrunner.store.statement import Prepared
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.questions import definitions, error_groups, findings, known_names, rhythm, search, trails
+from jobrunner.store.questions.explain import runs as explained
+from jobrunner.store.questions.explain import subjects
+from jobrunner.store.questions.explain.schedules import explain_schedule
+from jobrunner.store.questions.runs import listing, queries, run_view
+from jobrunner.store.questions.selection import WAITING_FOR, Selection
+from jobrunner.store.sql.statement import Prepared
+from jobrunner.store.upkeep import inspection
 
 # In the history of the tests.
 OLDEST = 900_000

@@ -12,8 +12,8 @@ from harness import Database
 from harness.database import numbers
 from harness.invariants import insert_runs
 from harness.statements import before_statements
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database as Store
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database as Store
 
 MOST_ROWS = 400
 MOST_BLOCKS = 1000

@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.explain_scene import Scene
 from harness.planted import DAY, HOUR, MINUTE, dead_runs, insert_ticks, old_runs, schedule
-from jobrunner.store.explain.explanation import is_command
+from jobrunner.store.questions.explain.explanation import is_command
 
 Act = Callable[[Scene], object]
 

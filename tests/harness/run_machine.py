@@ -13,10 +13,10 @@ from harness.at_work import end_attempt
 from harness.run_model import POLICIES, Held, People, Row, Rows, commits, ends_at, picks
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, AttemptResult, Event, Outcome, Status
 from jobrunner.model import Lease, Owner
-from jobrunner.store import claims, enqueue, expiries, holding
-from jobrunner.store.claims import ClaimRequest
-from jobrunner.store.enqueue_sql import Enqueued, NewRun
-from jobrunner.store.finalize import Refusal
+from jobrunner.store.queue import claims, enqueue, expiries, holding
+from jobrunner.store.queue.claims import ClaimRequest
+from jobrunner.store.queue.enqueue_sql import Enqueued, NewRun
+from jobrunner.store.queue.finalize import Refusal
 
 LEASE = timedelta(seconds=60)
 PERMITS = 3

@@ -20,12 +20,12 @@ import harness.hypothesis_profile  # noqa: F401 - loads the profile
 from harness import Database
 from jobrunner.lifecycle import FINISHED, TRANSITIONS, Outcome, Status
 from jobrunner.model import Actor, Lease, Owner, Policy
-from jobrunner.store import admin
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database as Store
-from jobrunner.store.dialect.values import now
-from jobrunner.store.location import locate
+from jobrunner.store.changes import admin
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
 from jobrunner.store.schema import job_attempts, job_events, job_keys, job_runs
+from jobrunner.store.sql.dialect.values import now
 
 POLICIES = {"mail": Policy("mail", max_attempts=2), "report": Policy("report", max_attempts=3)}
 ARROWS = {(source, each.target) for each in TRANSITIONS for source in each.sources}

@@ -108,7 +108,7 @@ def _compile_statements() -> None:
     """Those that stand in the modules. SQLAlchemy also keeps much of what it finds out on the way."""
     from sqlalchemy import Executable
 
-    from jobrunner.store.statement import compiled
+    from jobrunner.store.sql.statement import compiled
 
     for name, module in list(sys.modules.items()):
         for value in vars(module).values() if name.startswith("jobrunner.store") else ():

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from jobrunner.store.connection import Connection, DriverError
-from jobrunner.store.database import Database as Store
-from jobrunner.store.statement import Compiled, Values
+from jobrunner.store.drivers.connection import Connection, DriverError
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.sql.statement import Compiled, Values
 
 Listener = Callable[[Connection, str, Values], None]
 

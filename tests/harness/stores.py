@@ -5,8 +5,8 @@ from contextlib import ExitStack, closing, contextmanager
 from datetime import timedelta
 
 from harness.database import Database
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
 
 
 @contextmanager

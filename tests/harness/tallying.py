@@ -2,8 +2,8 @@
 
 from harness.database import Database
 from harness.waiting import wait_for
-from jobrunner.store import tallies
-from jobrunner.store.database import Database as Store
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.queue.ticks import tallies
 
 
 def count_all(database: Database, store: Store) -> None:

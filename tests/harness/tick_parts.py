@@ -15,9 +15,9 @@ from jobrunner.lifecycle import AttemptResult
 from jobrunner.log import Silence
 from jobrunner.model import ClaimedRun, Lease
 from jobrunner.settings.config import load
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
-from jobrunner.store.waits import Waits, of_tick
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.drivers.waits import Waits, of_tick
 from jobrunner.worker.beside import Beside
 from jobrunner.worker.claimer import Claimer
 from jobrunner.worker.context import TickContext

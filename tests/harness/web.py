@@ -13,7 +13,7 @@ from sqlalchemy.sql.type_api import TypeEngine
 
 from harness import Database
 from harness.invariants import insert_runs
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.location import locate
 from jobrunner.store.schema import metadata
 from jobrunner.web import EVERYTHING, Verb, Visitor
 from jobrunner.web.access import READING

@@ -27,7 +27,7 @@ from flask_wtf.csrf import generate_csrf
 from starlette.middleware.sessions import SessionMiddleware
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
-from jobrunner.store.raw_driver import file_of, server_options
+from jobrunner.store.drivers.raw.raw_driver import file_of, server_options
 from jobrunner.web import EVERYTHING, READ_ONLY, Visitor, asgi, wsgi
 from jobrunner.web.flask import blueprint
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobrunner.store.histogram import BINS, BOUNDS_SECONDS, merged, quantile
+from jobrunner.store.sql.histogram import BINS, BOUNDS_SECONDS, merged, quantile
 
 
 def bin_of(seconds: float) -> int:

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobrunner.errors import DatabaseUnavailable
-from jobrunner.store import raw_driver
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.drivers.raw import raw_driver
 
 SECRET = "s3cret"
 

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobrunner.errors import DatabaseUnavailable
-from jobrunner.store import full_url, raw_driver
-from jobrunner.store.location import Location, locate
-from jobrunner.store.waits import PROBE
+from jobrunner.store.drivers import full_url
+from jobrunner.store.drivers.location import Location, locate
+from jobrunner.store.drivers.raw import raw_driver
+from jobrunner.store.drivers.waits import PROBE
 
 READ = [
     "postgresql://u:p@h/d",

@@ -2,9 +2,9 @@
 
 from dataclasses import fields
 
-from jobrunner.store.queries import Run
-from jobrunner.store.records import DefinitionRow
+from jobrunner.store.questions.runs.queries import Run
 from jobrunner.store.schema import job_definitions, job_runs
+from jobrunner.store.timetable.records import DefinitionRow
 
 
 def test_json_of_a_run_and_of_a_schedule_has_every_column_in_the_order_of_the_table() -> None:

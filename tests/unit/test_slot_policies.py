@@ -12,8 +12,8 @@ from jobrunner.model import SlotPolicy
 from jobrunner.schedules.declare import Schedule
 from jobrunner.schedules.options import OPTIONS
 from jobrunner.schedules.policy import make_slot_policy
-from jobrunner.store.schedules import policy_columns
 from jobrunner.store.schema import job_definitions
+from jobrunner.store.timetable.schedules import policy_columns
 
 END = "2027-01-01T00:00:00Z"
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from jobrunner.store.full_url import url_of_server
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.full_url import url_of_server
+from jobrunner.store.drivers.location import locate
 
 
 @pytest.mark.parametrize(

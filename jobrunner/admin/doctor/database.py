@@ -10,14 +10,15 @@ from jobrunner import clock
 from jobrunner.admin.doctor.checks import Check, ok, warning, wrong
 from jobrunner.durations import format_duration
 from jobrunner.errors import DatabaseDamaged, DatabaseUnavailable, JobrunnerError
-from jobrunner.store import damage, findings, inspection, lockers
-from jobrunner.store.check import check_schema
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database
-from jobrunner.store.drift import drift
-from jobrunner.store.inspection import Server, Session, StoredFile, TableSize
-from jobrunner.store.location import Location
-from jobrunner.store.versions import SCHEMA_REVISION
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.drivers.location import Location
+from jobrunner.store.questions import findings, lockers
+from jobrunner.store.sql.versions import SCHEMA_REVISION
+from jobrunner.store.upkeep import damage, inspection
+from jobrunner.store.upkeep.check import check_schema
+from jobrunner.store.upkeep.drift import drift
+from jobrunner.store.upkeep.inspection import Server, Session, StoredFile, TableSize
 
 _IDLE_SECONDS, _LONG_IDLE_SECONDS = 2.0, 60.0
 _LONG_SECONDS = 600.0

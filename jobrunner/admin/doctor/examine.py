@@ -17,9 +17,10 @@ from jobrunner.admin.findings import STATE_REMEDY
 from jobrunner.crontab.host import crons_timezone
 from jobrunner.errors import DatabaseUnavailable, UsageError
 from jobrunner.settings.config import Config
-from jobrunner.store import definitions, findings, inspection, rhythm
-from jobrunner.store.connection import Connection
-from jobrunner.store.database import Database
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.questions import definitions, findings, rhythm
+from jobrunner.store.upkeep import inspection
 
 
 @dataclass

@@ -12,7 +12,7 @@ from jobrunner.durations import format_duration
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.settings import config as settings
 from jobrunner.settings.config import Config
-from jobrunner.store.location import locate
+from jobrunner.store.drivers.location import locate
 
 _NO_SETTINGS = ("file", "commands", "keep", "imports", "notify")
 _SECRET = re.compile("password|secret|token|credential", re.IGNORECASE)

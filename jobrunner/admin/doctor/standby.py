@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jobrunner.admin.doctor.checks import Check, ok, warning, wrong
-from jobrunner.store import standbys
-from jobrunner.store.connection import Connection
-from jobrunner.store.standbys import Replication
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.upkeep import standbys
+from jobrunner.store.upkeep.standbys import Replication
 
 _RELAXED = ("off", "local")
 _ASYNCHRONOUS = "after a promotion the last moments are lost, and their keys, slots and effects are free again"

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from jobrunner.admin.doctor.checks import Check, ok, warning, wrong
 from jobrunner.durations import format_duration
-from jobrunner.store.inspection import LastTick
+from jobrunner.store.upkeep.inspection import LastTick
 from jobrunner.text import iso_instant
 
 RECENT = timedelta(hours=1)

@@ -20,9 +20,10 @@ from jobrunner.schedules.declare import Schedule, check, declare
 from jobrunner.schedules.options import OPTIONS, Option
 from jobrunner.schedules.policy import make_slot_policy
 from jobrunner.settings.config import Config
-from jobrunner.store import definitions, edits, pausing
-from jobrunner.store.due_slots import Changed
-from jobrunner.store.schedules import Plan
+from jobrunner.store.changes import edits, pausing
+from jobrunner.store.changes.due_slots import Changed
+from jobrunner.store.questions import definitions
+from jobrunner.store.timetable.schedules import Plan
 from jobrunner.text import visible, whole_number
 from jobrunner.worker import expansion
 

@@ -80,7 +80,7 @@ def is_expression(text: str) -> bool:
 def _read(config: Config, name: str) -> tuple[Definition, datetime, str | None]:
     # Imported here, because an expression needs no database.
     from jobrunner.cli import session
-    from jobrunner.store import definitions
+    from jobrunner.store.questions import definitions
 
     return session.open_database(config).read(lambda connection: definitions.current(connection, name))
 

@@ -14,7 +14,7 @@ from jobrunner.cli import environment, known, options, render, session, streams
 from jobrunner.cli.types import Checked, parse_instant
 from jobrunner.durations import format_duration
 from jobrunner.errors import UsageError
-from jobrunner.store import backfill as store
+from jobrunner.store.changes import backfill as store
 from jobrunner.text import visible, whole_number
 
 _instant = Checked(parse_instant)

@@ -19,12 +19,12 @@ from jobrunner.model import SOURCE_NAMES
 from jobrunner.schedules.describe import describe
 from jobrunner.schedules.options import DURATIONS, OPTIONS
 from jobrunner.schedules.recurrence import Recurrence
-from jobrunner.store import definitions
-from jobrunner.store.connection import Connection
-from jobrunner.store.definitions import DefinitionEvent, ListedRun, ShownDefinition
-from jobrunner.store.explain.explanation import Explanation
-from jobrunner.store.explain.schedules import explain_schedule
-from jobrunner.store.schedules import definition_of
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.questions import definitions
+from jobrunner.store.questions.definitions import DefinitionEvent, ListedRun, ShownDefinition
+from jobrunner.store.questions.explain.explanation import Explanation
+from jobrunner.store.questions.explain.schedules import explain_schedule
+from jobrunner.store.timetable.schedules import definition_of
 from jobrunner.text import whole_number
 from jobrunner.worker import expansion
 

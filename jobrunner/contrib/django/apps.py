@@ -47,7 +47,7 @@ class JobrunnerConfig(AppConfig):
 
 def _open_only(told: dict[str, Any]) -> None:
     """Hold Django to the databases of a test, and what a handler opens by itself, such as an engine of SQLAlchemy."""
-    from jobrunner.store import only_these
+    from jobrunner.store.drivers import only_these
     from jobrunner.testing.tested import note_refusal
 
     real = [conf.url_for_libraries(each) for each in connections.all() if each.vendor == "sqlite"]

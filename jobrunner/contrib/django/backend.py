@@ -22,8 +22,8 @@ from jobrunner.contrib.django.results import AttemptEnded, ReturnValueNotJson
 from jobrunner.errors import UsageError
 from jobrunner.jobs.policy import make_policy
 from jobrunner.model import Policy
-from jobrunner.store import queries
-from jobrunner.store.callers_transaction import joined
+from jobrunner.store.callers.callers_transaction import joined
+from jobrunner.store.questions.runs import queries
 
 __all__ = ["AttemptEnded", "JobrunnerBackend", "ReturnValueNotJson"]
 

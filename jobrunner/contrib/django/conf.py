@@ -18,7 +18,7 @@ from django.db import connections
 from django.utils.module_loading import import_string
 
 from jobrunner.contrib.django import tested
-from jobrunner.store.full_url import url_of_server
+from jobrunner.store.drivers.full_url import url_of_server
 
 VENDORS = ("postgresql", "sqlite")
 _HANDLERS = "jobrunner.contrib.django.handlers"

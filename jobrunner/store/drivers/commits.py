@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from jobrunner.store.namespace import MARK
+from jobrunner.store.sql.namespace import MARK
 
 MARKER = f"""DO $$ BEGIN
   PERFORM pg_catalog.pg_logical_emit_message(true, 'jobrunner', 'commit');

@@ -9,10 +9,10 @@ from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.pool import NullPool
 
 from jobrunner.errors import UsageError
-from jobrunner.store import raw_driver
+from jobrunner.store.drivers.location import Location
+from jobrunner.store.drivers.raw import raw_driver
 from jobrunner.store.drivers.sqlite import FileConnection
-from jobrunner.store.location import Location
-from jobrunner.store.waits import Waits
+from jobrunner.store.drivers.waits import Waits
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jobrunner.store.connection import Connection
-from jobrunner.store.statement import Prepared
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.sql.statement import Prepared
 
 _LOCK, _INSERT = Prepared("locks.lock"), Prepared("locks.insert")
 

@@ -11,8 +11,8 @@ import zlib
 from abc import ABC, abstractmethod
 from typing import Any
 
-from jobrunner.store.connection import Connection
-from jobrunner.store.namespace import qualifier
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.sql.namespace import qualifier
 
 _LOOK_SECONDS = 0.12
 

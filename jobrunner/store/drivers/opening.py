@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jobrunner.store.connection import Connection, DriverError, Wire
-from jobrunner.store.location import Location
-from jobrunner.store.waits import Waits
+from jobrunner.store.drivers.connection import Connection, DriverError, Wire
+from jobrunner.store.drivers.location import Location
+from jobrunner.store.drivers.waits import Waits
 
 
 def open_connection(location: Location, *, waits: Waits, opened: Callable[[Wire], None]) -> Connection:

@@ -8,12 +8,12 @@ from typing import Any
 import psycopg
 from psycopg import errors, pq
 
-from jobrunner.store import raw_driver
-from jobrunner.store.connection import Connection, DriverError, Holder, Wire
 from jobrunner.store.drivers.commits import MARKER, REMEDY, CommitWarnings
-from jobrunner.store.plain_cursors import psycopg_adapters
-from jobrunner.store.statement import Compiled
-from jobrunner.store.waits import Waits
+from jobrunner.store.drivers.connection import Connection, DriverError, Holder, Wire
+from jobrunner.store.drivers.raw import raw_driver
+from jobrunner.store.drivers.waits import Waits
+from jobrunner.store.sql.plain_cursors import psycopg_adapters
+from jobrunner.store.sql.statement import Compiled
 from jobrunner.text import one_line, visible
 
 # The sessions that hold the needed lock, without those that only wait before us. A prepared transaction has pid 0. The

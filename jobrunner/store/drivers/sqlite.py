@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from jobrunner.errors import JobrunnerError
-from jobrunner.store import raw_driver
-from jobrunner.store.connection import Connection, DriverError, Holder, Wire
-from jobrunner.store.encoding import read_text
-from jobrunner.store.statement import Compiled
-from jobrunner.store.waits import Waits
+from jobrunner.store.drivers.connection import Connection, DriverError, Holder, Wire
+from jobrunner.store.drivers.raw import raw_driver
+from jobrunner.store.drivers.waits import Waits
+from jobrunner.store.sql.encoding import read_text
+from jobrunner.store.sql.statement import Compiled
 
 WAL = "PRAGMA journal_mode = WAL"
 _OLDEST = (3, 37)

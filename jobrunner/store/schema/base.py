@@ -18,7 +18,7 @@ from sqlalchemy import (
 )
 
 from jobrunner.lifecycle import Status
-from jobrunner.store.dialect.values import UtcTime, readable
+from jobrunner.store.sql.dialect.values import UtcTime, readable
 
 metadata = MetaData(
     naming_convention={

@@ -15,8 +15,8 @@ from sqlalchemy import (
     text,
 )
 
-from jobrunner.store.dialect.values import BigKey, JsonObject, Seconds, UtcTime, short_text
 from jobrunner.store.schema.base import metadata, partial
+from jobrunner.store.sql.dialect.values import BigKey, JsonObject, Seconds, UtcTime, short_text
 
 job_attempts = Table(
     "job_attempts",

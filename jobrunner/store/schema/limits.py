@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import CheckConstraint, Column, Integer, Table, Text, text
 
-from jobrunner.store.dialect.values import BigKey, Seconds, UtcTime, short_text
 from jobrunner.store.schema.base import metadata, partial
+from jobrunner.store.sql.dialect.values import BigKey, Seconds, UtcTime, short_text
 
 job_keys = Table(
     "job_keys",

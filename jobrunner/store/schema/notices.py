@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import CheckConstraint, Column, Identity, Integer, Table, Text, text
 
-from jobrunner.store.dialect.values import BigKey, JsonObject, UtcTime, short_text
 from jobrunner.store.schema.base import metadata, partial
+from jobrunner.store.sql.dialect.values import BigKey, JsonObject, UtcTime, short_text
 
 # One row for each receiver that is to be told of a job type, or of a schedule, for one tick.
 job_notices = Table(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from sqlalchemy import CheckConstraint, Column, Computed, ForeignKey, Identity, Integer, Table, Text, TextClause, text
 
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, QUARANTINE_AFTER_EXPIRIES, UNFINISHED, Status
-from jobrunner.store.dialect.values import BigKey, JsonObject, Seconds, SmallNumber, UtcTime, short_text, turn
 from jobrunner.store.schema.base import is_one_of, metadata, partial
-from jobrunner.store.versions import RUNNING_KEY, UNTOLD
+from jobrunner.store.sql.dialect.values import BigKey, JsonObject, Seconds, SmallNumber, UtcTime, short_text, turn
+from jobrunner.store.sql.versions import RUNNING_KEY, UNTOLD
 
 ANY_RELEASES = text("releases >= 0")
 """True for every run. Only a statement with this condition can use the indexes of due runs and of runs behind gates."""

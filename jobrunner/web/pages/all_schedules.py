@@ -7,7 +7,8 @@ from functools import partial
 
 from jobrunner.errors import UsageError
 from jobrunner.settings import config
-from jobrunner.store import definitions, pausing
+from jobrunner.store.changes import pausing
+from jobrunner.store.questions import definitions
 from jobrunner.web.call import Call, Page
 from jobrunner.web.visitors import Verb
 from jobrunner.worker import expansion

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
-from jobrunner.store.trails import LeftBehind
+from jobrunner.store.questions.trails import LeftBehind
 from jobrunner.web.pages.charts import LARGE, Bar, Chart, labels
 
 _SPAN = timedelta(minutes=15)

@@ -12,12 +12,12 @@ from jobrunner.admin import bulk as many
 from jobrunner.admin.bulk import ChangeAt, Counted
 from jobrunner.application.enqueueing import check_run_at
 from jobrunner.errors import UsageError
-from jobrunner.store import bulk as store
-from jobrunner.store import listing
-from jobrunner.store.bulk import Batch
-from jobrunner.store.connection import Connection
-from jobrunner.store.listing import SelectedRun
-from jobrunner.store.selection import Selection
+from jobrunner.store.changes import bulk as store
+from jobrunner.store.changes.bulk import Batch
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.questions.runs import listing
+from jobrunner.store.questions.runs.listing import SelectedRun
+from jobrunner.store.questions.selection import Selection
 from jobrunner.text import iso_instant, whole_number
 from jobrunner.web import fields
 from jobrunner.web.call import Call, Page

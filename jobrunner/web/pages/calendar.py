@@ -11,11 +11,12 @@ from typing import TypeVar
 from jobrunner.errors import BadSchedule, UsageError
 from jobrunner.schedules import dst, timezones
 from jobrunner.schedules.recurrence import Recurrence
-from jobrunner.store import calendar as store
-from jobrunner.store import definitions, tallies
-from jobrunner.store.calendar import SlotRun, SlotRuns
-from jobrunner.store.connection import Connection
-from jobrunner.store.definitions import ListedDefinition
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.questions import calendar as store
+from jobrunner.store.questions import definitions
+from jobrunner.store.questions.calendar import SlotRun, SlotRuns
+from jobrunner.store.questions.definitions import ListedDefinition
+from jobrunner.store.queue.ticks import tallies
 from jobrunner.text import whole_number
 from jobrunner.web.call import Call, Page
 from jobrunner.web.pages.slots import MOST_A_DAY, Day, Known, has_many, ranges

@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import pairwise
 
 from jobrunner.lifecycle import FINISHED, TRANSITIONS, Outcome, Status
-from jobrunner.store.queries import Run
+from jobrunner.store.questions.runs.queries import Run
 
 WIDTH, HEIGHT = 640, 196
 _BOX_WIDTH, _BOX_HEIGHT = 120, 38

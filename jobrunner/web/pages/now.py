@@ -11,16 +11,16 @@ from jobrunner.admin.findings import Finding, asked, findings
 from jobrunner.admin.stats import Part
 from jobrunner.errors import ConfigurationError
 from jobrunner.settings import config
-from jobrunner.store import findings as facts
-from jobrunner.store import overview, trails
-from jobrunner.store.connection import Connection
-from jobrunner.store.explain import ahead
-from jobrunner.store.explain.explanation import Explanation
-from jobrunner.store.explain.runs import OLDEST_DUE, explain_run, oldest_due_id
-from jobrunner.store.joined import together
-from jobrunner.store.overview import State
-from jobrunner.store.statement import Question
-from jobrunner.store.trails import LeftBehind
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.questions import findings as facts
+from jobrunner.store.questions import overview, trails
+from jobrunner.store.questions.explain import ahead
+from jobrunner.store.questions.explain.explanation import Explanation
+from jobrunner.store.questions.explain.runs import OLDEST_DUE, explain_run, oldest_due_id
+from jobrunner.store.questions.joined import together
+from jobrunner.store.questions.overview import State
+from jobrunner.store.questions.trails import LeftBehind
+from jobrunner.store.sql.statement import Question
 from jobrunner.web.call import Call, Page
 from jobrunner.web.pages import backlog, pausing
 from jobrunner.web.pages.charts import chart, part_of

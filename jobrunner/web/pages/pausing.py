@@ -7,8 +7,8 @@ from typing import cast, get_args
 
 from jobrunner.errors import UsageError
 from jobrunner.names import check_job_type
-from jobrunner.store import pauses
-from jobrunner.store.pauses import Kind
+from jobrunner.store.queue import pauses
+from jobrunner.store.queue.pauses import Kind
 from jobrunner.web.call import Call, Redirect
 
 _PAGES: dict[Kind, str] = {"type": "types", "host": "hosts", "all": ""}

@@ -13,9 +13,9 @@ from jobrunner.application.registry import registered
 from jobrunner.errors import NotFoundError
 from jobrunner.jobs.payload import Payload, check_match
 from jobrunner.settings import config
-from jobrunner.store import admin
-from jobrunner.store.admin import NewPayload
-from jobrunner.store.queries import Run
+from jobrunner.store.changes import admin
+from jobrunner.store.changes.admin import NewPayload
+from jobrunner.store.questions.runs.queries import Run
 from jobrunner.text import visible_block
 from jobrunner.web.call import Call
 from jobrunner.web.messages import LONGEST_BODY

@@ -11,13 +11,14 @@ from jobrunner.application.enqueueing import check_run_at
 from jobrunner.errors import HandlersUnavailable, UsageError
 from jobrunner.jobs.trace_context import trace_id
 from jobrunner.lifecycle import Event, Status, allowed
-from jobrunner.store import admin, queries, run_view
-from jobrunner.store.admin import Answer as Done
-from jobrunner.store.connection import Connection
-from jobrunner.store.explain import ahead
-from jobrunner.store.explain.explanation import Explanation
-from jobrunner.store.explain.runs import explain_run
-from jobrunner.store.queries import Run
+from jobrunner.store.changes import admin
+from jobrunner.store.changes.admin import Answer as Done
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.questions.explain import ahead
+from jobrunner.store.questions.explain.explanation import Explanation
+from jobrunner.store.questions.explain.runs import explain_run
+from jobrunner.store.questions.runs import queries, run_view
+from jobrunner.store.questions.runs.queries import Run
 from jobrunner.text import whole_number
 from jobrunner.web import fields
 from jobrunner.web.call import Call, Download, NotFound, Page, Redirect

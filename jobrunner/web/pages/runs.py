@@ -10,11 +10,12 @@ from urllib.parse import urlencode
 from jobrunner.errors import DatabaseUnavailable, NotFoundError, UsageError
 from jobrunner.lifecycle import Status
 from jobrunner.masking import MASK
-from jobrunner.store import error_groups, listing
-from jobrunner.store.connection import Connection
-from jobrunner.store.error_groups import ErrorGroup, Errors
-from jobrunner.store.listing import Page as Listed
-from jobrunner.store.selection import WAITING_FOR, Selection
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.questions import error_groups
+from jobrunner.store.questions.error_groups import ErrorGroup, Errors
+from jobrunner.store.questions.runs import listing
+from jobrunner.store.questions.runs.listing import Page as Listed
+from jobrunner.store.questions.selection import WAITING_FOR, Selection
 from jobrunner.text import storable, whole_number
 from jobrunner.web import fields
 from jobrunner.web.call import Call, Page

@@ -17,12 +17,13 @@ from jobrunner.schedules import timezones
 from jobrunner.schedules.describe import describe
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.settings import config
-from jobrunner.store import backfill, calendar, definitions, pausing
-from jobrunner.store.calendar import SlotRun
-from jobrunner.store.connection import Connection
-from jobrunner.store.definitions import ListedDefinition, ShownDefinition
-from jobrunner.store.explain.explanation import Explanation
-from jobrunner.store.explain.schedules import explain_schedule
+from jobrunner.store.changes import backfill, pausing
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.questions import calendar, definitions
+from jobrunner.store.questions.calendar import SlotRun
+from jobrunner.store.questions.definitions import ListedDefinition, ShownDefinition
+from jobrunner.store.questions.explain.explanation import Explanation
+from jobrunner.store.questions.explain.schedules import explain_schedule
 from jobrunner.web import fields
 from jobrunner.web.call import Call, NotFound, Page, Redirect
 from jobrunner.web.pages.thresholds import tick_age

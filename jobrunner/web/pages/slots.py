@@ -11,8 +11,8 @@ from typing import Any
 
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.schedules.slot_plan import NEVER_AGAIN
-from jobrunner.store.calendar import LATE_SECONDS, Skip, SlotRun, SlotRuns
-from jobrunner.store.definitions import ListedDefinition
+from jobrunner.store.questions.calendar import LATE_SECONDS, Skip, SlotRun, SlotRuns
+from jobrunner.store.questions.definitions import ListedDefinition
 
 MOST_A_DAY = 6
 """Of more slots the calendar has the number, by what became of them."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 
 from jobrunner.errors import UsageError
-from jobrunner.store import pauses, settlement, trails, uncertain
-from jobrunner.store.connection import Connection
-from jobrunner.store.settlement import Settled
+from jobrunner.store.changes import settlement
+from jobrunner.store.changes.settlement import Settled
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.questions import trails, uncertain
+from jobrunner.store.queue import pauses
 from jobrunner.text import whole_number
 from jobrunner.web.call import Call, NotFound, Page, Redirect
 from jobrunner.web.pages import pausing

@@ -7,10 +7,10 @@ from functools import partial
 
 from jobrunner.admin import stats
 from jobrunner.admin.stats import Parts, Stats
-from jobrunner.store import pauses
-from jobrunner.store.connection import Connection
-from jobrunner.store.pauses import Pause
-from jobrunner.store.statement import Prepared
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.queue import pauses
+from jobrunner.store.queue.pauses import Pause
+from jobrunner.store.sql.statement import Prepared
 from jobrunner.web.call import Call, Page
 from jobrunner.web.pages import pausing
 from jobrunner.web.pages.charts import SMALL, chart, part_of

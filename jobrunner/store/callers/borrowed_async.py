@@ -1,0 +1,188 @@
+"""The caller's own connection of an event loop: of psycopg, asyncpg, aiosqlite, or SQLAlchemy's asyncio.
+
+Connections and sessions of SQLAlchemy's asyncio have ``run_sync``, which leads to ``callers``.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
+
+from jobrunner.errors import UsageError
+from jobrunner.store.callers.borrowed import connection_of_caller, name_of, unscoped
+from jobrunner.store.drivers.connection import AsyncExecutor, Executor, Result
+from jobrunner.store.drivers.steps import Steps, follow, follow_async
+from jobrunner.store.sql import as_texts
+from jobrunner.store.sql.plain_cursors import execute_psycopg_async, has_converters, plain_texts
+from jobrunner.store.sql.statement import Compiled, Statement, Values, compiled
+
+if TYPE_CHECKING:
+    import aiosqlite
+    import psycopg
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
+
+T = TypeVar("T")
+
+
+class AsyncpgConnection(Protocol):
+    """A connection of asyncpg, or one that its pool has lent."""
+
+    def is_in_transaction(self) -> bool:
+        """Whether a transaction is open."""
+
+    async def fetch(self, query: str, *args: Any) -> list[Any]:
+        """The rows of a query."""
+
+
+AsyncTransaction: TypeAlias = (
+    "AsyncConnection | AsyncSession | async_scoped_session[Any] | psycopg.AsyncConnection[Any] | AsyncpgConnection"
+    " | aiosqlite.Connection"
+)
+
+
+async def follow_on(transaction: AsyncTransaction, schema: str | None, work: Callable[[str], Steps[T]]) -> T:
+    """Execute the steps that ``work`` makes for the database, on the caller's connection. Raises as the next one."""
+    given: Any = unscoped(transaction)
+    if hasattr(given, "run_sync"):
+        # The library itself makes its connection one without await.
+        done: T = await given.run_sync(lambda each: _follow(connection_of_caller(each, schema), work))
+        return done
+    caller = await async_connection_of_caller(given, schema)
+    return await follow_async(caller, work(caller.database))
+
+
+def _follow(caller: Executor, work: Callable[[str], Steps[T]]) -> T:
+    return follow(caller, work(caller.database))
+
+
+async def async_connection_of_caller(transaction: AsyncTransaction, schema: str | None) -> AsyncExecutor:
+    """The connection for the statements. The caller begins and ends its transaction.
+
+    ``schema`` holds our tables if it is a connection to PostgreSQL; None: the server finds them by its search path.
+    Errors are the driver's own. Raises UsageError if no transaction is open on it and none will be opened
+    (autocommit), and for anything that is not such a connection.
+    """
+    given: Any = transaction
+    of_driver: type = type(given)
+    kind = _kind_of(of_driver)
+    if kind is None:
+        raise UsageError(
+            f"cannot enqueue through {name_of(given)} with await; give the AsyncConnection or AsyncSession of"
+            " SQLAlchemy, or the connection of psycopg, asyncpg or aiosqlite that your transaction is open on; enqueue"
+            " without await takes the others"
+        )
+    connection = kind(given, schema)
+    if not await connection.begins_by_itself():
+        raise UsageError(
+            "no transaction is open on this connection, which is in autocommit mode; enqueue inside one"
+            " (connection.transaction() in asyncpg and psycopg, BEGIN in aiosqlite)"
+        )
+    return connection
+
+
+class _AsyncConnection(AsyncExecutor):
+    """A connection of a driver."""
+
+    names: ClassVar[tuple[str, ...]]
+    """The classes of the driver's connections, each after its module."""
+
+    def __init__(self, driver: Any, schema: str | None) -> None:
+        self.driver = driver
+        self.schema = schema if self.database == "postgresql" else None
+
+    @abstractmethod
+    async def begins_by_itself(self) -> bool:
+        """Whether a transaction is open, or the driver opens one before it writes."""
+
+    async def execute(self, statement: Statement, values: Values) -> Result:
+        known = compiled(statement, self.database, self.schema)
+        found = await self._send(known, known.parameters(values))
+        # Each statement of an enqueue says itself which columns it returns.
+        return Result(known.rows(found, ()) if found else [], -1)
+
+    @abstractmethod
+    async def _send(self, statement: Compiled, parameters: Values) -> Sequence[Any]: ...
+
+
+class _Psycopg(_AsyncConnection):
+    database = "postgresql"
+    names = ("psycopg.AsyncConnection",)
+
+    async def begins_by_itself(self) -> bool:
+        idle = 0  # psycopg.pq.TransactionStatus.IDLE
+        return not self.driver.autocommit or self.driver.info.transaction_status != idle
+
+    async def _send(self, statement: Compiled, parameters: Values) -> Sequence[Any]:
+        cursor = await execute_psycopg_async(self.driver, statement.text, parameters)
+        rows: list[Any] = await cursor.fetchall() if cursor.description is not None else []
+        return rows
+
+
+class _Asyncpg(_AsyncConnection):
+    database = "postgresql"
+    # A pool lends the second one.
+    names = ("asyncpg.Connection", "asyncpg.pool.PoolConnectionProxy")
+
+    async def begins_by_itself(self) -> bool:
+        return bool(self.driver.is_in_transaction())
+
+    async def _send(self, statement: Compiled, parameters: Values) -> Sequence[Any]:
+        text, names = statement.as_texts
+        rows = await self.driver.fetch(text, *[as_texts.sent(parameters[name]) for name in names])
+        return [as_texts.read(row[0], statement.instants) for row in rows]
+
+
+class _Aiosqlite(_AsyncConnection):
+    database = "sqlite"
+    names = ("aiosqlite.Connection",)
+
+    async def begins_by_itself(self) -> bool:
+        if self.driver.in_transaction:
+            return True
+        mode = await autocommit_of_file(self.driver)
+        return self.driver.isolation_level is not None if mode is None else not mode
+
+    async def _send(self, statement: Compiled, parameters: Values) -> Sequence[Any]:
+        text = statement.undeclared if has_converters() else statement.text
+        if self.driver.row_factory is None and self.driver.text_factory is str:
+            # One call to the connection's thread, where a cursor takes three.
+            rows: list[Any] = await self.driver.execute_fetchall(text, parameters)
+            return rows
+
+        def send() -> Sequence[Any]:
+            connection = self.driver._conn  # noqa: SLF001
+            cursor = connection.cursor()
+            cursor.row_factory = None
+            with plain_texts(connection):
+                found: Sequence[Any] = cursor.execute(text, parameters).fetchall()
+                return found
+
+        # In one call to that thread, too, so that no other coroutine meets the changed text factory.
+        answer: Sequence[Any] = await self.driver._execute(send)  # noqa: SLF001
+        return answer
+
+
+async def autocommit_of_file(connection: aiosqlite.Connection) -> bool | None:
+    """The autocommit mode of Python 3.12. None: the connection has the older way, by its ``isolation_level``."""
+    if sys.version_info >= (3, 12):
+        # Only the connection's own thread may read it.
+        mode = await connection._execute(getattr, connection._conn, "autocommit")  # noqa: SLF001
+        if isinstance(mode, bool):
+            return mode
+    return None
+
+
+@lru_cache(maxsize=64)
+def _kind_of(given: type) -> type[_AsyncConnection] | None:
+    kinds: tuple[type[_AsyncConnection], ...] = (_Psycopg, _Asyncpg, _Aiosqlite)
+    for kind in kinds:
+        for each in kind.names:
+            # No import is needed: a caller with such a connection has imported the driver.
+            module, _, name = each.rpartition(".")
+            known = getattr(sys.modules.get(module), name, None)
+            if known is not None and issubclass(given, known):
+                return kind
+    return None

@@ -1,0 +1,1 @@
+"""What people change: runs, schedules, pauses, effects, archives."""

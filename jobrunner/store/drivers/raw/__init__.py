@@ -1,0 +1,1 @@
+"""A database without SQLAlchemy and psycopg: what makes the idle tick quick."""

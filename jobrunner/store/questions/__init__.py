@@ -1,0 +1,1 @@
+"""What people ask: each module reads for one answer, and changes nothing."""

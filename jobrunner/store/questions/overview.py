@@ -1,0 +1,267 @@
+"""The state of everything, for the command ``status``. Expects a read transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from jobrunner.lifecycle import Status
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.reading import read
+from jobrunner.store.questions import definitions, findings, uncertain
+from jobrunner.store.questions.definitions import ListedDefinition
+from jobrunner.store.questions.explain import runs as explained
+from jobrunner.store.questions.explain.explanation import Brief
+from jobrunner.store.questions.findings import DueType
+from jobrunner.store.questions.rhythm import TICK_AGE
+from jobrunner.store.questions.uncertain import OpenEffect
+from jobrunner.store.queue import pauses
+from jobrunner.store.queue.pauses import Pause
+from jobrunner.store.sql.statement import Prepared, Question
+
+_UNSENT_SINCE = timedelta(days=1)
+MOST_COUNTED = 100_000
+"""Runs of one status that are counted for the overview. Beside a long history a full count would take seconds."""
+MOST_DUE = 10_000
+"""Due runs that are counted. Each is checked against the pauses and the keys."""
+
+
+@dataclass(frozen=True)
+class RunningRun:
+    """A run that is running, or whose owner was killed."""
+
+    id: int
+    job_type: str
+    host: str | None
+    locked_by: str
+    started_at: datetime | None
+    heartbeat_at: datetime | None
+    locked_until: datetime
+    max_attempts: int | None
+    progress: Any
+    cancel_requested_at: datetime | None
+    attempt: int
+
+
+@dataclass(frozen=True)
+class FailingRun:
+    """A run that has failed and will be tried again."""
+
+    id: int
+    job_type: str
+    attempts: int
+    max_attempts: int | None
+    error_type: str | None
+    last_error: str | None
+    next_try_at: datetime
+
+
+@dataclass(frozen=True)
+class DeadRun:
+    """A run that will not be tried again."""
+
+    id: int
+    job_type: str
+    attempts: int
+    finished_at: datetime
+    error_type: str | None
+    last_error: str | None
+
+
+@dataclass(frozen=True)
+class UnknownType:
+    """Waiting runs of a type that this host does not know."""
+
+    job_type: str
+    waiting: int
+    oldest_run_at: datetime
+
+
+@dataclass(frozen=True)
+class LimitedType:
+    """A type with a limit of waiting runs."""
+
+    job_type: str
+    max_waiting: int
+    when_full: str
+    dropped: int
+    dropped_at: datetime | None
+    waiting: int
+
+
+@dataclass(frozen=True)
+class RunningLimit:
+    """The limits of a type over all hosts, how many of its runs are running, and how many wait.
+
+    ``opens_at`` is when its rate allows the next run, if not now.
+    """
+
+    job_type: str
+    max_running: int | None
+    rate: str | None
+    burst: int | None
+    concurrency_key: str | None
+    max_running_per_key: int | None
+    rate_per_key: str | None
+    burst_per_key: int | None
+    opens_at: datetime | None
+    running: int
+    waiting: int
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A tick. ``finished_at`` None: it is at work, or was killed."""
+
+    host: str
+    worker: str
+    version: str
+    started_at: datetime
+    application: str | None
+    listening_at: datetime | None
+    types: str | None
+    finished_at: datetime | None
+    counts: Any
+    error: str | None
+
+
+@dataclass(frozen=True)
+class Unsent:
+    """A notice that was not told, and why."""
+
+    at: datetime
+    event: str
+    job_type: str
+    schedule: str
+    receiver: str
+    runs: int
+    outcome: str
+    error: str | None
+
+
+@dataclass(frozen=True)
+class State:
+    """The state of everything. ``runs`` maps each status to its number of runs; ``ticks`` has the last of each host.
+
+    ``oldest_due`` says why the run that is due for the longest time does not run: see ``Explanation.brief``.
+
+    No more than ``MOST_COUNTED`` are counted: of the statuses ``runs_at_least`` there are more. ``due_at_least``: there
+    are more due runs than the ``MOST_DUE`` that are counted.
+    """
+
+    at: datetime
+    runs: dict[str, int]
+    runs_at_least: list[str]
+    due: int
+    due_at_least: bool
+    oldest_due_seconds: float | None
+    oldest_due: Brief | None
+    running: list[RunningRun]
+    failing: list[FailingRun]
+    dead: list[DeadRun]
+    pauses: list[Pause]
+    schedules: list[ListedDefinition]
+    unknown_types: list[UnknownType]
+    limits: list[LimitedType]
+    running_limits: list[RunningLimit]
+    uncertain: int
+    uncertain_effects: list[OpenEffect]
+    ticks: list[Tick]
+    unsent_notices: list[Unsent]
+
+
+def status(
+    connection: Connection,
+    known_types: Collection[str] | None,
+    newest: int = 10,
+    *,
+    explains: bool = True,
+    tick_age: timedelta = TICK_AGE,
+) -> State:
+    """The state of everything. ``known_types`` None means that this host's job types could not be found out.
+
+    ``explains``: it says why the run that is due for the longest time does not run. ``tick_age`` is the threshold of
+    ``health``.
+    """
+    at, due, oldest = connection.execute(*_due()).one()
+    stray = findings.stray_runs(connection, MOST_DUE)
+    due += sum(each.runs for each in stray)
+    oldest = min((each for each in (oldest, *(one.run_at for one in stray)) if each is not None), default=None)
+    counts = _counts(connection)
+    return State(
+        at=at,
+        runs={status: min(count, MOST_COUNTED) for status, count in counts.items()},
+        runs_at_least=[status for status, count in counts.items() if count > MOST_COUNTED],
+        due=min(due, MOST_DUE),
+        due_at_least=due > MOST_DUE,
+        oldest_due_seconds=None if oldest is None else max(0.0, (at - oldest).total_seconds()),
+        oldest_due=_why_oldest(connection, stray, tick_age) if explains else None,
+        running=read(connection, RunningRun, Prepared("overview.running")),
+        failing=read(connection, FailingRun, Prepared("overview.failing"), {"most": newest}),
+        dead=read(connection, DeadRun, Prepared("overview.dead"), {"most": newest}),
+        pauses=pauses.listed(connection),
+        schedules=definitions.listed(connection),
+        unknown_types=[] if known_types is None else unknown(connection, known_types),
+        limits=read(connection, LimitedType, Prepared("overview.limited")),
+        running_limits=read(connection, RunningLimit, Prepared("overview.running_limits")),
+        uncertain=uncertain.count(connection),
+        uncertain_effects=uncertain.listed(connection, newest),
+        ticks=read(connection, Tick, Prepared("overview.last_ticks")),
+        unsent_notices=_unsent(connection, newest),
+    )
+
+
+def _why_oldest(connection: Connection, stray: Collection[DueType], tick_age: timedelta) -> Brief | None:
+    if stray:
+        # A run that no claim would see is told of first, whichever is the oldest.
+        found = explained.explain_run(connection, min(stray, key=lambda each: each.run_at).id, tick_age=tick_age)
+    else:
+        found = explained.oldest_due(connection, tick_age)
+    return None if found is None else found.brief()
+
+
+def questions(newest: int = 10) -> list[Question]:
+    """What ``status`` asks without an explanation, for a page that asks it together."""
+    most, listed = {"most": MOST_COUNTED + 1}, {"most": newest}
+    plain = ("overview.running", "pauses.listed", "overview.limited", "overview.running_limits")
+    return [
+        _due(),
+        (findings.QUESTIONS["stray"], {"most": MOST_DUE + 1}),
+        (findings.QUESTIONS["stray_dependants"], {}),
+        *((Prepared(name), {}) for name in (*plain, "effects.count_uncertain", "overview.last_ticks")),
+        *((Prepared("overview.count", (status.value,)), most) for status in Status),
+        *((Prepared(name), listed) for name in ("overview.failing", "overview.dead", "effects.uncertain")),
+        (Prepared("definitions.listed", (False,)), {}),
+        (Prepared("definitions.former_runs", (False,)), {}),
+        _unsent_question(newest),
+    ]
+
+
+def _unsent(connection: Connection, newest: int) -> list[Unsent]:
+    return [Unsent(*row[1:]) for row in connection.execute(*_unsent_question(newest))]
+
+
+def _unsent_question(newest: int) -> Question:
+    """The newest notices that were not told."""
+    return Prepared("notices.unsent"), {"since": -_UNSENT_SINCE.total_seconds(), "limit": newest}
+
+
+def _due() -> Question:
+    return Prepared("overview.due"), {"most": MOST_DUE + 1}
+
+
+def _counts(connection: Connection) -> dict[str, int]:
+    """The number of runs in each status, up to one more than MOST_COUNTED. Each count reads only one index."""
+    most = {"most": MOST_COUNTED + 1}
+    counting = {status.value: Prepared("overview.count", (status.value,)) for status in Status}
+    return {status: connection.execute(statement, most).scalar_one() for status, statement in counting.items()}
+
+
+def unknown(connection: Connection, known_types: Collection[str]) -> list[UnknownType]:
+    """The types of waiting runs that are none of the known ones."""
+    # One step in an index for each type, so that the runs of the known types are not read.
+    waiting = connection.execute(Prepared("findings.waiting_types")).scalars()
+    given = [{"job_type": each} for each in sorted({*waiting} - {*known_types})]
+    return read(connection, UnknownType, Prepared("overview.unknown"), {"given": given}) if given else []

@@ -1,0 +1,1 @@
+"""What people ask about one run, and lists of runs."""

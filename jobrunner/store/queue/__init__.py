@@ -1,0 +1,1 @@
+"""The life of runs: from their enqueue through claim and lease to their end."""

@@ -1,0 +1,184 @@
+"""Claims due runs, and returns unstarted ones.
+
+Every function expects to be the body of one write transaction (``Database.write``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from jobrunner import failpoints
+from jobrunner.lifecycle import FINISHED
+from jobrunner.model import Capacity, ClaimedRun, Lease, Owner, Policy
+from jobrunner.store.drivers import locks
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.queue import limits
+from jobrunner.store.queue.ticks import tallies
+from jobrunner.store.sql.statement import Prepared, Row
+
+_HELD_BY_TYPE = Prepared("claims.held_by_type")
+
+
+class ClaimRequest(NamedTuple):
+    """What a tick asks for. ``token`` is made by the client, once per claim, before the claim is sent.
+
+    So a claim whose COMMIT got no answer can be found again (``return_unstarted``). ``permits`` is how many runs may be
+    at work on this host, of all its ticks; runs of async types and of the ``exempt_types`` take none. ``in_use`` is how
+    many of them this tick uses; None: one for each run that it holds. ``capacity`` None: one run for each permit.
+    ``type_limits`` are types of which the tick wants no more runs than this. ``quarantined`` asks for one run whose
+    lease expired at least twice in a row, instead of the others. ``without_payload`` does not read the payloads: it is
+    for a run whose payload cannot be read, so that its attempt can be ended.
+    """
+
+    owner: Owner
+    token: str
+    policies: Sequence[Policy]
+    limit: int
+    permits: int
+    lease: timedelta
+    in_use: int | None = None
+    capacity: Capacity | None = None
+    type_limits: Mapping[str, int] = MappingProxyType({})
+    exempt_types: Collection[str] = ()
+    quarantined: bool = False
+    without_payload: bool = False
+
+
+class Claim(NamedTuple):
+    """The claimed runs, most urgent first. ``permits`` is how many of the host's permits the tick may use.
+
+    ``opens_in`` and ``may_be_more`` are those of ``limits.Openings``.
+    """
+
+    runs: list[ClaimedRun]
+    permits: int
+    opens_in: float | None = None
+    may_be_more: bool = False
+
+
+def claim(connection: Connection, request: ClaimRequest) -> Claim:
+    """Claim up to ``limit`` due runs of the given types, most urgent first, within the permits and the types' limits.
+
+    The same statement charges an attempt to each run, because from then on a child may begin it at any moment.
+    """
+    lock_permits(connection, request.owner.host)
+    permits, limit, most = _most(connection, request)
+    if limit <= 0 or not any(most):
+        return Claim([], permits)
+    limited = {
+        policy.job_type: (policy.limits, each)
+        for policy, each in zip(request.policies, most, strict=True)
+        if policy.limits is not None and each > 0
+    }
+    if not limited:
+        return Claim(_claimed(_claim(connection, request, limit, most)), permits)
+    openings = limits.open_gates(connection, limited, request.quarantined)
+    # Runs of limited types come from behind their gates only.
+    most = [0 if policy.limits is not None else each for policy, each in zip(request.policies, most, strict=True)]
+    rows = _claim(connection, request, limit, most, openings.run_ids) if openings.run_ids or any(most) else []
+    openings.settle(connection, rows)
+    return Claim(_claimed(rows), permits, openings.opens_in, openings.may_be_more)
+
+
+def _claim(
+    connection: Connection, request: ClaimRequest, limit: int, most: Sequence[int], gated: Sequence[int] = ()
+) -> list[Row]:
+    """Claim so many runs, and of each type so many, besides the ``gated`` ones."""
+    values: dict[str, Any] = {
+        "limit": limit,
+        "owner": request.owner.name,
+        "host": request.owner.host,
+        "token": request.token,
+        "lease_seconds": request.lease.total_seconds(),
+    }
+    for index, policy in enumerate(request.policies):
+        values[f"type_{index}"] = policy.job_type
+        values[f"limit_{index}"] = most[index]
+        values[f"max_attempts_{index}"] = policy.max_attempts
+        values[f"timeout_{index}"] = 0.0 if policy.timeout is None else policy.timeout.total_seconds()
+    variant: tuple[Any, ...] = (len(request.policies), request.quarantined, request.without_payload)
+    if gated:
+        values["gated"] = [{"id": run_id} for run_id in gated]
+        variant += (True,)
+    rows = connection.execute(Prepared("claims.claim", variant), values).all()
+    if rows:
+        failpoints.hit("claim.before_commit", cut=connection.sever)
+    return rows
+
+
+def lock_permits(connection: Connection, host: str) -> None:
+    """Wait for the other claims of the host to end. None begins before this transaction ends."""
+    # The name is stored: a tick of an older version locks the same row.
+    locks.lock_named_row(connection, f"places of {host}")
+
+
+class Returned(NamedTuple):
+    """How many runs were returned, and the ids of runs that are still held, because their rows are locked."""
+
+    runs: int
+    locked: frozenset[int]
+
+
+def return_unstarted(connection: Connection, token: str, run_ids: Collection[int] | None = None) -> Returned:
+    """Undo a claim, or the part ``run_ids`` of it, that no handler has seen: uncharged, claimable at once.
+
+    A run whose cancellation was requested is cancelled instead.
+    """
+    arguments = (run_ids is not None,)
+    values = {"token": token, "given": [{"id": run_id} for run_id in run_ids or ()]}
+    # Not the rowcount: Python's SQLite does not count the rows of a statement that begins with WITH.
+    returned = connection.execute(Prepared("claims.return_unstarted", arguments), values).all()
+    tallies.add_ends(connection, [(row.job_type, row.status) for row in returned if row.status in FINISHED])
+    return Returned(
+        len(returned), frozenset(connection.execute(Prepared("claims.held_under", arguments), values).scalars())
+    )
+
+
+def _most(connection: Connection, request: ClaimRequest) -> tuple[int, int, list[int]]:
+    """How many permits the tick may use, how many runs it may claim in all, and how many of each type."""
+    values = {"owner": request.owner.name, "host": request.owner.host}
+    found = connection.execute(_HELD_BY_TYPE, values).all()
+    held = {row.name: (row.runs, row.mine) for row in found if not row.paused}
+    paused = {(row.paused, row.name) for row in found if row.paused}
+    is_paused = any(kind != "type" for kind, _ in paused)
+    exempt = {*request.exempt_types, *(policy.job_type for policy in request.policies if policy.is_async)}
+    counted = [counts for job_type, counts in held.items() if job_type not in exempt]
+    in_use = sum(mine for _, mine in counted) if request.in_use is None else request.in_use
+    # Without ``in_use``, which may be less by the time of the answer: other ticks count what this one holds now.
+    permits = max(0, request.permits - sum(count - mine for count, mine in counted))
+    capacity = request.capacity or Capacity(permits=request.limit)
+    shared = min(request.limit, capacity.runs(permits - in_use))
+    most = []
+    for policy in request.policies:
+        limit = request.limit if policy.is_async else shared
+        limit = min(limit, request.type_limits.get(policy.job_type, request.limit))
+        if policy.concurrency is not None:
+            limit = min(limit, policy.concurrency - held.get(policy.job_type, (0, 0))[0])
+        # The view says so, too. But with a limit of 0 a long queue that is paused is not even read.
+        if is_paused or ("type", policy.job_type) in paused:
+            limit = 0
+        most.append(max(0, limit))
+    return permits, (request.limit if any(policy.is_async for policy in request.policies) else shared), most
+
+
+def _claimed(rows: Sequence[Row]) -> list[ClaimedRun]:
+    urgent_first = sorted(rows, key=lambda row: (row.turn_at, row.run_at, row.id))
+    return [
+        ClaimedRun(
+            lease=Lease(row.id, row.lease_token),
+            job_type=row.job_type,
+            payload=getattr(row, "payload", {}),
+            attempt=row.attempts,
+            max_attempts=row.max_attempts,
+            timeout=timedelta(seconds=row.timeout) if row.timeout else None,
+            run_at=row.run_at,
+            scheduled_for=row.scheduled_for,
+            started_at=row.claimed_at,
+            definition_id=row.definition_id,
+            traceparent=row.traceparent,
+        )
+        for row in urgent_first
+    ]

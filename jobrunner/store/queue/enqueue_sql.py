@@ -1,0 +1,111 @@
+"""A new run, and what an enqueue answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal, NamedTuple
+
+from jobrunner.errors import KeyTaken
+from jobrunner.lifecycle import Status
+from jobrunner.model import Origin
+from jobrunner.store.sql.statement import Row, Values
+
+_OPTIONAL = (
+    "idempotency_key", "max_attempts", "traceparent", "definition_id", "scheduled_for", "origin", "start_deadline_at",
+    "concurrency_key",
+)  # fmt: skip
+
+
+class NewRun(NamedTuple):
+    """A run to insert. ``payload`` is the checked text of a JSON object.
+
+    ``run_at`` None means now; a timedelta counts from now, by the database's clock. If ``max_attempts`` or ``timeout``
+    is None, the claim takes that of the type's policy; a timeout of zero means no limit. ``origin`` None: enqueued.
+    ``traceparent`` is that of the span that enqueues it.
+    """
+
+    job_type: str
+    payload: str
+    run_at: datetime | timedelta | None = None
+    priority: int = 0
+    idempotency_key: str | None = None
+    max_attempts: int | None = None
+    timeout: timedelta | None = None
+    traceparent: str | None = None
+    definition_id: int | None = None
+    scheduled_for: datetime | None = None
+    origin: Origin | None = None
+    start_deadline_at: datetime | None = None
+    concurrency_key: str | None = None
+
+    def columns(self) -> dict[str, Any]:
+        """The values by column, without those that are None. ``run_in``, in seconds, stands for a run_at after now."""
+        columns = {"job_type": self.job_type, "payload": self.payload, "priority": self.priority}
+        if isinstance(self.run_at, timedelta):
+            columns["run_in"] = self.run_at.total_seconds()
+        elif self.run_at is not None:
+            columns["run_at"] = self.run_at
+        if self.timeout is not None:
+            columns["timeout"] = self.timeout.total_seconds()
+        for name in _OPTIONAL:
+            value = getattr(self, name)
+            if value is not None:
+                columns[name] = value
+        return columns
+
+    def key(self) -> dict[str, Any]:
+        """The parameters that identify the idempotency key."""
+        # Not the names of the columns, which SQLAlchemy reserves in an UPDATE.
+        return {"of_type": self.job_type, "key": self.idempotency_key}
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """The id of the run. ``created`` False: the key is taken, and this is the id of its run.
+
+    ``replaced``: that run now has the payload and the run_at of this enqueue. ``id`` None: nothing was inserted,
+    because the type was full and its ``when_full`` is "drop".
+    """
+
+    id: int | None
+    created: bool
+    replaced: bool = False
+
+    @property
+    def dropped(self) -> bool:
+        """Whether nothing was inserted because the type was full."""
+        return self.id is None
+
+    @property
+    def outcome(self) -> Literal["created", "existing", "replaced", "dropped"]:
+        """What the enqueue did, in one word."""
+        if self.created:
+            return "created"
+        if self.dropped:
+            return "dropped"
+        return "replaced" if self.replaced else "existing"
+
+
+def taken_by(job_type: str, holder: Row) -> KeyTaken:
+    """The error for a caller whose key is taken by this row of ``keys.holder``."""
+    key, its_run = f"{holder.idempotency_key!r:.200}", f"run {holder.run_id}"
+    its_run += f", which is {holder.status}" if holder.status is not None else ", which was pruned"
+    return KeyTaken(f"the key {key} of the job type {job_type!r} is taken by {its_run}", holder.run_id)
+
+
+def replacement(run_id: int, columns: Values) -> dict[str, Any]:
+    """The row of ``enqueue.replace``, from the ``NewRun.columns`` of a run whose key is taken."""
+    return {
+        "id": run_id,
+        "status": Status.QUEUED.value,
+        **{name: columns.get(name) for name in ("payload", "run_at", "run_in")},
+    }
+
+
+def free_key(job_type: str, holder: Row) -> dict[str, Any]:
+    """The row of ``keys.lock_free`` for a key that is not held, by its row of ``keys.holder``."""
+    # A run that was pruned cannot be begun again. In a window it does not matter whether it is.
+    must_end = holder.key_scope == "active" and holder.status is not None
+    names = {"job_type": job_type, "idempotency_key": holder.idempotency_key}
+    return {**names, "run_id": holder.run_id, "must_end": int(must_end)}

@@ -1,0 +1,129 @@
+"""What each host can run, by the reports of its ticks: one row for the ticks of a kind, written when it changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from jobrunner import backoff
+from jobrunner.backoff import Backoff
+from jobrunner.model import Policy, TickKind
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.sql.statement import Prepared, Row
+
+UNKNOWN_BOOT = "unknown"
+"""The boot of a system that has no id of it."""
+_COMMAND = "command"
+PROBLEM = "problem"
+"""The key of ``settings`` that says why the ticks of a kind can run commands only. It is there until one can again."""
+
+TRACEBACK = "traceback"
+"""The key of ``settings`` that has the traceback of the problem, or None."""
+
+
+class HostReport(NamedTuple):
+    """What the ticks of a kind can run, and how many runs of it.
+
+    ``commands`` has a digest of each type that is a command. ``settings`` are limits of the host and of the tick.
+    ``database`` is its name for people. ``boot`` identifies the machine since its last start.
+    """
+
+    kind: TickKind
+    policies: tuple[Policy, ...]
+    settings: dict[str, Any]
+    database: str
+    boot: str
+    commands: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def can_run(self) -> dict[str, dict[str, Any]]:
+        """The limits and the backoff of each type that has its own, and which command it is, by its name."""
+        return {policy.job_type: self._of(policy) for policy in sorted(self.policies, key=lambda each: each.job_type)}
+
+    def _of(self, policy: Policy) -> dict[str, Any]:
+        digest = self.commands.get(policy.job_type)
+        return _limits(policy) | ({} if digest is None else {_COMMAND: digest})
+
+    @property
+    def digest(self) -> str:
+        """Changes with everything that is reported."""
+        return _digest([*self.kind, self.can_run, self.settings, self.database, self.boot])
+
+
+def id_of(kind: TickKind) -> str:
+    """The id of the row of the ticks of this kind."""
+    return _digest(list(kind))
+
+
+def write(connection: Connection, report: HostReport) -> None:
+    """Write the row of the host, and remove those of hosts that reported nothing for a month."""
+    values = {
+        "host_id": id_of(report.kind),
+        **{f"its_{name}": value for name, value in report.kind._asdict().items()},
+        "its_digest": report.digest,
+        "its_can_run": report.can_run,
+        "its_settings": report.settings,
+        "its_database": report.database,
+        "its_boot": report.boot or UNKNOWN_BOOT,
+    }
+    connection.execute(Prepared("hosts.write", (connection.database,)), values)
+    connection.execute(Prepared("hosts.forget"))
+
+
+def with_other_commands(connection: Connection, host: str, commands: Mapping[str, str]) -> dict[str, str]:
+    """The types that are another command on another host, by its last report, and that host. Reads only.
+
+    ``commands`` has the digests of this host.
+    """
+    found: dict[str, str] = {}
+    for row in connection.execute(Prepared("findings.known_types")):
+        for job_type, digest in commands.items():
+            other = row.can_run.get(job_type, {}).get(_COMMAND, digest)
+            if row.host != host and other != digest:
+                found[job_type] = row.host
+    return found
+
+
+class Backoffs:
+    """The backoffs of the types of some hosts, by their last reports. For whoever does not know the code."""
+
+    def __init__(self, reported: Iterable[Row]) -> None:
+        self._reported: dict[tuple[str, str], Any] = {}
+        for row in reported:
+            self._reported.update(((row.host, name), told) for name, told in row.can_run.items())
+
+    def wait(self, host: str | None, job_type: str, attempts: int) -> timedelta:
+        """The wait after this attempt of a run that a tick of this host had. The default for a type without a report.
+
+        A report is data that another version may have written: the default, too, where it is no backoff.
+        """
+        told = self._reported.get((host or "", job_type))
+        with suppress(AttributeError, ArithmeticError, KeyError, TypeError, ValueError):
+            if told is not None and "backoff" in told:
+                return max(timedelta(0), Backoff.from_data(told["backoff"]).wait(attempts))
+        return backoff.DEFAULT.wait(attempts)
+
+
+def backoffs(connection: Connection, hosts: Iterable[str | None]) -> Backoffs:
+    """The backoffs of the types of these hosts. Expects any transaction."""
+    given = [{"host": host} for host in sorted({host for host in hosts if host})]
+    return Backoffs(connection.execute(Prepared("hosts.reported"), {"given": given}) if given else ())
+
+
+def _limits(policy: Policy) -> dict[str, Any]:
+    limits: Iterable[tuple[str, Any]] = (
+        ("concurrency", policy.concurrency),
+        ("is_async", policy.is_async),
+        ("backoff", None if policy.backoff == backoff.DEFAULT else policy.backoff.as_data()),
+        *(() if policy.limits is None else policy.limits.as_data().items()),
+    )
+    return {name: value for name, value in limits if value}
+
+
+def _digest(data: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,102 @@
+"""The idle tick: finds out without SQLAlchemy that nothing is due, and inserts the row of such a tick.
+
+The views decide what is due, as for the full tick. If anything is due, missing, wrong or unusual, the answer is no, and
+the full tick does the work and reports errors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from jobrunner.store.drivers.raw import raw_driver
+from jobrunner.store.sql.versions import CODE_LEVEL, SCHEMA_REVISION, UNTOLD, VERSION_TABLE
+
+if TYPE_CHECKING:
+    from jobrunner.settings.notify import Notify
+
+_QUOTABLE = r"(?a)[\w.:-]+"
+_OLDEST_DEATH = 144
+"""Of ten minutes: a day, as ``notices`` has it."""
+
+
+class Unquotable(Exception):
+    """A name of the hooks cannot be written into a statement. The full tick does the work."""
+
+
+def statement(words: dict[str, str], notify: Notify | None = None) -> str:
+    """The statement that inserts a closed tick if the schema is ours, nothing is due, and no tick must prune.
+
+    With hooks, also only if nobody is to be told anything.
+    """
+    given, now, ten_minutes, schema = (words[each] for each in ("given", "now", "ten_minutes", "schema"))
+    # As in ticks.is_anything_due, it asks for the earliest run: to find any run the planner would scan all. And
+    # ``releases >= 0`` is the condition of the index that serves it.
+    return f"""
+INSERT INTO {schema}job_ticks
+  (host, worker, version, application, types, started_at, finished_at, counts, ended_by)
+SELECT {given}, {given}, {given}, {given}, '', {now}, {now}, '{{}}', 'empty' FROM {schema}job_state
+WHERE oldest_code <= {CODE_LEVEL} AND (SELECT version_num FROM {schema}{VERSION_TABLE}) = '{SCHEMA_REVISION:04}'
+  AND ((SELECT min(run_at) FROM {schema}job_claimable WHERE releases >= 0) IS NULL
+    AND NOT (SELECT is_due FROM {schema}job_gates_due)
+    OR EXISTS (SELECT name FROM {schema}job_pauses WHERE kind = 'host' AND name = {given}))
+  AND NOT EXISTS (SELECT run_id FROM {schema}job_parents WHERE parent_status IS NOT NULL)
+  AND NOT EXISTS (SELECT id FROM {schema}job_expandable) AND NOT EXISTS (SELECT id FROM {schema}job_recoverable)
+  AND (SELECT min(start_deadline_at) FROM {schema}job_overdue) IS NULL
+  AND pruned_at > {now} - {ten_minutes} AND pruned_at <= {now} + {ten_minutes}
+{"" if notify is None else _nobody_to_tell(words, notify)}"""  # noqa: S608 - only our own words
+
+
+def _nobody_to_tell(words: dict[str, str], notify: Notify) -> str:
+    now, ten_minutes, schema = (words[each] for each in ("now", "ten_minutes", "schema"))
+    # Also what a killed tick has taken: it is recorded as lost.
+    text = f"""
+  AND NOT EXISTS (SELECT id FROM {schema}job_notices WHERE settled_at IS NULL
+    AND (claimed_at IS NULL OR claimed_at <= {now} - {ten_minutes}) AND receiver IN ({_quoted(notify.receivers)}))"""  # noqa: S608
+    of_all, types, schedules = notify.tells_of_dead()
+    if of_all or types or schedules:
+        ids = f"SELECT id FROM {schema}job_definitions WHERE name IN ({_quoted(schedules)})"  # noqa: S608
+        of_these = f"AND (job_type IN ({_quoted(types)}) OR definition_id IN ({ids}))"
+        text += f"""
+  AND NOT EXISTS (SELECT id FROM {schema}job_runs WHERE {UNTOLD}
+    AND finished_at > {now} - {ten_minutes} * {_OLDEST_DEATH} {"" if of_all else of_these})"""  # noqa: S608
+    if (least := notify.least_late()) is not None:
+        late = f"{now} - {ten_minutes} * {least.total_seconds() / 600!r}"
+        text += f"""
+  AND (SELECT min(run_at) FROM {schema}job_runs WHERE status IN ('queued', 'failed') AND releases >= 0 AND gate = ''
+    AND job_type NOT IN (SELECT name FROM {schema}job_pauses WHERE kind = 'type')
+    AND NOT EXISTS (SELECT name FROM {schema}job_pauses WHERE kind = 'all') AND run_at < {late}) IS NULL"""  # noqa: S608
+    return text
+
+
+def _quoted(names: Iterable[str]) -> str:
+    listed = list(names)
+    if not all(re.fullmatch(_QUOTABLE, each) for each in listed):
+        raise Unquotable
+    # An empty list is no SQL on PostgreSQL; no name is empty.
+    return ", ".join(f"'{each}'" for each in listed or [""])
+
+
+def was_idle(
+    url: str,
+    schema: str | None,
+    host: str,
+    worker: str,
+    version: str,
+    application: str,
+    notify: Notify | None = None,
+    *,
+    is_checked: bool = False,
+) -> bool | None:
+    """Whether a tick had nothing to do, and its row was inserted. False means that the full tick must run.
+
+    None means that it must, too, but that the database did not say so. ``is_checked``: an SQLite file is checked for
+    damage before.
+    """
+    try:
+        values = (host, worker, version, application, host)
+        return raw_driver.change(url, schema, partial(statement, notify=notify), values, is_checked=is_checked) == 1
+    except Exception:  # noqa: BLE001 - the full tick meets the same error and reports it
+        return None

@@ -1,0 +1,88 @@
+"""Listening: what a tick asks the database while it waits for new runs, and how it is notified of them.
+
+Every function that takes a connection expects a transaction of ``Database``.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import NamedTuple
+
+from jobrunner.errors import ConnectionLost, JobrunnerError
+from jobrunner.model import TickKind
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.drivers.notify import open_notifier
+from jobrunner.store.queue.ticks.ticks import TickRow
+from jobrunner.store.sql.statement import Prepared
+
+
+class Outlook(NamedTuple):
+    """What is to be done now. ``next_in`` is the number of seconds until there is more, or infinite if not known."""
+
+    is_superseded: bool
+    is_due: bool
+    is_claimable: bool
+    next_in: float
+
+
+def report_listening(connection: Connection, row: TickRow) -> bool:
+    """Record that this tick listens for new runs. An older tick of its kind may then end. False: its row is lost."""
+    return connection.execute(Prepared("listen.report"), row.values()).one_or_none() is not None
+
+
+def look_ahead(connection: Connection, tick_id: int, kind: TickKind) -> Outlook:
+    """Whether a newer tick of the same kind listens, what is due, and when there will be more.
+
+    A tick of another application does not supersede this one, because it has other handlers.
+    """
+    values = {"tick_id": tick_id, **kind._asdict()}
+    row = connection.execute(Prepared("listen.look_ahead"), values).one()
+    return Outlook(
+        is_superseded=bool(row.is_superseded),
+        is_due=bool(row.is_expandable or row.is_recoverable or row.is_parent_ended or row.overdue_since is not None),
+        is_claimable=bool(not row.is_host_paused and (row.run_at is not None or row.is_gate_open)),
+        next_in=min(
+            ((at - row.now).total_seconds() for at in (row.next_run_at, row.next_slot_at) if at is not None),
+            default=float("inf"),
+        ),
+    )
+
+
+class Listener:
+    """Notifies a tick of runs that are committed, on the connection of its main loop, until that connection is lost.
+
+    ``descriptor`` and ``look_seconds`` are those of ``drivers.notify.Notifier``.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._notifier = database.write(open_notifier)
+        self._connection = database.connect()
+        self.is_paused = False
+        self.descriptor = self._notifier.descriptor
+        self.look_seconds = self._notifier.look_seconds
+
+    def notifications(self) -> int:
+        """The number of notifications since the last call. Raises ConnectionLost."""
+        try:
+            # ``Database`` may have opened a new connection, which gets no notifications.
+            if self._database.is_on(self._connection):
+                return self._notifier.notifications()
+        except OSError:
+            pass
+        raise ConnectionLost(f"lost the connection to the database {self._database.location.label}")
+
+    def pause(self, *, paused: bool) -> None:
+        """Stop or restart notifications. Raises DatabaseUnavailable."""
+        if paused != self.is_paused:
+            self._database.write(self._notifier.pause if paused else self._notifier.resume)
+            self.is_paused = paused
+
+    def close(self) -> None:
+        """End the notifications."""
+        with suppress(JobrunnerError):
+            if self._database.is_on(self._connection):
+                self.pause(paused=True)
+                self._database.write(self._notifier.remove)
+        self._notifier.close()

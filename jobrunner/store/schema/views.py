@@ -1,0 +1,54 @@
+"""The views for SQLAlchemy Core: they say what there is to do. The migrations create them."""
+
+from __future__ import annotations
+
+from sqlalchemy import Boolean, Column, Integer, MetaData, String, Table
+
+from jobrunner.store.sql.dialect.values import BigKey, UtcTime
+
+views = MetaData()
+# The only definition of "something to do", in five parts; job_due is their union. The claim, the expansion, the
+# recovery, the end of overdue runs and the idle tick all read these views, so they cannot disagree.
+job_claimable = Table(
+    "job_claimable",
+    views,
+    Column("id", BigKey),
+    Column("job_type", String),
+    Column("turn_at", UtcTime),
+    Column("run_at", UtcTime),
+    Column("lease_expiries", Integer),
+    Column("releases", Integer),
+)
+job_gated = Table(
+    "job_gated",
+    views,
+    Column("id", BigKey),
+    Column("job_type", String),
+    Column("gate", String),
+    Column("turn_at", UtcTime),
+    Column("run_at", UtcTime),
+    Column("lease_expiries", Integer),
+)
+# The gates that runs wait behind, and whether a claim looks there. The first of them are enough for a question.
+job_waited_gates = Table(
+    "job_waited_gates", views, Column("job_type", String), Column("gate", String), Column("is_seen", Boolean)
+)
+job_stray_gates = Table("job_stray_gates", views, Column("job_type", String), Column("gate", String))
+job_stray_dependants = Table("job_stray_dependants", views, Column("id", BigKey))
+job_open_gates = Table("job_open_gates", views, Column("job_type", String), Column("gate", String))
+# One row: whether there is anything to do behind gates.
+job_gates_due = Table("job_gates_due", views, Column("is_due", Boolean))
+job_expandable = Table("job_expandable", views, Column("id", BigKey), Column("next_run_at", UtcTime))
+job_recoverable = Table(
+    "job_recoverable", views, Column("id", BigKey), Column("host", String), Column("locked_by", String)
+)
+job_overdue = Table(
+    "job_overdue",
+    views,
+    Column("id", BigKey),
+    Column("definition_id", BigKey),
+    Column("job_type", String),
+    Column("status", String),
+    Column("attempts", Integer),
+    Column("start_deadline_at", UtcTime),
+)

@@ -1,0 +1,304 @@
+"""Column types, the database's clock (``now``), and the words that differ in the SQL of the migrations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, cast
+
+from sqlalchemy import (
+    JSON,
+    REAL,
+    BigInteger,
+    Boolean,
+    ColumnElement,
+    Dialect,
+    Float,
+    Integer,
+    MetaData,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    literal_column,
+)
+from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+from jobrunner.model import FIRST_INSTANT, LAST_INSTANT
+from jobrunner.store.sql.encoding import decoder, encoder, microseconds
+from jobrunner.store.sql.words import SQLITE_NOW, SQLITE_WORDS, postgresql_words
+
+# When a run's turn comes: its run_at, a minute earlier for each step of its priority. PostgreSQL gives it back in these
+# words, and takes it for immutable because it computes in UTC.
+_POSTGRESQL_TURN = (
+    "(((run_at AT TIME ZONE 'UTC'::text) - ((priority)::double precision * '00:01:00'::interval))"
+    " AT TIME ZONE 'UTC'::text)"
+)
+_SQLITE_TURN = "run_at - priority * 60000000"
+
+# STABLE and without SET clauses, so that the planner inlines it and can use it in an index condition.
+# clock_timestamp() would be a filter. Tests change only the setting.
+_POSTGRESQL_CLOCK = """
+CREATE FUNCTION {clock} RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT statement_timestamp() + coalesce(nullif(current_setting('jobrunner.clock_offset', true), ''), '0')::interval
+$$
+"""
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """An aware datetime in UTC: timestamptz, or on SQLite microseconds since 1970 (dates as text sort wrong)."""
+
+    impl = TIMESTAMP(timezone=True)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """The column type of this database."""
+        return dialect.type_descriptor(Integer() if dialect.name == "sqlite" else TIMESTAMP(timezone=True))
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+        """The stored value, for a connection of SQLAlchemy."""
+        encode = encoder("instant", dialect.name)
+        return value if value is None or encode is None else encode(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        """The datetime, always aware and in UTC."""
+        decode = decoder("instant", dialect.name)
+        return cast("datetime | None", value if value is None or decode is None else decode(value))
+
+
+class _JsonText(JSON):
+    """JSON in a column of SQLite's type TEXT."""
+
+
+@compiles(_JsonText, "sqlite")
+def _json_text(element: _JsonText, compiler: Any, **_: Any) -> str:
+    return "TEXT"
+
+
+# A STRICT table of SQLite has only columns of INTEGER (64 bits), REAL and TEXT, and accepts no other values in them.
+BigKey = BigInteger().with_variant(Integer(), "sqlite")
+SmallNumber = SmallInteger().with_variant(Integer(), "sqlite")
+Seconds = Float(53).with_variant(REAL(), "sqlite")
+JsonObject = (
+    JSON(none_as_null=True)
+    .with_variant(JSONB(none_as_null=True), "postgresql")
+    .with_variant(_JsonText(none_as_null=True), "sqlite")
+)
+
+
+def short_text(length: int) -> String:
+    """A text of at most so many characters. SQLite does not check the length."""
+    return String(length).with_variant(Text(), "sqlite")
+
+
+def kind_of(type_: TypeEngine[Any]) -> str | None:
+    """How values of a column are stored and read (``encoding``)."""
+    if isinstance(type_, UtcTime):
+        return "instant"
+    if isinstance(type_, JSON):
+        return "json"
+    return "boolean" if isinstance(type_, Boolean) else None
+
+
+class now(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
+    """The only clock in SQL: the start of the statement by the database's clock."""
+
+    type = UtcTime()
+    inherit_cache = True
+
+
+class later(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
+    """``now`` plus a number of seconds: ``later(bindparam("lease_seconds", type_=Float))``."""
+
+    type = UtcTime()
+    inherit_cache = True
+
+
+class turn(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
+    """When a run's turn comes, for the generated column."""
+
+    type = UtcTime()
+    inherit_cache = True
+
+
+class is_one_of(FunctionElement[bool]):  # noqa: N801 - reads as the SQL operator that it is
+    """Whether a value is in the result of a query: ``is_one_of(column, select(...))``.
+
+    As an IN, PostgreSQL plans it as a join, which reads a whole table that has no statistics yet.
+    """
+
+    type = Boolean()
+    inherit_cache = True
+
+
+class key_of(FunctionElement[str]):  # noqa: N801 - reads as the SQL function that it is
+    """The values of a payload under some names, as the text of a JSON array: ``key_of(payload, first_name, ...)``.
+
+    A missing value counts as null. Only the first 200 characters count.
+    """
+
+    type = Text()
+    inherit_cache = True
+
+
+class stored_json(FunctionElement[Any]):  # noqa: N801 - reads as the SQL function that it is
+    """A JSON text in the form that a ``JsonObject`` column stores."""
+
+    type = JsonObject
+    inherit_cache = True
+
+
+class of_application(FunctionElement[Any]):  # noqa: N801 - reads as the SQL function that it is
+    """A call of a function of ``application_functions``: its name without the prefix, and its arguments."""
+
+    inherit_cache = True
+
+    def __init__(self, name: str, type_: Any, *arguments: ColumnElement[Any]) -> None:
+        super().__init__(literal_column(name), *arguments)
+        self.type = type_
+
+
+# A table for SQLAlchemy, so that the schema stands before it as before a table.
+_CLOCK = Table("jobrunner_now", MetaData())
+
+
+@compiles(now)
+def _now_postgresql(element: now, compiler: Any, **_: Any) -> str:
+    return f"{compiler.preparer.format_table(_CLOCK)}()"
+
+
+@compiles(of_application)
+def _of_application(element: of_application, compiler: Any, **keywords: Any) -> str:
+    name, *arguments = (compiler.process(each, **keywords) for each in element.clauses)
+    function = compiler.preparer.format_table(Table(f"jobrunner_{name}", MetaData()))
+    return f"{function}({', '.join(arguments)})"
+
+
+@compiles(now, "sqlite")
+def _now_sqlite(element: now, compiler: Any, **_: Any) -> str:
+    return SQLITE_NOW
+
+
+@compiles(later)
+def _later_postgresql(element: later, compiler: Any, **keywords: Any) -> str:
+    clock = compiler.process(now(), **keywords)
+    return f"({clock} + make_interval(secs => {compiler.process(element.clauses, **keywords)}))"
+
+
+@compiles(later, "sqlite")
+def _later_sqlite(element: later, compiler: Any, **keywords: Any) -> str:
+    return f"({SQLITE_NOW} + CAST({compiler.process(element.clauses, **keywords)} * 1000000 AS INTEGER))"
+
+
+@compiles(turn)
+def _turn_postgresql(element: turn, compiler: Any, **keywords: Any) -> str:
+    return _POSTGRESQL_TURN
+
+
+@compiles(turn, "sqlite")
+def _turn_sqlite(element: turn, compiler: Any, **keywords: Any) -> str:
+    return _SQLITE_TURN
+
+
+@compiles(is_one_of)
+def _is_one_of_postgresql(element: is_one_of, compiler: Any, **keywords: Any) -> str:
+    value, found = (compiler.process(each, **keywords) for each in element.clauses)
+    return f"{value} = ANY(ARRAY({found.removeprefix('(').removesuffix(')')}))"
+
+
+@compiles(is_one_of, "sqlite")
+def _is_one_of_sqlite(element: is_one_of, compiler: Any, **keywords: Any) -> str:
+    value, found = (compiler.process(each, **keywords) for each in element.clauses)
+    return f"{value} IN ({found.removeprefix('(').removesuffix(')')})"
+
+
+@compiles(key_of)
+def _key_of_postgresql(element: key_of, compiler: Any, **keywords: Any) -> str:
+    payload, *names = (compiler.process(each, **keywords) for each in element.clauses)
+    values = ", ".join(f"{payload} -> CAST({name} AS TEXT)" for name in names)
+    return f"substr(CAST(jsonb_build_array({values}) AS TEXT), 1, 200)"
+
+
+@compiles(key_of, "sqlite")
+def _key_of_sqlite(element: key_of, compiler: Any, **keywords: Any) -> str:
+    payload, *names = (compiler.process(each, **keywords) for each in element.clauses)
+    values = ", ".join(f"json_extract({payload}, '$.\"' || {name} || '\"')" for name in names)
+    return f"substr(json_array({values}), 1, 200)"
+
+
+@compiles(stored_json)
+def _stored_json_postgresql(element: stored_json, compiler: Any, **keywords: Any) -> str:
+    return f"CAST({compiler.process(element.clauses, **keywords)} AS JSONB)"
+
+
+@compiles(stored_json, "sqlite")
+def _stored_json_sqlite(element: stored_json, compiler: Any, **keywords: Any) -> str:
+    return str(compiler.process(element.clauses, **keywords))
+
+
+# A fifth of each page stays free for HOT updates. A vacuum starts after a fixed number of dead rows. With the usual
+# share of all rows, a long history would let the claim read more and more dead index entries.
+_STORAGE_OF_RUNS = "fillfactor = 80, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50000"
+
+
+def ddl_words(dialect_name: str, schema: str | None = None) -> dict[str, str]:
+    """The words that differ in the SQL of a migration: the schema, types, the clock, the storage of the runs."""
+    if dialect_name == "sqlite":
+        return {
+            **SQLITE_WORDS,
+            # Without AUTOINCREMENT the id of a deleted last row is used again.
+            "identity": "INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT",
+            "key": "INTEGER",
+            "small_number": "INTEGER",
+            "time": "INTEGER",
+            "instant": "INTEGER",
+            "turn": f"INTEGER GENERATED ALWAYS AS ({_SQLITE_TURN}) STORED",
+            "json": "TEXT",
+            "seconds": "REAL",
+            "one_second": "1000000",
+            "not_among": "NOT IN (",
+            "end_of_list": ")",
+            "storage": " STRICT",
+            "storage_of_runs": " STRICT",
+        }
+    return {
+        **postgresql_words(schema),
+        "identity": "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY",
+        "key": "BIGINT",
+        "small_number": "SMALLINT",
+        "time": "TIMESTAMPTZ",
+        "instant": "TIMESTAMPTZ",
+        "turn": f"TIMESTAMPTZ GENERATED ALWAYS AS ({_POSTGRESQL_TURN}) STORED",
+        "json": "JSONB",
+        "seconds": "DOUBLE PRECISION",
+        "one_second": "interval '1 second'",
+        "not_among": "<> ALL (ARRAY(",
+        "end_of_list": "))",
+        "storage": "",
+        "storage_of_runs": f" WITH ({_STORAGE_OF_RUNS})",
+    }
+
+
+def readable(dialect_name: str, instants: Iterable[str], json_columns: Iterable[str]) -> str:
+    """The condition that Python can read these columns of a table, as far as their types do not say so.
+
+    PostgreSQL knows infinity, and years that Python does not; SQLite takes any text for JSON.
+    """
+    is_sqlite = dialect_name == "sqlite"
+    first, last = ((microseconds(each) if is_sqlite else f"'{each}'") for each in (FIRST_INSTANT, LAST_INSTANT))
+    within = [f"{name} BETWEEN {first} AND {last}" for name in instants]
+    valid = [f"({name} IS NULL OR json_valid({name}))" for name in json_columns] if is_sqlite else []
+    return " AND ".join(within + valid)
+
+
+def clock_statements(dialect_name: str, schema: str | None) -> list[str]:
+    """What a migration must run to create the clock before a view uses it."""
+    return [] if dialect_name == "sqlite" else [_POSTGRESQL_CLOCK.format(clock=postgresql_words(schema)["now"])]
+
+
+def clock_removal(dialect_name: str, schema: str | None) -> list[str]:
+    """The inverse of ``clock_statements``."""
+    return [] if dialect_name == "sqlite" else [f"DROP FUNCTION IF EXISTS {postgresql_words(schema)['now']}"]

@@ -1,0 +1,324 @@
+"""Limits over all hosts: their locks, the gates that runs wait behind, and how many runs are at work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Delete,
+    Executable,
+    Float,
+    Integer,
+    ScalarSelect,
+    Select,
+    Text,
+    Update,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    literal_column,
+    null,
+    or_,
+    select,
+    true,
+    tuple_,
+    update,
+)
+
+from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES
+from jobrunner.store.schema import job_gates, job_limits, job_runs
+from jobrunner.store.schema.views import job_claimable, job_gated, job_open_gates
+from jobrunner.store.sql.conditions import GATE_OF_LIMITS
+from jobrunner.store.sql.dialect.rows import rows
+from jobrunner.store.sql.dialect.statements import inserting
+from jobrunner.store.sql.dialect.values import UtcTime, key_of, later, now
+from jobrunner.store.statements.queue.backpressure import WAITING
+from jobrunner.store.statements.queue.dependants import IS_BEHIND_PARENTS
+from jobrunner.store.statements.queue.holding import RUNNING
+
+_EACH_DATABASE, _EITHER = [("sqlite",), ("postgresql",)], [(False,), (True,)]
+DECLARED = (
+    "max_running", "rate", "burst", "concurrency_key", "max_running_per_key", "rate_per_key", "burst_per_key",
+)  # fmt: skip
+VARIANTS: dict[str, list[Any]] = {
+    **dict.fromkeys(("declare", "enter", "take"), _EACH_DATABASE),
+    "admit": [(count,) for count in range(4)],
+    **dict.fromkeys(("first_runs", "first_run_of_each"), _EITHER),
+}
+_OF_TYPE: ColumnElement[str] = bindparam("of_type", type_=job_runs.c.job_type.type)
+_TYPES = {"job_type": job_limits.c.job_type.type}
+GATES = {**_TYPES, "gate": job_gates.c.gate.type}
+_SPENT = {"spent_until": UtcTime(), "opens_at": UtcTime()}
+
+
+# The declared limits.
+
+
+def declared() -> Select[Any]:
+    """The limits of all types."""
+    return select(job_limits.c.job_type, *(job_limits.c[name] for name in DECLARED))
+
+
+def declare(database: str) -> Executable:
+    """Store the limits of a type."""
+    columns = job_limits.c
+    values: dict[str, Any] = {name: bindparam(f"new_{name}", type_=columns[name].type) for name in DECLARED}
+    # Other limits may allow runs sooner: a claim must ask.
+    changed = {**values, "opens_at": null(), "asked_at": null()}
+    insert = inserting(database, job_limits).values(job_type=_OF_TYPE, **values)
+    statement: Executable = insert.on_conflict_do_update(index_elements=[columns.job_type], set_=changed)
+    return statement
+
+
+def forget() -> Delete:
+    """Delete the limits of a type."""
+    return delete(job_limits).where(job_limits.c.job_type == _OF_TYPE)
+
+
+def forget_gates() -> Delete:
+    """Delete the gates of a type that no run waits behind."""
+    columns = job_runs.c
+    behind = select(columns.id).where(
+        columns.job_type == job_gates.c.job_type, columns.gate == job_gates.c.gate, WAITING
+    )
+    return delete(job_gates).where(job_gates.c.job_type == _OF_TYPE, ~behind.correlate(job_gates).exists())
+
+
+def reopen() -> Update:
+    """Let a claim ask for every gate of a type again, because its rate has changed."""
+    return update(job_gates).where(job_gates.c.job_type == _OF_TYPE).values(opens_at=null())
+
+
+def release() -> Update:
+    """Take waiting runs of a type from behind their gates, up to a limit."""
+    columns = job_runs.c
+    behind = select(columns.id).where(
+        columns.job_type == _OF_TYPE, columns.gate > literal_column("''"), ~IS_BEHIND_PARENTS, WAITING
+    )
+    picked = behind.limit(bindparam("limit", type_=Integer)).with_for_update(skip_locked=True, key_share=True)
+    return set_gate(picked, literal_column("''")).returning(columns.id)
+
+
+def old_gates() -> Select[Any]:
+    """Lock gates that nothing waits behind, and whose rates have nothing to remember."""
+    columns = job_gates.c
+    is_spent = and_(columns.spent_until.is_not(None), columns.spent_until > now())
+    found = select(columns.job_type, columns.gate).where(columns.turn_at.is_(None), ~is_spent)
+    return found.limit(bindparam("limit", type_=Integer)).with_for_update(skip_locked=True)
+
+
+def delete_gates() -> Delete:
+    """Delete the gates of a list."""
+    given = rows("given", GATES)
+    key = tuple_(job_gates.c.job_type, job_gates.c.gate)
+    return delete(job_gates).where(key.in_(select(given.c.job_type, given.c.gate)))
+
+
+# The claim.
+
+
+def lock() -> Update:
+    """Lock the limits of these types, but for those that another claim has locked."""
+    columns, given = job_limits.c, rows("given", _TYPES)
+    free = select(columns.job_type).join_from(given, job_limits, columns.job_type == given.c.job_type)
+    locked = free.with_for_update(of=job_limits, skip_locked=True, key_share=True).cte("free")
+    change = update(job_limits).where(columns.job_type.in_(select(locked.c.job_type))).values(asked_at=now())
+    return change.returning(*_looked_at())
+
+
+def take(database: str) -> Executable:
+    """Insert the row of a type if there is none, which locks it."""
+    # Asked first, because ON CONFLICT waits for a claim that has changed the row.
+    is_new = ~select(job_limits.c.job_type).where(job_limits.c.job_type == _OF_TYPE).exists()
+    insert = inserting(database, job_limits).from_select(
+        ["job_type", "asked_at"], select(_OF_TYPE, now()).where(is_new)
+    )
+    statement: Executable = insert.on_conflict_do_nothing().returning(*_looked_at())
+    return statement
+
+
+def _looked_at() -> list[ColumnElement[Any]]:
+    columns = job_limits.c
+    return [columns.job_type, columns.spent_until, now().label("now"), *(columns[name] for name in DECLARED)]
+
+
+def admit(name_count: int) -> Update:
+    """Put due runs of a type behind the gate of their key, or of the type, most urgent first.
+
+    The names of the key's arguments are parameters, one by one and as a text. Without names there is one gate for all
+    runs of the type.
+    """
+    due = job_claimable.c
+    urgent = select(due.id).where(due.job_type == _OF_TYPE).order_by(due.turn_at, due.run_at, due.id)
+    picked = urgent.limit(bindparam("limit", type_=Integer)).with_for_update(skip_locked=True, key_share=True)
+    names = [bindparam(f"name_{index}", type_=Text()) for index in range(name_count)]
+    gate = gate_of(*names) if names else literal_column("'all'")
+    return set_gate(picked, gate).returning(job_runs.c.gate, job_runs.c.turn_at)
+
+
+def gate_of(*names: ColumnElement[str]) -> ColumnElement[str]:
+    """The gate of a run whose type is limited by these arguments: their names, and the values in its payload."""
+    key: Any = bindparam("key", type_=Text())
+    gate: ColumnElement[str] = key.concat(literal_column("' '")).concat(key_of(job_runs.c.payload, *names))
+    return gate
+
+
+def set_gate(picked: Select[Any], gate: ColumnElement[str]) -> Update:
+    """Let waiting runs wait behind another gate."""
+    found = picked.cte("picked")
+    # The condition on the status fits no partial index, as in the claim.
+    change = update(job_runs).where(job_runs.c.id.in_(select(found.c.id)), job_runs.c.status != RUNNING)
+    return change.values(gate=gate)
+
+
+def enter(database: str) -> Executable:
+    """Note at the gates of a list, which are inserted if they do not exist, that runs wait from this turn on."""
+    columns, given = job_gates.c, rows("given", {**GATES, "turn_at": UtcTime()})
+    # WHERE true, because without a WHERE SQLite reads the ON of ON CONFLICT as part of a join.
+    source = select(given.c.job_type, given.c.gate, given.c.turn_at).where(true()).order_by(given.c.gate)
+    insert = inserting(database, job_gates).from_select(["job_type", "gate", "turn_at"], source)
+    new = insert.excluded.turn_at
+    first = case((or_(columns.turn_at.is_(None), new < columns.turn_at), new), else_=columns.turn_at)
+    statement: Executable = insert.on_conflict_do_update(
+        index_elements=[columns.job_type, columns.gate], set_={"turn_at": first}
+    )
+    return statement
+
+
+def at_work() -> Select[Any]:
+    """How many runs of each of these types are at work under a gate, on all hosts."""
+    columns, given = job_runs.c, rows("given", _TYPES)
+    found = select(columns.job_type, func.count()).join_from(given, job_runs, columns.job_type == given.c.job_type)
+    return found.where(is_at_work()).group_by(columns.job_type)
+
+
+def is_at_work() -> ColumnElement[bool]:
+    """Whether a run of a limited type is running, in the words of the index."""
+    return and_(job_runs.c.lease_token.is_not(None), job_runs.c.gate != literal_column("''"))
+
+
+def is_of_limits() -> ColumnElement[bool]:
+    """Whether a gate is one of those behind which the stored limits of its type put runs."""
+    condition: ColumnElement[bool] = literal_column(f"({GATE_OF_LIMITS})", Boolean())
+    return condition
+
+
+def first_runs(quarantined: bool) -> Select[Any]:
+    """The most urgent runs behind the only gate of a type, locked."""
+    due = job_gated.c
+    found = select(due.id).where(due.job_type == _OF_TYPE, due.gate == literal_column("'all'"), _fits(quarantined))
+    found = found.order_by(due.turn_at, due.run_at, due.id).limit(bindparam("limit", type_=Integer))
+    return found.with_for_update(skip_locked=True, key_share=True)
+
+
+def first_run_of_each(quarantined: bool) -> Select[Any]:
+    """The open gates of a type, most urgent first: the most urgent run behind each, and how many are at work under it.
+
+    A gate with so many at work as ``most_at_work``, or whose rate does not allow a run yet, is not open.
+    """
+    columns, due = job_gates.c, job_gated.c
+    busy = (select(func.count()).where(job_runs.c.job_type == columns.job_type, job_runs.c.gate == columns.gate)).where(
+        is_at_work()
+    )
+    first = select(due.id).where(due.job_type == columns.job_type, due.gate == columns.gate, _fits(quarantined))
+    first = first.order_by(due.turn_at, due.run_at, due.id).limit(1)
+    count = busy.correlate(job_gates).scalar_subquery()
+    most = bindparam("most_at_work", type_=Integer)
+    prefix: ColumnElement[str] = bindparam("prefix", type_=Text())
+    return (
+        select(
+            columns.gate,
+            columns.spent_until,
+            count.label("at_work"),
+            first.correlate(job_gates).scalar_subquery().label("run_id"),
+        )
+        .where(
+            columns.job_type == _OF_TYPE,
+            columns.turn_at.is_not(None),
+            # Those of another key are not counted right. Housekeeping takes the runs from there.
+            func.substr(columns.gate, 1, func.length(prefix)) == prefix,
+            # Later than the rate can say: it was written before the clock stepped back, or by a slower rate.
+            or_(
+                columns.opens_at.is_(None),
+                columns.opens_at <= now(),
+                columns.opens_at > later(bindparam("longest", type_=Float)),
+            ),
+            count < most,
+        )
+        .order_by(columns.turn_at)
+        .limit(bindparam("limit", type_=Integer))
+    )
+
+
+def _fits(quarantined: bool) -> ColumnElement[bool]:
+    is_quarantined = job_gated.c.lease_expiries >= literal_column(str(QUARANTINE_AFTER_EXPIRIES))
+    return is_quarantined if quarantined else ~is_quarantined
+
+
+def next_opening() -> Executable:
+    """When the rate of the next gate of a type allows a run that waits behind it."""
+    columns = job_gates.c
+    return select(func.min(columns.opens_at).label("opens_at"), now().label("now")).where(
+        columns.job_type == _OF_TYPE, columns.turn_at.is_not(None), columns.opens_at > now()
+    )
+
+
+def settle() -> Update:
+    """After a claim: what waits behind these gates now, and the state of their rates."""
+    given = rows("given", GATES | _SPENT)
+    values = {"turn_at": first_turn(), **_spent(job_gates, given)}
+    return update(job_gates).where(*_is_in(given)).values(values)
+
+
+def first_turn() -> ScalarSelect[Any]:
+    """The turn of the first run that waits behind a gate."""
+    columns = job_runs.c
+    behind = select(columns.turn_at).where(
+        columns.job_type == job_gates.c.job_type, columns.gate == job_gates.c.gate, WAITING
+    )
+    behind = behind.order_by(columns.turn_at, columns.run_at, columns.id).limit(1)
+    return behind.correlate(job_gates).scalar_subquery()
+
+
+def settle_types() -> Update:
+    """After a claim: the state of the rates of these types."""
+    given = rows("given", _TYPES | _SPENT)
+    of_type = job_limits.c.job_type == given.c.job_type
+    return update(job_limits).where(of_type).values(_spent(job_limits, given))
+
+
+def _spent(table: Any, given: Any) -> dict[str, Any]:
+    return {name: func.coalesce(given.c[name], table.c[name]) for name in _SPENT}
+
+
+def _is_in(given: Any) -> list[ColumnElement[bool]]:
+    return [job_gates.c[name] == given.c[name] for name in GATES]
+
+
+# Questions.
+
+
+def is_waited_for() -> Select[Any]:
+    """Whether a run waits behind any gate of a type."""
+    columns = job_gates.c
+    return select(columns.gate).where(columns.job_type == _OF_TYPE, columns.turn_at.is_not(None)).limit(1)
+
+
+def open_gates() -> Select[Any]:
+    """The open gates of a type, up to a limit."""
+    columns = job_open_gates.c
+    found = select(columns.gate).where(columns.job_type == _OF_TYPE)
+    return found.limit(bindparam("limit", type_=Integer))
+
+
+def behind_open_gate() -> Select[Any]:
+    """The runs behind the only gate of a type, up to a limit, if it is open."""
+    columns, due = job_open_gates.c, job_gated.c
+    is_open = select(columns.gate).where(columns.job_type == _OF_TYPE).exists()
+    found = select(due.id).where(due.job_type == _OF_TYPE, due.gate == literal_column("'all'"), is_open)
+    # In the order of the index, as for the plain question.
+    return found.order_by(due.turn_at, due.run_at, due.id).limit(bindparam("limit", type_=Integer))

@@ -1,0 +1,65 @@
+"""What a listening tick asks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Select, bindparam, exists, func, literal_column, select, update
+from sqlalchemy.sql.dml import ReturningUpdate
+
+from jobrunner.lifecycle import CLAIMABLE
+from jobrunner.store.schema import ANY_RELEASES, job_definitions, job_runs, job_ticks
+from jobrunner.store.schema.views import job_expandable, job_recoverable
+from jobrunner.store.sql.dialect.values import now
+from jobrunner.store.statements.queue.dependants import is_any_ended
+from jobrunner.store.statements.queue.pauses import is_host_paused
+from jobrunner.store.statements.ticks.ticks import earliest_claimable, earliest_overdue, is_any_gate_open, is_own_row
+
+_TICK_ID = bindparam("tick_id", type_=job_ticks.c.id.type)
+
+
+def report() -> ReturningUpdate[Any]:
+    """Record that a tick listens, if the row is its own."""
+    return update(job_ticks).where(is_own_row()).values(listening_at=now()).returning(job_ticks.c.id)
+
+
+def look_ahead() -> Select[Any]:
+    """Whether a newer tick of the same kind listens, what is due, and when there will be more."""
+    ticks = job_ticks.c
+    # This uses the primary key: there are at most a few rows after the row of this tick.
+    superseded = exists(
+        select(ticks.id).where(
+            ticks.id > _TICK_ID,
+            *(ticks[name] == bindparam(name, type_=ticks[name].type) for name in ("host", "types", "application")),
+            ticks.listening_at.is_not(None),
+            ticks.finished_at.is_(None),
+        )
+    )
+    runs, definitions = job_runs.c, job_definitions.c
+    # Literals. With a bound parameter the planner could not know that it can use the partial index.
+    next_run = select(func.min(runs.run_at)).where(
+        runs.status.in_([literal_column(f"'{status}'") for status in CLAIMABLE]),
+        runs.run_at > now(),
+        # Runs behind gates are due already, or wait for others.
+        runs.gate == literal_column("''"),
+        ANY_RELEASES,
+    )
+    next_slot = select(func.min(definitions.next_run_at)).where(
+        definitions.schedule.is_not(None),
+        definitions.removed_at.is_(None),
+        definitions.paused_at.is_(None),
+        definitions.next_run_at > now(),
+    )
+    return select(
+        superseded.label("is_superseded"),
+        exists(select(job_expandable.c.id)).label("is_expandable"),
+        exists(select(job_recoverable.c.id)).label("is_recoverable"),
+        earliest_overdue().label("overdue_since"),
+        earliest_claimable().label("run_at"),
+        is_any_gate_open().label("is_gate_open"),
+        is_host_paused().label("is_host_paused"),
+        is_any_ended().label("is_parent_ended"),
+        next_run.scalar_subquery().label("next_run_at"),
+        next_slot.scalar_subquery().label("next_slot_at"),
+        now().label("now"),
+    )

@@ -1,0 +1,323 @@
+"""The ends of attempts and runs, counted by hour and type: folded from the attempts, made fewer, summed up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import (
+    ColumnElement,
+    CompoundSelect,
+    Delete,
+    Float,
+    FromClause,
+    Insert,
+    Integer,
+    Select,
+    Text,
+    Update,
+    bindparam,
+    case,
+    cast,
+    func,
+    insert,
+    literal_column,
+    null,
+    select,
+    union_all,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+
+from jobrunner.lifecycle import FINISHED
+from jobrunner.store.schema import job_attempts, job_runs, job_state, job_tallies, job_totals
+from jobrunner.store.sql.dialect.counting import hour_of, oldest_transaction, own_transaction, seconds_between
+from jobrunner.store.sql.dialect.rows import rows
+from jobrunner.store.sql.dialect.values import BigKey, UtcTime, now
+from jobrunner.store.sql.histogram import BOUNDS_SECONDS
+
+VARIANTS: dict[str, list[tuple[Any, ...]]] = {
+    "begin_totals": [("postgresql",), ("sqlite",)],
+    "ends_since": [(False,), (True,)],
+}
+
+_ROW = {name: column.type for name, column in job_tallies.c.items() if name != "id"}
+_KEY = {name: job_totals.c[name].type for name in ("job_type", "outcome", "status")}
+_SUMS = {name: job_totals.c[name].type for name in ("ends", "waited", "ran", "waits", "runs")}
+_LONGEST = ("longest_wait", "longest_run")
+_ZERO: ColumnElement[Any] = literal_column("0.0")
+
+
+def marks() -> Select[Any]:
+    """Lock how far the attempts are counted, unless another transaction does it, and read what is in flight."""
+    columns = job_state.c
+    newest = select(func.coalesce(func.max(job_attempts.c.id), 0)).scalar_subquery()
+    return select(
+        columns.counted_to,
+        columns.counting_to,
+        columns.counting_after,
+        oldest_transaction().label("oldest"),
+        own_transaction().label("own"),
+        newest.label("newest"),
+    ).with_for_update(of=job_state, skip_locked=True)
+
+
+def set_marks() -> Update:
+    """Write how far the attempts are counted."""
+    names = ("counted_to", "counting_to", "counting_after")
+    return update(job_state).values({name: bindparam(f"new_{name}", type_=BigKey) for name in names})
+
+
+def ended() -> Select[Any]:
+    """The attempts of a range of ids by hour, type, outcome, status and bins."""
+    attempt = job_attempts.c.id
+    return _counted(attempt > bindparam("after", type_=BigKey), attempt <= bindparam("upto", type_=BigKey))
+
+
+def clock() -> Select[Any]:
+    """The database's clock."""
+    return select(now().label("now"))
+
+
+def ended_of_runs() -> Select[Any]:
+    """The same of the attempts of a list of runs."""
+    given, attempts = rows("given", {"id": BigKey}), job_attempts.c
+    # Not with the index of the ids, which would read all later attempts.
+    later_ones = attempts.id + literal_column("0") > bindparam("after", type_=BigKey)
+    return _counted(attempts.run_id.in_(select(given.c.id)), later_ones)
+
+
+def lock_counted_to() -> Select[Any]:
+    """Lock how far the attempts are counted, so that no other transaction counts; and the newest of a list of runs."""
+    given, attempts = rows("given", {"id": BigKey}), job_attempts.c
+    newest = select(func.coalesce(func.max(attempts.id), 0)).where(attempts.run_id.in_(select(given.c.id)))
+    return select(job_state.c.counted_to, newest.scalar_subquery().label("newest")).with_for_update(of=job_state)
+
+
+def _ended_since_counted() -> Select[Any]:
+    """The same of all attempts that are in no tally yet."""
+    return _counted(job_attempts.c.id > select(job_state.c.counted_to).scalar_subquery())
+
+
+def _counted(*conditions: ColumnElement[bool]) -> Select[Any]:
+    columns = job_attempts.c
+    waited = _not_negative(func.coalesce(seconds_between(columns.due_at, columns.started_at), _ZERO))
+    ran = _not_negative(seconds_between(columns.started_at, columns.finished_at))
+    status = func.coalesce(columns.status, literal_column("''")).label("status")
+    of_attempt = (hour_of(columns.finished_at).label("at"), job_runs.c.job_type, columns.outcome, status)
+    each = (
+        select(*of_attempt, waited.label("waited"), ran.label("ran"))
+        .join_from(job_attempts, job_runs, job_runs.c.id == columns.run_id)
+        .where(*conditions)
+        # OFFSET keeps the planner from merging the subquery: each of the comparisons below would compute the seconds.
+        .offset(literal_column("0"))
+        .subquery("each")
+        .c
+    )
+    groups = (each.at, each.job_type, each.outcome, each.status, _bin(each.waited, "wait"), _bin(each.ran, "run"))
+    return select(
+        *groups,
+        func.count().label("ends"),
+        func.sum(each.waited).label("waited"),
+        func.max(each.waited).label("longest_wait"),
+        func.sum(each.ran).label("ran"),
+        func.max(each.ran).label("longest_run"),
+    ).group_by(*groups)
+
+
+def _not_negative(seconds: ColumnElement[Any]) -> ColumnElement[Any]:
+    return case((seconds < _ZERO, _ZERO), else_=seconds)
+
+
+def _bin(seconds: ColumnElement[Any], name: str) -> ColumnElement[int]:
+    """As ``histogram.bin_of``."""
+    bounds = enumerate(BOUNDS_SECONDS)
+    found = case(
+        *((seconds <= literal_column(repr(bound)), literal_column(str(index))) for index, bound in bounds),
+        else_=literal_column(str(len(BOUNDS_SECONDS))),
+    )
+    labelled: ColumnElement[int] = found.label(f"{name}_bin")
+    return labelled
+
+
+def add() -> Insert:
+    """Insert tallies."""
+    given = rows("given", _ROW)
+    return insert(job_tallies).from_select(list(_ROW), select(*(given.c[name] for name in _ROW)))
+
+
+def add_ends() -> Insert:
+    """Insert tallies of runs that end now without an attempt."""
+    given = rows("given", {"job_type": _KEY["job_type"], "status": _KEY["status"], "ends": BigKey})
+    empty = literal_column("'[]'", type_=job_tallies.c.waits.type)
+    values = {
+        "at": hour_of(now()),
+        "span": literal_column("'hour'"),
+        "job_type": given.c.job_type,
+        "outcome": literal_column("''"),
+        "status": given.c.status,
+        "ends": given.c.ends,
+        **dict.fromkeys(("waited", "longest_wait", "ran", "longest_run"), _ZERO),
+        "waits": empty,
+        "runs": empty,
+    }
+    return insert(job_tallies).from_select(list(values), select(*values.values()).select_from(given))
+
+
+def new() -> Select[Any]:
+    """Lock the oldest tallies of hours that are over, of those that are not in the totals."""
+    columns = job_tallies.c
+    return _locked(columns.is_in_totals == literal_column("0"))
+
+
+def of_old_hours() -> Select[Any]:
+    """Lock the oldest tallies of single hours that are in the totals."""
+    columns = job_tallies.c
+    return _locked(columns.span == literal_column("'hour'"), columns.is_in_totals == literal_column("1"))
+
+
+def _locked(*conditions: ColumnElement[bool]) -> Select[Any]:
+    columns = job_tallies.c
+    return (
+        select(columns.id, *(columns[name] for name in _ROW))
+        .where(*conditions, columns.at < _before())
+        .order_by(columns.at)
+        .limit(bindparam("limit", type_=Integer))
+        .with_for_update(skip_locked=True)
+    )
+
+
+def _before() -> ColumnElement[Any]:
+    return bindparam("before", type_=UtcTime())
+
+
+def delete() -> Delete:
+    """Delete tallies."""
+    given = rows("given", {"id": BigKey})
+    return sqlalchemy.delete(job_tallies).where(job_tallies.c.id.in_(select(given.c.id)))
+
+
+def delete_old_days() -> Delete:
+    """Delete the tallies of days that are old enough. The totals contain them."""
+    columns = job_tallies.c
+    return sqlalchemy.delete(job_tallies).where(columns.span == literal_column("'day'"), columns.at < _before())
+
+
+def begin_totals(database: str) -> Any:
+    """Insert totals of nothing where there are none yet."""
+    given = rows("given", _KEY)
+    empty = literal_column("'[]'", type_=job_totals.c.waits.type)
+    values = {name: given.c[name] for name in _KEY} | {
+        "ends": literal_column("0"),
+        "waited": _ZERO,
+        "ran": _ZERO,
+        "waits": empty,
+        "runs": empty,
+        "updated_at": now(),
+    }
+    inserting = postgresql.insert if database == "postgresql" else sqlite.insert
+    # SQLite cannot tell ON CONFLICT from a join without a WHERE.
+    found = select(*values.values()).select_from(given).where(literal_column("1 = 1"))
+    return inserting(job_totals).from_select(list(values), found).on_conflict_do_nothing()
+
+
+def totals_of() -> Select[Any]:
+    """Lock the totals of a list, in one order for all who do."""
+    columns, given = job_totals.c, rows("given", _KEY)
+    return (
+        select(*(columns[name] for name in (*_KEY, *_SUMS)))
+        .join_from(given, job_totals, _is_of(given))
+        .order_by(columns.job_type, columns.outcome, columns.status)
+        .with_for_update(of=job_totals)
+    )
+
+
+def set_totals() -> Update:
+    """Write totals."""
+    given = rows("given", _KEY | _SUMS)
+    return (
+        update(job_totals).where(_is_of(given)).values({**{name: given.c[name] for name in _SUMS}, "updated_at": now()})
+    )
+
+
+def _is_of(given: FromClause) -> ColumnElement[bool]:
+    return sqlalchemy.and_(*(job_totals.c[name] == given.c[name] for name in _KEY))
+
+
+def sums_since() -> CompoundSelect[Any]:
+    """The tallies of a time and later, summed for each type, outcome and status, and the attempts that are in none yet.
+
+    The histograms of the sums are lists of JSON, without the brackets around them.
+    """
+    columns, live = job_tallies.c, _ended_since_counted().subquery("live").c
+    no_bin = cast(null(), Integer)
+    sums = [cast(func.sum(columns[name]), columns[name].type).label(name) for name in ("ends", "waited", "ran")]
+    longest = [func.max(columns[name]).label(name) for name in _LONGEST]
+    texts = [func.aggregate_strings(cast(columns[name], Text), ",").label(name) for name in ("waits", "runs")]
+    return union_all(
+        select(
+            *(columns[name] for name in _KEY),
+            *sums,
+            *longest,
+            *texts,
+            no_bin.label("wait_bin"),
+            no_bin.label("run_bin"),
+        )
+        .where(*_is_since(columns))
+        .group_by(*(columns[name] for name in _KEY)),
+        select(
+            *(live[name] for name in (*_KEY, "ends", "waited", "ran", *_LONGEST)),
+            *(cast(null(), Text) for _ in texts),
+            live.wait_bin,
+            live.run_bin,
+        ).where(live.at >= _since()),
+    )
+
+
+def ends_since(with_types: bool) -> Select[Any]:
+    """The runs that ended from a time on, in parts of ``part_seconds`` since then, by status and perhaps by type."""
+    columns, live = job_tallies.c, _ended_since_counted().subquery("live").c
+    names = ("at", *(["job_type"] if with_types else []), "status", "ends")
+    ended: list[ColumnElement[str]] = [literal_column(f"'{status}'") for status in FINISHED]
+    found = union_all(
+        select(*(columns[name] for name in names)).where(*_is_since(columns), columns.status.in_(ended)),
+        select(*(live[name] for name in names)).where(live.at >= _since(), live.status.in_(ended)),
+    ).subquery("found")
+    seconds = seconds_between(_since(), found.c.at)
+    part = cast(func.floor(seconds / bindparam("part_seconds", type_=Float)), Integer).label("part")
+    kept = [found.c[name] for name in names[1:-1]]
+    return select(part, *kept, cast(func.sum(found.c.ends), BigKey).label("ends")).group_by(part, *kept)
+
+
+def _since() -> ColumnElement[Any]:
+    return bindparam("since", type_=UtcTime())
+
+
+def _is_since(columns: Any) -> list[ColumnElement[bool]]:
+    # The index begins with the span.
+    return [columns.span.in_([literal_column("'hour'"), literal_column("'day'")]), columns.at >= _since()]
+
+
+def every_end() -> CompoundSelect[Any]:
+    """All ends ever, in one statement, so that none is missed or counted twice while another transaction counts."""
+    new, live = job_tallies.c, _ended_since_counted().subquery("live").c
+    longest = _LONGEST
+    no_bin = cast(null(), Integer)
+    return union_all(
+        select(
+            *(job_totals.c[name] for name in (*_KEY, *_SUMS)),
+            *(_ZERO.label(name) for name in longest),
+            no_bin.label("wait_bin"),
+            no_bin.label("run_bin"),
+        ),
+        select(*(new[name] for name in (*_KEY, *_SUMS, *longest)), no_bin, no_bin).where(
+            new.is_in_totals == literal_column("0")
+        ),
+        select(
+            *(live[name] for name in (*_KEY, "ends", "waited", "ran")),
+            *(cast(null(), new[name].type) for name in ("waits", "runs")),
+            *(live[name] for name in longest),
+            live.wait_bin,
+            live.run_bin,
+        ),
+    )

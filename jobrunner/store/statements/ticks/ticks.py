@@ -1,0 +1,185 @@
+"""The rows of ticks, and the questions what is due."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Float,
+    Insert,
+    Integer,
+    MetaData,
+    ScalarSelect,
+    Select,
+    String,
+    Table,
+    Update,
+    and_,
+    bindparam,
+    exists,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    union_all,
+    update,
+)
+from sqlalchemy.sql.dml import ReturningUpdate
+
+from jobrunner.lifecycle import CLAIMABLE, QUARANTINE_AFTER_EXPIRIES
+from jobrunner.store.schema import ANY_RELEASES, job_runs, job_state, job_ticks
+from jobrunner.store.schema.views import (
+    job_claimable,
+    job_expandable,
+    job_gated,
+    job_gates_due,
+    job_open_gates,
+    job_overdue,
+    job_recoverable,
+)
+from jobrunner.store.sql.dialect.values import later, now
+from jobrunner.store.sql.versions import VERSION_TABLE
+from jobrunner.store.statements.queue.dependants import is_any_ended
+from jobrunner.store.statements.queue.hosts import digest_of_host
+from jobrunner.store.statements.queue.pauses import is_host_paused
+
+VARIANTS = {"claimable": [(count,) for count in range(1, 11)]}
+_PRUNE_EVERY = timedelta(minutes=10)
+# Alembic creates it.
+_VERSION = Table(VERSION_TABLE, MetaData(), Column("version_num", String))
+
+
+def schema() -> Select[Any]:
+    """The version of the schema, and the oldest level of the code that it fits."""
+    oldest = select(job_state.c.oldest_code).scalar_subquery().label("oldest_code")
+    return select(_VERSION.c.version_num, oldest)
+
+
+def open() -> Insert:  # noqa: A001 - the name of the statement
+    """Insert the row of a tick that begins."""
+    # Not the names of the columns, here and below, because SQLAlchemy reserves those.
+    names = ("host", "worker", "version", "application", "types")
+    values = {name: bindparam(f"its_{name}", type_=job_ticks.c[name].type) for name in names}
+    reported = digest_of_host().label("reported")
+    return insert(job_ticks).values(**values, started_at=now()).returning(job_ticks.c.id, reported)
+
+
+def close() -> ReturningUpdate[Any]:
+    """Close the row of a tick, if it is its own."""
+    columns = job_ticks.c
+    names = ("counts", "error", "ended_by", "left_due")
+    values = {name: bindparam(f"its_{name}", type_=columns[name].type) for name in names}
+    return update(job_ticks).where(is_own_row()).values(finished_at=now(), **values).returning(columns.id)
+
+
+def is_own_row() -> ColumnElement[bool]:
+    """Whether the row ``tick_id`` is that of the tick ``own_worker`` of ``own_host``.
+
+    After an asynchronous promotion it may be lost, and another tick may have got its number.
+    """
+    columns = job_ticks.c
+    own = {columns.host: "own_host", columns.worker: "own_worker"}
+    of_tick = columns.id == bindparam("tick_id", type_=columns.id.type)
+    return and_(of_tick, *(column == bindparam(name, type_=column.type) for column, name in own.items()))
+
+
+def left() -> Select[Any]:
+    """How many runs of each type are due, the oldest ones up to a limit."""
+    columns = job_runs.c
+    # In the order and with the conditions of their index.
+    oldest = (
+        select(columns.job_type)
+        .where(
+            columns.status.in_([literal_column(f"'{status}'") for status in CLAIMABLE]),
+            columns.run_at <= now(),
+            columns.gate == literal_column("''"),
+            ANY_RELEASES,
+        )
+        .order_by(columns.run_at)
+        .limit(bindparam("limit", type_=Integer))
+        .subquery()
+    )
+    return select(oldest.c.job_type, func.count().label("runs")).group_by(oldest.c.job_type)
+
+
+def is_due() -> Select[Any]:
+    """Whether there is anything to recover, end, expand or, on the host of the parameter ``host``, to claim."""
+    others = [exists(select(view.c.id)) for view in (job_expandable, job_recoverable)]
+    behind_gates = select(job_gates_due.c.is_due).scalar_subquery()
+    is_claimable = and_(or_(earliest_claimable().is_not(None), behind_gates), ~is_host_paused())
+    return select(or_(is_claimable, earliest_overdue().is_not(None), is_any_ended(), *others).label("is_due"))
+
+
+def is_any_gate_open() -> ColumnElement[bool]:
+    """Whether a run that waits behind a gate can be claimed."""
+    return exists(select(job_open_gates.c.gate))
+
+
+def first_overdue() -> Select[Any]:
+    """The start deadline that passed first."""
+    return select(earliest_overdue().label("start_deadline_at"))
+
+
+def earliest_claimable() -> ScalarSelect[Any]:
+    """When the earliest claimable run was due. NULL means that there is none.
+
+    A question for any claimable run would be slow: the planner would scan all runs and expect to find one soon.
+    """
+    return select(func.min(job_claimable.c.run_at)).where(ANY_RELEASES).scalar_subquery()
+
+
+def earliest_overdue() -> ScalarSelect[Any]:
+    """The start deadline that passed first. NULL means none. It asks for the earliest for the same reason."""
+    return select(func.min(job_overdue.c.start_deadline_at)).scalar_subquery()
+
+
+def claimable(type_count: int) -> Select[Any]:
+    """The due runs of so many types, up to a limit for each and for all."""
+    columns = job_claimable.c
+    each = [
+        # In the order of the claim's index. Otherwise the planner may scan all runs and expect to find enough soon.
+        select(columns.id)
+        .where(columns.job_type == bindparam(f"type_{index}"))
+        .order_by(columns.turn_at, columns.run_at, columns.id)
+        .limit(bindparam(f"limit_{index}", type_=Integer))
+        .subquery()
+        for index in range(type_count)
+    ]
+    found = union_all(*[select(one.c.id) for one in each]).subquery("found")
+    return select(found.c.id).limit(bindparam("limit", type_=Integer))
+
+
+def is_quarantined_due() -> Select[Any]:
+    """Whether a quarantined run is due, also one that waits behind a gate."""
+    # A literal, as in the index of the quarantined runs.
+    most: ColumnElement[int] = literal_column(str(QUARANTINE_AFTER_EXPIRIES))
+    found = [exists(select(view.c.id).where(view.c.lease_expiries >= most)) for view in (job_claimable, job_gated)]
+    return select(or_(*found).label("is_due"))
+
+
+def free_prune_turn() -> Select[Any]:
+    """Lock the turn to prune, if it is time and nobody else has it."""
+    earlier = later(bindparam("before", -_PRUNE_EVERY.total_seconds(), type_=Float))
+    # A time in the future was written before the clock stepped back.
+    ahead = later(bindparam("after", _PRUNE_EVERY.total_seconds(), type_=Float))
+    last = job_state.c.pruned_at
+    # If another transaction has locked the row, that one prunes. A tick does not wait for it.
+    return (
+        select(job_state.c.id)
+        .where(last.is_(None) | (last <= earlier) | (last > ahead))
+        .with_for_update(skip_locked=True)
+    )
+
+
+def take_prune_turn() -> ReturningUpdate[Any]:
+    """Take the turn to prune. Returns the time, and the server that the last one who had it has seen."""
+    return update(job_state).values(pruned_at=now()).returning(job_state.c.pruned_at, job_state.c.server)
+
+
+def note_server() -> Update:
+    """Write the server that this one has seen."""
+    return update(job_state).values(server=bindparam("seen", type_=job_state.c.server.type))

@@ -1,0 +1,112 @@
+"""What the commands of people read of definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Integer, Select, bindparam, func, literal_column, select
+
+from jobrunner.store.schema import IS_UNFINISHED, job_attempts, job_definitions, job_events, job_runs
+from jobrunner.store.sql.dialect.values import now
+from jobrunner.store.statements.queue.holding import RUNNING
+
+VARIANTS: dict[str, list[tuple[Any, ...]]] = {
+    "named": [(False,), (True,)],
+    "listed": [(False,), (True,)],
+    "former_runs": [(False,), (True,)],
+}
+_COLUMNS = job_definitions.c
+_MOST = bindparam("most", type_=Integer)
+
+
+def reading(conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
+    """Reads the records ``ReadDefinition`` of the definitions that meet these conditions."""
+    return select(job_definitions, now().label("now")).where(*conditions)
+
+
+def named(for_update: bool) -> Select[Any]:
+    """The definition of a name; with a lock, also from those that were removed."""
+    found = reading([_COLUMNS.name == bindparam("name", type_=_COLUMNS.name.type)])
+    return found.with_for_update() if for_update else found
+
+
+def listed(removed: bool) -> Select[Any]:
+    """The definitions by name. ``removed``: also those that were removed."""
+    return reading([] if removed else [_COLUMNS.removed_at.is_(None)]).order_by(_COLUMNS.name)
+
+
+def names() -> Select[Any]:
+    """The names that definitions have."""
+    return select(_COLUMNS.name).where(_COLUMNS.removed_at.is_(None))
+
+
+def former_runs(of_one: bool) -> Select[Any]:
+    """The oldest waiting run of its former type of each definition that has one, or only of one definition."""
+    runs = job_runs.c
+    oldest = (
+        select(func.min(runs.id))
+        .join(job_definitions, _COLUMNS.id == runs.definition_id)
+        .where(
+            IS_UNFINISHED,
+            runs.definition_id.is_not(None),
+            runs.status != RUNNING,
+            runs.job_type != _COLUMNS.job_type,
+            # With the other policies a new run starts beside it, or replaces it.
+            _COLUMNS.overlap.in_([literal_column("'skip'"), literal_column("'queue'")]),
+            _COLUMNS.removed_at.is_(None),
+        )
+        .group_by(runs.definition_id)
+    )
+    if of_one:
+        oldest = oldest.where(runs.definition_id == _definition())
+    return select(runs.definition_id, _COLUMNS.name, runs.id, runs.job_type).where(
+        runs.id.in_(oldest), _COLUMNS.id == runs.definition_id
+    )
+
+
+def paused_by() -> Select[Any]:
+    """Who paused a definition, since an instant."""
+    columns = job_events.c
+    # Not an earlier event: a person may have paused it by SQL, after an earlier pause had ended.
+    return (
+        select(columns.actor)
+        .where(
+            columns.definition_id == _definition(),
+            columns.action == literal_column("'pause schedule'"),
+            columns.at >= bindparam("since", type_=columns.at.type),
+        )
+        .order_by(columns.id.desc())
+        .limit(1)
+    )
+
+
+def runs() -> Select[Any]:
+    """The newest runs of a definition."""
+    columns = job_runs.c
+    names = (
+        "id", "scheduled_for", "origin", "status", "run_at", "finished_at", "attempts", "error_type", "last_error",
+        "created_at",
+    )  # fmt: skip
+    first_start = select(func.min(job_attempts.c.started_at)).where(job_attempts.c.run_id == columns.id)
+    return (
+        select(
+            *(columns[name] for name in names),
+            # The run's own started_at is that of its newest attempt.
+            func.coalesce(first_start.scalar_subquery(), columns.started_at).label("first_started_at"),
+        )
+        .where(columns.definition_id == _definition())
+        .order_by(columns.id.desc())
+        .limit(_MOST)
+    )
+
+
+def events() -> Select[Any]:
+    """The newest events of a definition."""
+    columns = job_events.c
+    found = select(columns.at, columns.actor, columns.action, columns.run_id, columns.detail)
+    return found.where(columns.definition_id == _definition()).order_by(columns.id.desc()).limit(_MOST)
+
+
+def _definition() -> ColumnElement[int]:
+    return bindparam("definition", type_=job_runs.c.definition_id.type)

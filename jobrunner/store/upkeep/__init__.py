@@ -1,0 +1,1 @@
+"""The database itself: its migrations, its repair, and what doctor asks about it."""

@@ -1,0 +1,42 @@
+"""Compares a database's schema with this code's, and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.upkeep.migrate import inventory
+from jobrunner.store.upkeep.repair import Piece
+
+
+class _Compared(Exception):
+    """Ends the transaction without a commit."""
+
+
+def drift(database: Database) -> Sequence[Piece]:
+    """What is missing or different, but for the tables, with the statements that create it.
+
+    Raises JobrunnerError if a table is missing, or if a name of ours is used by something else.
+    """
+    found: list[Piece] = []
+
+    def compare(connection: Connection) -> None:
+        inventories = inventory(connection, database.location)
+        inventories.check_names()
+        inventories.check_is_complete()
+        found[:] = inventories.wrong()
+
+    if database.location.file is not None:
+        database.read(compare)
+        return found
+
+    def compare_on_server(connection: Connection) -> None:
+        compare(connection)
+        # To compare a view, a temporary one is created, and here it goes.
+        raise _Compared
+
+    with suppress(_Compared):
+        database.read(compare_on_server)
+    return found

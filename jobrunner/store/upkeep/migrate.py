@@ -1,0 +1,291 @@
+"""Migrates a database to the schema of this code, and checks that the two fit."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, cast
+
+from sqlalchemy import Connection as EngineConnection
+from sqlalchemy import NullPool, create_engine, exc, func, select
+
+from jobrunner.errors import DatabaseUnavailable, JobrunnerError, SchemaMismatch, UsageError
+from jobrunner.settings.state_folder import make_private
+from jobrunner.store.callers.borrowed import Transaction
+from jobrunner.store.callers.callers_transaction import joined
+from jobrunner.store.drivers import locks
+from jobrunner.store.drivers.connection import Connection, DriverError
+from jobrunner.store.drivers.database import Database
+from jobrunner.store.drivers.location import Location, of_file
+from jobrunner.store.drivers.sqlite import WAL, FileConnection, check_version
+from jobrunner.store.schema import job_runs
+from jobrunner.store.sql.namespace import MARK
+from jobrunner.store.sql.versions import SCHEMA_REVISION, VERSION_TABLE
+from jobrunner.store.upkeep.check import number_of
+from jobrunner.store.upkeep.repair import Inventory, pieces_of
+
+_Progress: TypeAlias = Callable[[int, int], None]
+_MIGRATED = "migrated"
+_SCHEMAS_OF_NAME = "SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = %(schema)s"
+
+
+def migrate(database: Database, progress: _Progress = lambda _, __: None) -> list[str]:
+    """Migrate the database to this code's schema. Creates a missing SQLite file. Returns what changed, in words.
+
+    Any number of migrations may run at once: one does the work, and the others wait and find it done. What another
+    tool has dropped is created again, unless it held rows. Raises JobrunnerError for what cannot be created again, and
+    for a table or view of one of our names that is not ours. ``progress`` is called with how many more of the missing
+    pieces are made, and of how many.
+    """
+    if database.location.is_missing():
+        return [_MIGRATED] if create_file(database) else []
+    with _reported_in_one_line(database):
+        _set_wal(database)
+        return database.write(lambda connection: _upgrade(connection, database.location, progress))
+
+
+def migrate_in(transaction: Transaction) -> bool:
+    """Migrate in the caller's own transaction. Returns whether anything changed. Raises JobrunnerError."""
+    try:
+        with joined(transaction) as connection:
+            return bool(_upgrade(connection, Location(None, "of this connection", {}, connection.schema)))
+    except DriverError as error:
+        reason = str(error.orig).strip().partition("\n")[0]
+        raise JobrunnerError(f"the database refused the migration: {reason}") from error.orig
+
+
+def go_down(database: Database, version: int, *, delete_data: bool) -> bool:
+    """Migrate down to an older version; 0 removes everything that jobrunner made. Returns whether anything changed.
+
+    Raises UsageError for a newer version. Without ``delete_data`` it also raises one that says what would be lost.
+    """
+    if database.location.is_missing():
+        raise DatabaseUnavailable(f"there is no database at {database.location.file}")
+    with _reported_in_one_line(database):
+        return database.write(lambda connection: _downgrade(connection, version, database.location, delete_data))
+
+
+def create_file(database: Database) -> bool:
+    """Create and migrate an SQLite file with mode 0600 under a temporary name, then link it to its name.
+
+    So no process opens an unfinished file. If two processes do this at once, one link fails, and its process uses the
+    other file. Returns whether our file was linked.
+    """
+    final = database.location.file
+    assert final is not None
+    temporary = final.with_name(f".{final.name}.{os.urandom(8).hex()}")
+    try:
+        make_private(final.parent)
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except OSError as error:
+        raise DatabaseUnavailable(f"cannot create the database {final}: {error.strerror}") from None
+    try:
+        _fill(Database(of_file(temporary), patience=database.waits))
+        os.link(temporary, final)
+        return True
+    except FileExistsError:
+        if database.location.is_missing():
+            raise DatabaseUnavailable(f"cannot create the database {final}: it is a link to nothing") from None
+        return False
+    except OSError as error:
+        raise DatabaseUnavailable(f"cannot create the database {final}: {error.strerror}") from None
+    finally:
+        for leftover in (temporary, *(Path(f"{temporary}{suffix}") for suffix in ("-wal", "-shm"))):
+            with suppress(FileNotFoundError):
+                leftover.unlink()
+
+
+def _fill(database: Database) -> None:
+    try:
+        _set_wal(database)
+        database.write(lambda connection: _upgrade(connection, database.location))
+        # Only the file itself is linked, so everything in its log must be moved into it.
+        database.outside(lambda connection: cast(FileConnection, connection).checkpoint())
+    finally:
+        database.close()
+
+
+def migration_sql(location: Location) -> str:
+    """The SQL that creates the whole schema, for a person to run. Needs no database."""
+    name = "postgresql" if location.file is None else "sqlite"
+    first = "" if location.schema is None else f'CREATE SCHEMA IF NOT EXISTS "{location.schema}";\n\n'
+    output = io.StringIO(f"{WAL};\n\n" if name == "sqlite" else first)
+    output.seek(0, io.SEEK_END)
+    _run("upgrade", "head", location.schema, sql=True, dialect_name=name, output=output)
+    return output.getvalue()
+
+
+def _upgrade(connection: Connection, location: Location, progress: _Progress = lambda _, __: None) -> list[str]:
+    if connection.database == "sqlite":
+        check_version()
+    with engine_on(connection) as engine:
+        _lock(connection)
+        _create_schema(connection)
+        found = inventory(connection, location)
+        before = _version(connection, engine)
+        if found.is_without_tables():
+            found.check_names()
+            found.clear()
+            _run("upgrade", "head", connection.schema, connection=engine)
+            return [_MIGRATED] if found.is_empty() else [_MIGRATED, "its tables were gone, and all runs with them"]
+        if 0 < before < SCHEMA_REVISION:
+            _run("upgrade", "head", connection.schema, connection=engine)
+            found = inventory(connection, location)
+        found.check_names()
+        found.check_is_complete()
+        mended = [f"created again: {', '.join(names)}"] if (names := found.mend(progress)) else []
+        if before == 0:
+            _run("stamp", "head", connection.schema, connection=engine)
+    return mended if before == SCHEMA_REVISION else [_MIGRATED, *mended]
+
+
+def _downgrade(connection: Connection, version: int, location: Location, delete_data: bool) -> bool:
+    with engine_on(connection) as engine:
+        _lock(connection)
+        return _downgrade_on(connection, engine, version, location, delete_data)
+
+
+def _downgrade_on(
+    connection: Connection, engine: EngineConnection, version: int, location: Location, delete_data: bool
+) -> bool:
+    found = inventory(connection, location)
+    before = _version(connection, engine)
+    if version > before:
+        raise UsageError(f"the database {location.label} has schema {before}; the way up is: jobrunner migrate")
+    if before in (0, SCHEMA_REVISION):
+        found.check_names()
+    if version == before and (version > 0 or found.is_empty()):
+        return False
+    if not delete_data:
+        count = select(func.count()).select_from(job_runs)
+        runs = connection.execute(count).scalar_one() if found.has_runs() else 0
+        lost = "everything that jobrunner keeps" if version == 0 else f"what schema {version} does not know"
+        raise UsageError(
+            f"to go down from schema {before} to {version} deletes {lost} in {location.label}"
+            f" ({runs} {'run' if runs == 1 else 'runs'}); if that is what you want, add --delete-data"
+        )
+    if before == 0:
+        _run("stamp", "head", connection.schema, connection=engine)
+    _run("downgrade", f"{version:04}" if version else "base", connection.schema, connection=engine)
+    if version == 0:
+        connection.execute(f"DROP TABLE {MARK}.{VERSION_TABLE}")
+    return True
+
+
+def _lock(connection: Connection) -> None:
+    """Keep other migrations out until the transaction ends."""
+    locks.lock_migrations(connection)
+    if connection.schema is None:
+        # The application may have its own table job_events in an earlier schema. A DROP must not delete that one.
+        locks.stay_with(connection, VERSION_TABLE)
+
+
+def _create_schema(connection: Connection) -> None:
+    # Only if it is missing: the right to create schemas is needed even if nothing has to be created.
+    named = {"schema": connection.schema}
+    if connection.schema is not None and not connection.execute(_SCHEMAS_OF_NAME, named).all():
+        connection.execute(f'CREATE SCHEMA "{connection.schema}"')
+
+
+def inventory(connection: Connection, location: Location) -> Inventory:
+    """What this code's migrations create, beside what the database has of it."""
+    from alembic.script import ScriptDirectory
+
+    head: Any = ScriptDirectory(str(_script_location())).get_revision("head")
+    statements = head.module.statements(connection.database, connection.schema)
+    return Inventory(connection, pieces_of(statements), location.label)
+
+
+def _version(connection: Connection, engine: EngineConnection) -> int:
+    """The version of the schema, or 0 for none."""
+    from alembic.migration import MigrationContext
+
+    options = {"version_table": VERSION_TABLE, "version_table_schema": connection.schema}
+    revision = MigrationContext.configure(engine, opts=options).get_current_revision()
+    version = 0 if revision is None else number_of(revision)
+    if version > SCHEMA_REVISION:
+        raise SchemaMismatch("the database's schema is newer than this jobrunner; upgrade jobrunner first")
+    return version
+
+
+@contextmanager
+def engine_on(connection: Connection) -> Iterator[EngineConnection]:
+    """The open connection and its transaction for SQLAlchemy, which Alembic needs. Its errors become ours."""
+    if connection.engine is not None:
+        yield connection.engine
+        return
+    driver = "sqlite" if connection.database == "sqlite" else "postgresql+psycopg"
+    # Otherwise SQLAlchemy asks the server for the type hstore first.
+    options = {} if connection.database == "sqlite" else {"use_native_hstore": False}
+    engine = create_engine(f"{driver}://", creator=lambda: _Lent(connection.driver), poolclass=NullPool, **options)
+    try:
+        with engine.connect() as lent:
+            yield lent
+    except exc.DBAPIError as error:
+        raise connection.raised(cast(Exception, error.orig)) from error
+
+
+class _Lent:
+    """A driver's connection whose transaction SQLAlchemy neither commits nor rolls back, and that it does not close."""
+
+    def __init__(self, driver: Any) -> None:
+        self._driver = driver
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._driver, name)
+
+    def commit(self) -> None:
+        """Do nothing: ``Database`` commits."""
+
+    def create_function(self, *_: Any, **__: Any) -> None:
+        """Do nothing: SQLAlchemy would replace the function REGEXP, of which Django has its own."""
+
+    def rollback(self) -> None:
+        """Do nothing: ``Database`` rolls back."""
+
+    def close(self) -> None:
+        """Do nothing: ``Database`` closes the connection."""
+
+
+def _set_wal(database: Database) -> None:
+    if database.location.file is not None:
+        database.outside(lambda connection: cast(FileConnection, connection).set_wal())
+
+
+@contextmanager
+def _reported_in_one_line(database: Database) -> Iterator[None]:
+    """Report an error in one line: a name may be taken, or an application's view may use our tables."""
+    try:
+        yield
+    except DriverError as error:
+        reason = str(error.orig).strip().partition("\n")[0]
+        raise JobrunnerError(
+            f"the database {database.location.label} refused the migration and is as it was: {reason}"
+        ) from None
+
+
+def _run(
+    direction: Literal["upgrade", "downgrade", "stamp"],
+    revision: str,
+    schema: str | None,
+    *,
+    sql: bool = False,
+    **attributes: Any,
+) -> None:
+    from alembic.config import Config
+
+    from alembic import command
+
+    config = Config()
+    config.set_main_option("script_location", str(_script_location()).replace("%", "%%"))
+    config.attributes.update(attributes, schema=schema)
+    getattr(command, direction)(config, revision, sql=sql)
+
+
+def _script_location() -> Path:
+    package = Path(__file__).resolve().parents[2]
+    installed = package / "_alembic"
+    return installed if installed.is_dir() else package.parent / "alembic"

@@ -1,0 +1,257 @@
+"""Finds what is missing of our tables and of what belongs to them, and creates again what holds no rows.
+
+Another tool on the same database may have dropped it, such as a migration tool that does not know our tables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from jobrunner.errors import JobrunnerError
+from jobrunner.store.drivers.connection import Connection, DriverError
+from jobrunner.store.schema import metadata
+from jobrunner.store.schema.views import views
+from jobrunner.store.sql.dialect.enqueue_function import SCHEMA
+from jobrunner.store.sql.namespace import MARK
+from jobrunner.store.sql.versions import VERSION_TABLE
+
+_PIECE = re.compile(
+    rf'^(?:CREATE (?:UNIQUE )?|INSERT )(TABLE|INDEX|VIEW|FUNCTION|TRIGGER|INTO) (?:(?:"[\w-]+"|{SCHEMA})\.)?(\w+)(.*)',
+    re.MULTILINE | re.DOTALL,
+)
+_READS_OURS = re.compile(rf"\b({'|'.join((*metadata.tables, *views.tables))})\b")
+_NO_COLUMNS: frozenset[str] = frozenset()
+_MOST_ROUNDS = 5
+
+# The definition of an index says only whether it can be used, that of a trigger whether it fires.
+_POSTGRESQL_OBJECTS = """
+WITH ours (schema) AS (SELECT oid FROM pg_namespace WHERE nspname = %(schema)s)
+SELECT CASE WHEN relkind IN ('r', 'p') THEN 'table' WHEN relkind = 'v' THEN 'view' WHEN relkind = 'i' THEN 'index'
+    ELSE 'other' END AS kind, relname::text AS name,
+  CASE WHEN relkind = 'v' THEN pg_get_viewdef(oid) WHEN indisvalid THEN 'valid' ELSE '' END AS definition,
+  ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = oid AND attnum > 0 AND NOT attisdropped) AS columns
+FROM ours JOIN pg_class ON relnamespace = schema LEFT JOIN pg_index ON indexrelid = oid WHERE relname = ANY(%(names)s)
+UNION ALL SELECT 'function', proname::text, prosrc, '{}'
+FROM ours JOIN pg_proc ON pronamespace = schema WHERE proname = ANY(%(names)s)
+UNION ALL SELECT 'trigger', tgname::text, CASE WHEN tgenabled IN ('O', 'A') THEN 'valid' ELSE '' END, '{}'
+FROM ours JOIN pg_class ON relnamespace = schema JOIN pg_trigger ON tgrelid = pg_class.oid WHERE tgname = ANY(%(names)s)
+"""
+_SQLITE_OBJECTS = "SELECT type AS kind, lower(name) AS name, coalesce(sql, '') AS definition FROM sqlite_master"
+
+
+class Piece(NamedTuple):
+    """Something that the migrations create. ``body`` is the part of its statement after the name.
+
+    ``kind`` is table, index, view, function, trigger, or into: the first row of a table.
+    """
+
+    kind: str
+    name: str
+    statement: str
+    body: str
+
+
+class Found(NamedTuple):
+    """What the database has of that name. ``definition`` is the text of a view or a function."""
+
+    kind: str
+    definition: str
+    columns: frozenset[str]
+
+
+def pieces_of(statements: Iterable[str]) -> list[Piece]:
+    """What these statements create, in their order."""
+    created = (_PIECE.search(statement) for statement in statements)
+    return [Piece(each[1].lower(), each[2], _statement_of(each), each[3]) for each in created if each is not None]
+
+
+def _statement_of(created: re.Match[str]) -> str:
+    # A comment may stand before it. A DO block is needed as a whole.
+    return created.string if created.string.startswith("DO ") else created[0]
+
+
+class Inventory:
+    """Our pieces, and what the database has of their names. Expects the transaction of a migration.
+
+    Raises JobrunnerError if what has the name of our table of the version is not ours.
+    """
+
+    def __init__(self, connection: Connection, pieces: Sequence[Piece], label: str) -> None:
+        self._connection = connection
+        self._label = label
+        self._pieces = pieces
+        names = [*(piece.name for piece in pieces), VERSION_TABLE]
+        is_file = connection.database == "sqlite"
+        self._found = _in_sqlite(connection) if is_file else _in_postgresql(connection, names)
+        self._check_is_ours("table", VERSION_TABLE, ["version_num"])
+
+    def check_names(self) -> None:
+        """Raise JobrunnerError if a table or a view of one of our names is not ours."""
+        for name, table in metadata.tables.items():
+            self._check_is_ours("table", name, [column.name for column in table.columns])
+        for piece in self._of_kind("view"):
+            self._check_is_ours("view", piece.name, [])
+
+    def is_without_tables(self) -> bool:
+        """Whether none of our tables is there."""
+        return not any(map(self._has, self._of_kind("table")))
+
+    def is_empty(self) -> bool:
+        """Whether nothing of ours is there."""
+        return not any(map(self._has, self._pieces)) and ("table", VERSION_TABLE) not in self._found
+
+    def has_runs(self) -> bool:
+        """Whether there is a table of runs."""
+        return ("table", "job_runs") in self._found
+
+    def check_is_complete(self) -> None:
+        """Raise JobrunnerError if a table is missing: its rows cannot be created again."""
+        missing = [piece.name for piece in self._of_kind("table") if not self._has(piece)]
+        if missing:
+            raise JobrunnerError(
+                f"the database {self._label} has lost {', '.join(missing)}, but not the other tables of jobrunner;"
+                " restore them from a backup, or begin anew, without any run:"
+                " jobrunner migrate --to 0 --delete-data, then jobrunner migrate"
+            )
+
+    def clear(self) -> None:
+        """Drop what is left of ours when the tables are gone."""
+        for piece in reversed(self._pieces):
+            if piece.kind in ("view", "function") and self._has(piece):
+                self._connection.execute(f"DROP {piece.kind.upper()} {MARK}.{piece.name}")
+        if ("table", VERSION_TABLE) in self._found:
+            self._connection.execute(f"DROP TABLE {MARK}.{VERSION_TABLE}")
+
+    def wrong(self) -> list[Piece]:
+        """What is missing or different, but for the tables."""
+        return [piece for piece in self._pieces if piece.kind != "table" and not self._is_right(piece)]
+
+    def mend(self, progress: Callable[[int, int], None]) -> list[str]:
+        """Create again what is missing or different, but for the tables. Returns the names of all that.
+
+        ``progress`` is called with how many more are made, and of how many: on a large table an index takes its time.
+        """
+        wrong = self.wrong()
+        for number, piece in enumerate(wrong):
+            progress(min(number, 1), len(wrong))
+            self._create(piece)
+        return [f"the row of {piece.name}" if piece.kind == "into" else piece.name for piece in wrong]
+
+    def _of_kind(self, kind: str) -> list[Piece]:
+        return [piece for piece in self._pieces if piece.kind == kind]
+
+    def _has(self, piece: Piece) -> bool:
+        return (piece.kind, piece.name) in self._found
+
+    def _check_is_ours(self, kind: str, name: str, columns: Sequence[str]) -> None:
+        others = [each for each in ("table", "view", "index", "other") if each != kind and (each, name) in self._found]
+        found = self._found.get((kind, name))
+        if others:
+            wrong = f"it is no {kind}"
+        elif found is not None and (missing := [each for each in columns if each not in found.columns]):
+            wrong = f"it has no column {missing[0]}"
+        elif found is not None and kind == "view" and not _READS_OURS.search(found.definition):
+            wrong = "it reads none of jobrunner's tables"
+        else:
+            return
+        raise JobrunnerError(
+            f"the database {self._label} has a {name} that is not jobrunner's ({wrong}); rename that one, or give"
+            f" jobrunner {_own_place(self._connection)}"
+        )
+
+    def _is_right(self, piece: Piece) -> bool:
+        if piece.kind == "into":
+            return bool(self._connection.execute(f"SELECT 1 FROM {MARK}.{piece.name}").all())  # noqa: S608
+        found = self._found.get((piece.kind, piece.name))
+        if found is None:
+            return False
+        if piece.kind == "function":
+            body = re.search(r"(\$\w*\$)(.*)\1", piece.body, re.DOTALL)
+            return body is not None and found.definition.split() == self._in_place(body[2]).split()
+        if piece.kind == "view":
+            return self._is_right_view(piece, found)
+        is_judged = self._connection.database != "sqlite" and piece.kind in ("index", "trigger")
+        return not is_judged or found.definition == "valid"
+
+    def _in_place(self, body: str) -> str:
+        """The body of a function as it is stored: it may name the schema that the search path gave."""
+        if SCHEMA not in body:
+            return body
+        schema: str = self._connection.execute("SELECT quote_ident(current_schema())").scalar_one()
+        return body.replace(SCHEMA, schema)
+
+    def _is_right_view(self, piece: Piece, found: Found) -> bool:
+        if self._connection.database == "sqlite":
+            return found.definition.split() == piece.statement.split()
+        try:
+            with self._connection.savepoint():
+                expected = self._as_shown(piece.body)
+                return expected == found.definition or self._settled(expected) == self._settled(found.definition)
+        except DriverError as error:
+            if getattr(error.orig, "sqlstate", None) not in ("42501", "25006"):
+                raise
+            return True  # temporary objects are not allowed there, or nothing may be written
+
+    def _settled(self, definition: str) -> str:
+        """The text that no longer changes when a view is created from it.
+
+        A dump has the server's text of a view, and a restore creates the view from that. Its text is then another one.
+        """
+        for _ in range(_MOST_ROUNDS):
+            following = self._as_shown(f" AS {definition}")
+            if following == definition:
+                break
+            definition = following
+        return definition
+
+    def _as_shown(self, body: str) -> str:
+        """How the server shows a view: it keeps no text, and writes one from what it has understood."""
+        self._connection.execute(f"CREATE TEMPORARY VIEW jobrunner_expected{body}")
+        shown = self._connection.execute("SELECT pg_get_viewdef('pg_temp.jobrunner_expected'::regclass)").scalar_one()
+        self._connection.execute("DROP VIEW pg_temp.jobrunner_expected")
+        return str(shown)
+
+    def _create(self, piece: Piece) -> None:
+        statement = piece.statement
+        if self._has(piece):
+            if piece.kind == "trigger" and self._connection.database != "sqlite":
+                self._connection.execute(f"DROP TRIGGER {piece.name} ON {MARK}.{_table_of(piece)}")
+            elif piece.kind == "index" or self._connection.database == "sqlite":
+                self._connection.execute(f"DROP {piece.kind.upper()} {MARK}.{piece.name}")
+            else:
+                # Other views may depend on it.
+                statement = statement.replace("CREATE", "CREATE OR REPLACE", 1)
+        self._connection.execute(statement)
+
+
+def _table_of(trigger: Piece) -> str:
+    found = re.search(r'\bON (?:"[^"]+"\.)?(\w+)', trigger.body)
+    assert found is not None
+    return found[1]
+
+
+def _own_place(connection: Connection) -> str:
+    if connection.database == "sqlite":
+        return "a database of its own (JOBRUNNER_DATABASE_URL; on PostgreSQL JOBRUNNER_SCHEMA is enough)"
+    return "a schema of its own (JOBRUNNER_SCHEMA)" if connection.schema is None else "another JOBRUNNER_SCHEMA"
+
+
+def _in_postgresql(connection: Connection, names: Sequence[str]) -> Mapping[tuple[str, str], Found]:
+    schema = connection.schema or connection.execute("SELECT current_schema()").scalar_one()
+    if schema is None:
+        raise JobrunnerError("the search path names no schema in which tables can be created; set JOBRUNNER_SCHEMA")
+    rows = connection.execute(_POSTGRESQL_OBJECTS, {"schema": schema, "names": names})
+    return {(row.kind, row.name): Found(row.kind, row.definition, frozenset(row.columns)) for row in rows}
+
+
+def _in_sqlite(connection: Connection) -> Mapping[tuple[str, str], Found]:
+    found = {}
+    for row in connection.execute(_SQLITE_OBJECTS).all():
+        columns = _NO_COLUMNS
+        if row.kind == "table":
+            named = connection.execute("SELECT name FROM pragma_table_xinfo(:table)", {"table": row.name})
+            columns = frozenset(named.scalars())
+        found[row.kind, row.name] = Found(row.kind, row.definition, columns)
+    return found
