@@ -7,7 +7,8 @@ import json
 import os
 import stat
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Protocol, TextIO
 
 from jobrunner import clock
@@ -39,28 +40,44 @@ class Silence:
     warning = error = info
 
 
+class LineLog:
+    """Writes each event as one line, as ``render`` makes it of the fields."""
+
+    def __init__(self, stream: TextIO, render: Callable[[dict[str, Any]], str]) -> None:
+        self._stream = stream
+        self._render = render
+
+    def info(self, event: str, **fields: Any) -> None:
+        """See Log."""
+        self._write("info", event, fields)
+
+    def warning(self, event: str, **fields: Any) -> None:
+        """See Log."""
+        self._write("warning", event, fields)
+
+    def error(self, event: str, **fields: Any) -> None:
+        """See Log."""
+        self._write("error", event, fields)
+
+    def _write(self, level: str, event: str, fields: dict[str, Any]) -> None:
+        given = {**fields, "event": event, "level": level, "at": clock.utc_now().isoformat(timespec="milliseconds")}
+        line = self._render(
+            {name: storable(value) if isinstance(value, str) else value for name, value in given.items()}
+        )
+        # A full disk must not end a tick, which still has leases to renew.
+        with suppress(OSError, ValueError):
+            self._stream.write(line + "\n")
+            self._stream.flush()
+
+
 def open_log(path: str | None, *, on_stderr: bool) -> Log:
     """A log that appends JSON lines to ``path`` (created 0600). Without a path it writes to stderr, or nothing.
 
     Raises ConfigurationError if the file cannot be opened, because a log must not be lost without a message.
     """
-    if path is None and not on_stderr:
-        return Silence()
-    import structlog
-
-    renderer: Any
     if path is not None:
-        stream: TextIO = _open(path)
-        renderer = _render_json
-    else:
-        stream = sys.stderr
-        renderer = _render_line
-    log: Log = structlog.wrap_logger(
-        structlog.WriteLogger(_Unbreakable(stream)),  # type: ignore[arg-type]  # it only writes and flushes
-        processors=[structlog.processors.add_log_level, _stamp, _clean, renderer],
-        wrapper_class=structlog.BoundLogger,
-    )
-    return log
+        return LineLog(_open(path), _render_json)
+    return LineLog(sys.stderr, _render_line) if on_stderr else Silence()
 
 
 def internal_error(log: Log, event: str, error: Exception, ended: str) -> InternalError:
@@ -75,51 +92,6 @@ def internal_error(log: Log, event: str, error: Exception, ended: str) -> Intern
     log.error(event, result="internal error", error=text, stack="".join(stack.format()))
     where = f"{os.path.basename(stack[-1].filename)}:{stack[-1].lineno}" if stack else "nowhere"
     return InternalError(f"an internal error ended {ended}: {text} ({where})")
-
-
-class PlainLog:
-    """Writes the one line of an idle tick in the form of ``open_log``, without structlog.
-
-    The import of structlog takes longer than all the rest of such a tick (docs/adr/0013-idle-tick.md). Raises
-    ConfigurationError if the file cannot be opened.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._stream = _Unbreakable(_open(path))
-
-    def info(self, event: str, **fields: Any) -> None:
-        """A step of normal work."""
-        self._write("info", event, fields)
-
-    def warning(self, event: str, **fields: Any) -> None:
-        """Something is wrong, and the tick goes on."""
-        self._write("warning", event, fields)
-
-    def _write(self, level: str, event: str, fields: dict[str, Any]) -> None:
-        line: MutableMapping[str, Any] = {**fields, "event": event, "level": level}
-        for process in (_stamp, _clean):
-            line = process(None, level, line)
-        self._stream.write(_render_json(None, level, line) + "\n")
-        self._stream.flush()
-
-
-class _Unbreakable:
-    """Ignores errors of the stream: a full disk must not end a tick, which still has leases to renew."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> None:
-        try:
-            self._stream.write(text)
-        except (OSError, ValueError):
-            return
-
-    def flush(self) -> None:
-        try:
-            self._stream.flush()
-        except (OSError, ValueError):
-            return
 
 
 def _open(path: str) -> TextIO:
@@ -146,23 +118,11 @@ def _takes_lines(descriptor: int) -> bool:
     return any(os.path.samestat(opened, os.fstat(number)) for number in (1, 2))
 
 
-def _stamp(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    event["at"] = clock.utc_now().isoformat(timespec="milliseconds")
-    return event
-
-
-def _clean(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    for name, value in event.items():
-        if isinstance(value, str):
-            event[name] = storable(value)
-    return event
-
-
-def _render_json(_: Any, __: str, event: MutableMapping[str, Any]) -> str:
+def _render_json(event: dict[str, Any]) -> str:
     return json.dumps(event, default=str)
 
 
-def _render_line(_: Any, __: str, event: MutableMapping[str, Any]) -> str:
+def _render_line(event: dict[str, Any]) -> str:
     at, level, what = event.pop("at"), event.pop("level"), event.pop("event")
     texts = {name: str(value) for name, value in event.items()}
     fields = " ".join(f"{name}={visible(text)}" for name, text in texts.items() if "\n" not in text)

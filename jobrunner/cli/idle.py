@@ -1,4 +1,4 @@
-"""The idle tick, which may come 1440 times a day: done without click, SQLAlchemy or structlog.
+"""The idle tick, which may come 1440 times a day: done without click and SQLAlchemy.
 
 It understands only a simple command line, and prints nothing. If there is anything to do or to report, or anything is
 unclear, the answer is no, and the full command starts from the beginning (docs/adr/0013-idle-tick.md).
@@ -132,9 +132,9 @@ def _tick(given: dict[str, str]) -> bool:
         return False
     log = None
     if config.log is not None:
-        from jobrunner.log import PlainLog
+        from jobrunner.log import open_log
 
-        log = PlainLog(config.log)
+        log = open_log(config.log, on_stderr=False)
     began_at = clock.elapsed()
     url, worker = environment.database_url(config), names.worker(config.host, os.urandom(4).hex())
     application, version = application_of(config), jobrunner.__version__

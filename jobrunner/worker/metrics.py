@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jobrunner.lifecycle import FINISHED
-from jobrunner.log import Log, PlainLog
+from jobrunner.log import Log
 from jobrunner.masking.shapes import without_secrets
 from jobrunner.settings.config import Config, url_of
 from jobrunner.store.drivers.connection import Connection
@@ -200,7 +200,7 @@ def write_file(database: Database, host: str, file: Path) -> None:
     _replace(file, database.read(read))
 
 
-def write_after_tick(config: Config, database: Database, log: Log | PlainLog | None) -> None:
+def write_after_tick(config: Config, database: Database, log: Log | None) -> None:
     """Replace the configured file, if any. What keeps it from being written is logged, and fails no tick."""
     if config.metrics_file is None:
         return
@@ -211,7 +211,7 @@ def write_after_tick(config: Config, database: Database, log: Log | PlainLog | N
             log.warning("metrics", result="not written", error=first_line_of(error))
 
 
-def write_after_idle_tick(config: Config, log: Log | PlainLog | None) -> None:
+def write_after_idle_tick(config: Config, log: Log | None) -> None:
     """The same on a connection of its own."""
     database = Database(locate(url_of(config), config.schema), patience=PROBE)
     try:
