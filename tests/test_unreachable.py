@@ -1,5 +1,6 @@
 """A URL that leads to no database: one line within seconds, exit 69, and the password is never shown."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,9 @@ import pytest
 from harness import Commands, PostgresDatabase, pages, postgresql_only, sqlite_only
 from harness.doc_tables import first_table, text_of
 from harness.unreachable import PASSWORD, every_command, refused_in_time
+from jobrunner.store.drivers import waits
 from jobrunner.store.drivers.causes import CAUSES
+from jobrunner.store.drivers.waits import Waits
 
 REFUSED = f"postgresql://user:{PASSWORD}@127.0.0.1:1/app"
 WRONG_URLS = {
@@ -65,6 +68,26 @@ def test_a_refused_connection_names_the_database(jobrunner: Commands, words: lis
     assert "refused" in line
     (block,) = pages.checked_by("tests/test_unreachable.py::test_a_refused_connection_names_the_database")
     assert line == block.text
+
+
+def test_page_has_the_limits_of_the_code() -> None:
+    """Of a tick, a command, and a command that writes many rows. A file's lock is waited for twice."""
+    of_tick = Waits.of(waits.of_tick(timedelta(seconds=60)))
+    command, bulk = Waits.of(waits.COMMAND), waits.of_bulk(waits.COMMAND)
+    silent, stalled, lock, file = first_table(text_of("unreachable.md"), "Why")
+    each = (of_tick, command, bulk)
+    assert silent[1:] == [f"{limits.connect} s an address" for limits in each]
+    assert stalled[1].startswith(f"{of_tick.call:g} s, ")
+    assert stalled[2:] == [
+        f"{command.call:g} s",
+        f"{command.call:g} s, and {bulk.call / 60:g} min once it has answered",
+    ]
+    assert [cell.partition(" s")[0] for cell in lock[1:]] == [f"{limits.lock:g}" for limits in each]
+    assert lock[3].endswith(f"`migrate` {waits.of_migration(waits.COMMAND).lock:g} s")
+    assert [cell.partition(" s")[0] for cell in file[1:]] == [f"{2 * limits.file:g}" for limits in each]
+    page = text_of("unreachable.md")
+    assert f"checks for at most {waits.PROBE.call:g} s" in page
+    assert f"`JOBRUNNER_PATIENCE`, which is {waits.COMMAND.seconds} s by default" in page
 
 
 def test_page_has_each_reason_that_a_message_can_give_with_its_remedy() -> None:
