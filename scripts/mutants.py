@@ -4,7 +4,7 @@ Usage: python scripts/mutants.py [NAME...]
 
 Each mutation of the table is applied to a copy of the package in an environment of its own, which the tests and all
 their commands import; the checkout is left alone. It is killed when one of its tests fails. One line for each; exits
-with 1 when one survives that has no reason to, or when the text that it replaces is not in the code.
+with 1 when one survives that has no reason to, or when what it changes is not in the code (scripts/mutation.py).
 """
 
 import importlib.util
@@ -21,6 +21,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import mutation
+from mutation import Change, Drop, NotThere, Swap
+
 ROOT = Path(__file__).resolve().parent.parent
 COPIED = ("jobrunner", "alembic", "alembic.ini")
 LONGEST_SECONDS = 300
@@ -28,29 +31,44 @@ LONGEST_SECONDS = 300
 
 @dataclass(frozen=True)
 class Mutation:
-    """``old`` occurs once in ``file``. ``tests`` are to fail without it, unless ``reason`` says why none does.
+    """``place`` is a file and a function in it, or a file that is not Python's, in which ``Swap`` replaces a text.
 
-    ``more`` is replaced, too, where each of several lines is enough.
+    ``tests`` are to fail without it, unless ``reason`` says why none does. There are several changes where each of
+    several places is enough.
     """
 
     name: str
-    file: str
-    old: str
-    new: str
+    place: str
+    change: Change | tuple[Change, ...]
     tests: Sequence[str]
     reason: str = ""
-    more: tuple[tuple[str, str], ...] = ()
 
-    def changes(self) -> list[tuple[str, str]]:
-        """What is replaced, each with what by."""
-        return [(self.old, self.new), *self.more]
+    @property
+    def file(self) -> str:
+        """The file that is changed."""
+        return self.place.partition(":")[0]
+
+    def changed(self, source: str) -> str:
+        """The file after the change. Raises NotThere if what it changes is not there."""
+        changes = self.change if isinstance(self.change, tuple) else (self.change,)
+        function = self.place.partition(":")[2]
+        if function:
+            return mutation.changed(source, function, changes)
+        for each in changes:
+            if not isinstance(each, Swap) or source.count(each.old) != 1:
+                raise NotThere(f"{each} is not a text that occurs once in {self.file}")
+            source = source.replace(each.old, each.new)
+        return source
 
     def problem(self) -> str | None:
         """Why it cannot be tried."""
-        text = (ROOT / self.file).read_text()
-        counts = [text.count(old) for old, _ in self.changes()]
-        wrong = [count for count in counts if count != 1]
-        return f"the text it replaces occurs {wrong[0]} times in {self.file}" if wrong else None
+        source = (ROOT / self.file).read_text()
+        try:
+            after = self.changed(source)
+        except NotThere as error:
+            return str(error)
+        before = mutation.as_written(source) if ":" in self.place else source
+        return "it changes nothing" if after == before else None
 
 
 AT_ONCE = "tests/test_two_at_once.py"
@@ -89,538 +107,483 @@ LATE_OUTCOME = "test_outcome_that_arrives_after_the_lease_was_lost_is_recorded_u
 GOES_ON = "test_handler_that_goes_on_after_its_commit_keeps_no_lease_and_ends_as_succeeded_whatever_it_does"
 
 QUARANTINE = "jobrunner/worker/quarantine.py"
-NOTED = "            self._is_at_work = self._is_due = bool(claimed.runs)\n"
-LOOKED = "not self._hand.count(*AT_WORK_PHASES, Phase.WAITING) and "
 
 MUTATIONS = (
     # Claiming.
     Mutation(
         "claim without its lock",
-        f"{STATEMENTS}/queue/claims.py",
-        ".with_for_update(skip_locked=True, key_share=True)",
-        "",
+        f"{STATEMENTS}/queue/claims.py:claim",
+        Drop(".with_for_update"),
         [MEANWHILE],
     ),
     Mutation(
         "claim that waits for locked rows",
-        f"{STATEMENTS}/queue/claims.py",
-        ".with_for_update(skip_locked=True, key_share=True)",
-        ".with_for_update(key_share=True)",
+        f"{STATEMENTS}/queue/claims.py:claim",
+        Drop("skip_locked=True"),
         [MEANWHILE],
     ),
     Mutation(
         "claim that waits for a row that references a run",
-        f"{STATEMENTS}/queue/claims.py",
-        ".with_for_update(skip_locked=True, key_share=True)",
-        ".with_for_update(skip_locked=True)",
+        f"{STATEMENTS}/queue/claims.py:claim",
+        Drop("key_share=True"),
         [REFERRED],
     ),
     Mutation(
         "claim whose UPDATE does not check again",
-        f"{STATEMENTS}/queue/claims.py",
-        "columns.id.in_(select(picked.c.id)), columns.status != RUNNING)",
-        "columns.id.in_(select(picked.c.id)))",
+        f"{STATEMENTS}/queue/claims.py:claim",
+        Drop("columns.status != RUNNING"),
         [MEANWHILE, "tests/test_overlap.py::test_two_concurrent_claims_take_one_run_of_a_concurrency_key"],
         "the lock holds what the view has found; the UPDATE asks again so that no run has two owners if it ever failed",
     ),
     # Recovery.
     Mutation(
         "recovery without its lock on the view",
-        f"{STATEMENTS}/queue/expiries.py",
-        "    expired = expired.with_for_update(skip_locked=True, key_share=True)\n",
-        "",
+        f"{STATEMENTS}/queue/expiries.py:locked",
+        Drop(".with_for_update"),
         [MEANWHILE],
     ),
     Mutation(
         "recovery of any run",
-        f"{STATEMENTS}/queue/expiries.py",
-        "    return expired.where(columns.id.in_(select(given.c.id)))",
-        "    return expired",
+        f"{STATEMENTS}/queue/expiries.py:locked",
+        Drop(".where"),
         [STOPPED_ONLY],
     ),
     Mutation(
         "recovery that names no runs",
-        "jobrunner/worker/recovery.py",
-        "limit=len(some), only=some,",
-        "limit=len(some),",
+        "jobrunner/worker/recovery.py:_Recovery._end",
+        Drop("only=some"),
         [STOPPED_ONLY],
     ),
     # The heartbeat.
     Mutation(
         "heartbeats while the main loop is stalled",
-        "jobrunner/worker/heartbeat.py",
-        "        if clock.elapsed() - self._step_at > self._lease_seconds / 2:\n            return False\n",
-        "",
+        "jobrunner/worker/heartbeat.py:Heartbeat._try_to_beat",
+        Swap("clock.elapsed() - self._step_at > self._lease_seconds / 2", "False"),
         [STALL],
     ),
     Mutation(
         "no heartbeat after a stall",
-        "jobrunner/worker/heartbeat.py",
-        "        if stalled and len(self._hand):\n",
-        "        if False:\n",
+        "jobrunner/worker/heartbeat.py:Heartbeat.note_step",
+        Swap("stalled and len(self._hand)", "False"),
         [AFTER_STALL],
     ),
     Mutation(
         "leases of a heartbeat counted from its answer",
-        "jobrunner/worker/heartbeat.py",
-        "        self._hand.note_renewed(renewal.renewed, sent_at)\n",
-        "        self._hand.note_renewed(renewal.renewed, clock.elapsed())\n",
+        "jobrunner/worker/heartbeat.py:Heartbeat._renew",
+        Swap("sent_at", "clock.elapsed()"),
         [AGE],
     ),
     Mutation(
         "leases of a claim counted from its answer",
-        "jobrunner/worker/claimer.py",
-        "            return self._take_in_hand(request, claim, sent.sent_at)\n",
-        "            return self._take_in_hand(request, claim, clock.elapsed())\n",
+        "jobrunner/worker/claimer.py:Claimer._take_answer",
+        Swap("self._take_in_hand(request, claim, sent.sent_at)", "self._take_in_hand(request, claim, clock.elapsed())"),
         [AGE],
     ),
     Mutation(
         "renewals by a claim counted from its answer",
-        "jobrunner/worker/claimer.py",
-        "            self._hand.note_renewed(renewal.renewed, sent.sent_at)\n",
-        "            self._hand.note_renewed(renewal.renewed, clock.elapsed())\n",
+        "jobrunner/worker/claimer.py:Claimer._take_answer",
+        Swap(
+            "self._hand.note_renewed(renewal.renewed, sent.sent_at)",
+            "self._hand.note_renewed(renewal.renewed, clock.elapsed())",
+        ),
         [AGE_ALONG],
     ),
     Mutation(
         "renewals by a finalize counted from its answer",
-        "jobrunner/worker/finalizer.py",
-        "        self._hand.note_renewed(renewal.renewed, sent_at)\n",
-        "        self._hand.note_renewed(renewal.renewed, clock.elapsed())\n",
+        "jobrunner/worker/finalizer.py:Finalizer._write",
+        Swap("sent_at", "clock.elapsed()"),
         [AGE_ALONG],
     ),
     Mutation(
         "a handler is asked to stop only at the end of its lease",
-        "jobrunner/worker/heartbeat.py",
-        "FENCE_SHARE = 0.75",
-        "FENCE_SHARE = 1.0",
+        "jobrunner/worker/heartbeat.py:FENCE_SHARE",
+        Swap("0.75", "1.0"),
         [FENCE],
     ),
     Mutation(
         "a handler is not killed before its lease ends",
-        "jobrunner/worker/heartbeat.py",
-        "                attempt.process.kill()\n",
-        "                pass\n",
+        "jobrunner/worker/heartbeat.py:Heartbeat._fence",
+        Drop("attempt.process.kill()"),
         [FENCE],
     ),
     Mutation(
         "a single lease without its token",
-        f"{STATEMENTS}/queue/holding.py",
-        '        columns.lease_token == bindparam("token", type_=columns.lease_token.type),\n',
-        '        bindparam("token", type_=columns.lease_token.type) != "",\n',
+        f"{STATEMENTS}/queue/holding.py:report",
+        Swap(
+            'columns.lease_token == bindparam("token", type_=columns.lease_token.type)',
+            'bindparam("token", type_=columns.lease_token.type) != ""',
+        ),
         [STALE],
     ),
     # Holding.
     Mutation(
         "renewals and ends that wait for locked rows",
-        f"{STATEMENTS}/queue/holding.py",
-        "found.with_for_update(of=job_runs, skip_locked=True, key_share=True)",
-        "found.with_for_update(of=job_runs, key_share=True)",
+        f"{STATEMENTS}/queue/holding.py:unlocked",
+        Drop("skip_locked=True"),
         [TOLD_APART],
     ),
     Mutation(
         "writes of an owner without its token",
-        f"{STATEMENTS}/queue/holding.py",
-        "columns.status == RUNNING, columns.lease_token == given.c.lease_token)",
-        "columns.status == RUNNING)",
+        f"{STATEMENTS}/queue/holding.py:is_held",
+        Drop("columns.lease_token == given.c.lease_token"),
         [STALE],
     ),
     Mutation(
         "a locked row is taken for a lost lease",
-        f"{STORE}/queue/holding.py",
-        "    locked = still_held(connection, missing)\n",
-        "    locked: set[Lease] = set()\n",
+        f"{STORE}/queue/holding.py:renew",
+        Swap("locked = still_held(connection, missing)", "locked: set[Lease] = set()"),
         [TOLD_APART],
     ),
     # Finalizing.
     Mutation(
         "finalize without its lock",
-        f"{STATEMENTS}/queue/finalize.py",
-        "        .with_for_update(of=job_runs, skip_locked=True, key_share=True)\n",
-        "",
+        f"{STATEMENTS}/queue/finalize.py:locked",
+        Drop(".with_for_update"),
         [TOLD_APART],
     ),
     Mutation(
         "a lease given twice is finalized twice",
-        f"{STORE}/queue/finalize.py",
-        "held.pop(lease, None)",
-        "held.get(lease)",
+        f"{STORE}/queue/finalize.py:_end_locked",
+        Swap("held.pop(lease, None)", "held.get(lease)"),
         [f"{TOGETHER}::test_finalize_that_got_no_answer_is_recognized_as_applied_or_lost"],
     ),
     Mutation(
         "a run ended by recovery is taken for finalized",
-        f"{STORE}/queue/holding.py",
-        " for row in found if row.error_type != EXPIRED}",
-        " for row in found}",
+        f"{STORE}/queue/holding.py:ended_attempts",
+        Swap(
+            "{Lease(row.run_id, row.lease_token): row for row in found if row.error_type != EXPIRED}",
+            "{Lease(row.run_id, row.lease_token): row for row in found}",
+        ),
         [f"{TOGETHER}::test_finalize_that_got_no_answer_is_recognized_as_applied_or_lost"],
     ),
     Mutation(
         "a group not split after a lost connection",
-        "jobrunner/worker/finalizer.py",
-        "                    write.group_size = 1\n",
-        "                    pass\n",
+        "jobrunner/worker/finalizer.py:Finalizer._take",
+        Drop("write.group_size = 1"),
         [f"{AT_ONCE}::test_run_that_breaks_the_connection_of_its_write_harms_no_other_run"],
     ),
     Mutation(
         "a group not split after an error",
-        "jobrunner/worker/finalizer.py",
-        "            write.group_size = max(1, len(group) // 2)\n",
-        "            pass\n",
+        "jobrunner/worker/finalizer.py:Finalizer._take",
+        Drop("write.group_size = max(1, len(group) // 2)"),
         ["tests/test_finalize_groups.py::test_unwritable_result_does_not_hold_back_its_group"],
     ),
     # Transactions.
     Mutation(
         "no READ COMMITTED",
-        f"{STORE}/drivers/postgresql.py",
-        "BEGIN ISOLATION LEVEL READ COMMITTED; ",
-        "BEGIN; ",
+        f"{STORE}/drivers/postgresql.py:ServerConnection.__init__",
+        Swap(
+            'f"BEGIN ISOLATION LEVEL READ COMMITTED; {raw_driver.limits(waits)}"',
+            'f"BEGIN; {raw_driver.limits(waits)}"',
+        ),
         [ISOLATION],
     ),
     # Replacing, pruning, slots.
     Mutation(
         "replace_older without its lock",
-        f"{STATEMENTS}/timetable/overlap.py",
-        "    return older.order_by(columns.id).with_for_update(of=job_runs, key_share=True)",
-        "    return older.order_by(columns.id)",
+        f"{STATEMENTS}/timetable/overlap.py:older",
+        Drop(".with_for_update"),
         [f"{AT_ONCE}::test_run_being_replaced_is_not_claimed"],
     ),
     Mutation(
         "prune without its lock",
-        f"{STATEMENTS}/ticks/retention.py",
-        "        .with_for_update(skip_locked=True)\n",
-        "",
+        f"{STATEMENTS}/ticks/retention.py:old_runs",
+        Drop(".with_for_update"),
         [MEANWHILE, f"{AT_ONCE}::test_run_is_not_pruned_after_its_retry_was_confirmed"],
     ),
     Mutation(
         "prune of runs that are not finished",
-        f"{STATEMENTS}/ticks/retention.py",
-        "select(columns.id, columns.job_type, columns.finished_at)\n        .where(\n"
-        '            columns.status == bindparam("its_status", type_=columns.status.type),\n'
-        "            columns.finished_at.is_not(None),\n            columns.finished_at < _before(),\n",
-        "select(columns.id, columns.job_type, columns.finished_at)\n        .where(\n"
-        '            bindparam("its_status") != "",\n            columns.created_at < _before(),\n',
+        f"{STATEMENTS}/ticks/retention.py:old_runs",
+        (
+            Swap(
+                'columns.status == bindparam("its_status", type_=columns.status.type)', 'bindparam("its_status") != ""'
+            ),
+            Drop("columns.finished_at.is_not(None)"),
+            Swap("columns.finished_at < _before()", "columns.created_at < _before()"),
+        ),
         ["tests/test_retention.py::test_a_run_that_is_not_finished_is_never_deleted"],
     ),
     Mutation(
         "no unique index on slots",
         "alembic/versions/0001_core_runs.sql",
-        "CREATE UNIQUE INDEX job_runs_slot ",
-        "CREATE INDEX job_runs_slot ",
+        Swap("CREATE UNIQUE INDEX job_runs_slot ", "CREATE INDEX job_runs_slot "),
         [SLOT_TWICE],
     ),
     # Quarantined runs.
     Mutation(
         "a quarantined run not alone: others are claimed with it",
-        QUARANTINE,
-        NOTED,
-        "            self._is_at_work = self._is_due = False\n",
+        f"{QUARANTINE}:Quarantine.claim",
+        Swap("bool(claimed.runs)", "False"),
         [ALONE],
     ),
     Mutation(
         "a quarantined run not alone: the next one is claimed with it",
-        QUARANTINE,
-        NOTED,
-        "            self._is_due = bool(claimed.runs)\n",
+        f"{QUARANTINE}:Quarantine.claim",
+        (
+            Swap("self._is_at_work = self._is_due = bool(claimed.runs)", "self._is_due = bool(claimed.runs)"),
+            Drop("not self._hand.count(*AT_WORK_PHASES, Phase.WAITING)"),
+        ),
         [ALONE],
-        more=((LOOKED, ""),),
     ),
     Mutation(
         "a quarantined run not noted as running",
-        QUARANTINE,
-        NOTED,
-        "            self._is_due = bool(claimed.runs)\n",
+        f"{QUARANTINE}:Quarantine.claim",
+        Swap("self._is_at_work = self._is_due = bool(claimed.runs)", "self._is_due = bool(claimed.runs)"),
         [ALONE],
         "the check before the next quarantined claim sees it, too; the note only saves useless steps of the loop",
     ),
     Mutation(
         "no check of running runs before a quarantined run is claimed",
-        QUARANTINE,
-        LOOKED,
-        "",
+        f"{QUARANTINE}:Quarantine.claim",
+        Drop("not self._hand.count(*AT_WORK_PHASES, Phase.WAITING)"),
         [ALONE],
         "the note about a running quarantined run does it, too; the check also sees one that waits for its child",
     ),
     Mutation(
         "quarantined runs are claimed with the others",
-        f"{STATEMENTS}/queue/claims.py",
-        "is_quarantined if quarantined else ~is_quarantined",
-        "is_quarantined if quarantined else due.lease_expiries >= 0",
+        f"{STATEMENTS}/queue/claims.py:claim",
+        Swap("~is_quarantined", "due.lease_expiries >= 0"),
         [ASKED_FOR],
     ),
     Mutation(
         "a quarantine only from the third crash on",
-        "jobrunner/lifecycle.py",
-        "QUARANTINE_AFTER_EXPIRIES = 2",
-        "QUARANTINE_AFTER_EXPIRIES = 3",
+        "jobrunner/lifecycle.py:QUARANTINE_AFTER_EXPIRIES",
+        Swap("2", "3"),
         [ALONE],
     ),
     # The life of a run.
     Mutation(
         "a requested cancel loses",
-        "jobrunner/lifecycle.py",
-        "    if run.cancel_requested:\n",
-        "    if False:\n",
+        "jobrunner/lifecycle.py:decide",
+        Swap("run.cancel_requested", "False"),
         [LIFE],
     ),
     Mutation(
         "cancel wins over success",
-        "jobrunner/lifecycle.py",
-        "    if result.outcome is Outcome.SUCCEEDED:\n",
-        "    if result.outcome is Outcome.SUCCEEDED and not run.cancel_requested:\n",
+        "jobrunner/lifecycle.py:decide",
+        Swap("result.outcome is Outcome.SUCCEEDED", "result.outcome is Outcome.SUCCEEDED and not run.cancel_requested"),
         [LIFE],
     ),
     Mutation(
         "one attempt too many",
-        "jobrunner/lifecycle.py",
-        "run.attempts >= run.max_attempts",
-        "run.attempts > run.max_attempts",
+        "jobrunner/lifecycle.py:_charge",
+        Swap("run.attempts >= run.max_attempts", "run.attempts > run.max_attempts"),
         [LIFE],
     ),
     Mutation(
         "releases without a limit",
-        "jobrunner/lifecycle.py",
-        "    if run.releases + 1 < MOST_RELEASES_IN_A_ROW:\n",
-        "    if True:\n",
+        "jobrunner/lifecycle.py:_release",
+        Swap("run.releases + 1 < MOST_RELEASES_IN_A_ROW", "True"),
         [LIFE],
     ),
     Mutation(
         "expiries that are not consecutive are counted",
-        "jobrunner/lifecycle.py",
-        "expiries = run.lease_expiries + 1 if expired else 0",
-        "expiries = run.lease_expiries + 1",
+        "jobrunner/lifecycle.py:_charge",
+        Swap("run.lease_expiries + 1 if expired else 0", "run.lease_expiries + 1"),
         [LIFE],
     ),
     # Effects and own transactions.
     Mutation(
         "an uncertain effect is called again unasked",
-        "jobrunner/effects/once.py",
-        '        if choice == "raise":\n',
-        '        if choice == "never":\n',
+        "jobrunner/effects/once.py:Once._decide",
+        Swap('"raise"', '"never"'),
         [f"{EFFECTS}::test_exception_of_the_call_leaves_the_effect_uncertain_and_the_choice_decides"],
     ),
     Mutation(
         "a late outcome is written over a later call",
-        f"{STATEMENTS}/queue/effects.py",
-        'and_(_is_of_key(), _COLUMNS.token == _given("token", "call"), IS_OPEN)',
-        "and_(_is_of_key(), IS_OPEN)",
+        f"{STATEMENTS}/queue/effects.py:_is_of_call",
+        Drop('_COLUMNS.token == _given("token", "call")'),
         [f"{EFFECTS}::{LATE_OUTCOME}"],
     ),
     Mutation(
         "the end of an own transaction skips a locked row",
-        f"{STORE}/queue/finalize.py",
-        "(_SUCCEED_WAITING if waits else _SUCCEED),",
-        "_SUCCEED,",
+        f"{STORE}/queue/finalize.py:_succeed",
+        Swap("_SUCCEED_WAITING if waits else _SUCCEED", "_SUCCEED"),
         ["tests/test_own_transaction.py::test_end_waits_for_a_heartbeat_that_has_locked_the_row"],
     ),
     Mutation(
         "a run that its handler has committed is taken for lost",
-        f"{STORE}/queue/holding.py",
-        "tuple(held for held, row in ended.items() if row.output == UNTOLD)",
-        "()",
+        f"{STORE}/queue/holding.py:renew",
+        Swap("tuple(held for held, row in ended.items() if row.output == UNTOLD)", "()"),
         [f"tests/test_own_transaction_stopped.py::{GOES_ON}"],
     ),
     # A standby that stalls.
     Mutation(
         "what is found again is an answer",
-        f"{STORE}/drivers/database.py",
-        "if writes and self._doubt.is_open:",
-        "if False:",
+        f"{STORE}/drivers/database.py:Database._once.call",
+        Swap("writes and self._doubt.is_open", "False"),
         [f"{FAILOVER}::test_row_whose_commit_was_cut_is_no_answer_until_a_standby_has_it"],
     ),
     Mutation(
         "a second connection does not know the doubt of the first",
-        f"{STORE}/drivers/database.py",
-        "patience=self.waits, doubt=self._doubt)",
-        "patience=self.waits)",
+        f"{STORE}/drivers/database.py:Database.second_connection",
+        Drop("doubt=self._doubt"),
         [f"{FAILOVER}::test_row_whose_commit_was_cut_is_no_answer_until_a_standby_has_it"],
     ),
     Mutation(
         "a COMMIT with a warning is an answer",
-        f"{STORE}/drivers/postgresql.py",
-        "return self._warnings.is_acknowledged()",
-        "return True",
+        f"{STORE}/drivers/postgresql.py:ServerConnection._commit",
+        Swap("self._warnings.is_acknowledged()", "True"),
         [f"{FAILOVER}::test_claim_whose_wait_for_the_standby_was_cancelled_hands_out_no_run_before_a_standby_has_it"],
     ),
     Mutation(
         "a key that was only found is an answer",
-        f"{STORE}/queue/enqueue.py",
-        "if any(not each.created for each in answers):",
-        "if False:",
+        f"{STORE}/queue/enqueue.py:make_durable",
+        Swap("any(not each.created for each in answers)", "False"),
         [f"{FAILOVER}::test_key_that_another_process_has_left_without_a_standby_is_no_answer_to_an_enqueue"],
     ),
     Mutation(
         "an own transaction with a warning is committed",
-        f"{STORE}/callers/transactions.py",
-        "return warnings.is_acknowledged()",
-        "return True",
+        f"{STORE}/callers/transactions.py:OwnTransaction.commit",
+        Swap("warnings.is_acknowledged()", "True"),
         [f"tests/test_failover_effects.py::{OWN_CONFIRMED}"],
     ),
     Mutation(
         "an intent without a standby stays",
-        "jobrunner/effects/once.py",
-        "                    self._withdraw(call)\n",
-        "",
+        "jobrunner/effects/once.py:Once._write_intent",
+        Drop("self._withdraw(call)"),
         [f"tests/test_failover_effects.py::{TAKEN_BACK}"],
     ),
     # The page.
     Mutation(
         "page for whoever asks",
-        f"{WEB}/core.py",
-        "        if request.visitor is None:\n",
-        "        if False:\n",
+        f"{WEB}/core.py:Web._respond",
+        Swap("request.visitor is None", "False"),
         [f"{GUARDED}::test_every_route_needs_a_visitor_and_every_form_its_verb"],
     ),
     Mutation(
         "page whose forms need no right",
-        f"{WEB}/core.py",
-        "        if route.verb not in request.visitor.verbs:\n",
-        "        if False:\n",
+        f"{WEB}/core.py:Web._respond",
+        Swap("route.verb not in request.visitor.verbs", "False"),
         [f"{GUARDED}::test_every_route_needs_a_visitor_and_every_form_its_verb"],
     ),
     Mutation(
         "page that takes the forms of other sites",
-        f"{WEB}/core.py",
-        "        if (reason := foreign(request)) is not None:\n",
-        "        if (reason := None) is not None:\n",
+        f"{WEB}/core.py:Web._respond",
+        Swap("foreign(request)", "None"),
         [f"{GUARDED}::test_request_of_another_site_changes_nothing"],
     ),
     Mutation(
         "page that takes forms of the same domain",
-        f"{WEB}/guard.py",
-        'return None if site == "same-origin" else',
-        'return None if site != "cross-site" else',
+        f"{WEB}/guard.py:foreign",
+        Swap('site == "same-origin"', 'site != "cross-site"'),
         [f"{GUARDED}::test_request_of_another_site_changes_nothing"],
     ),
     Mutation(
         "page that believes any Origin",
-        f"{WEB}/guard.py",
-        '    is_own = host and origin.lower() == f"{request.scheme}://{host}".lower()\n',
-        "    is_own = bool(host)\n",
+        f"{WEB}/guard.py:foreign",
+        Swap('host and origin.lower() == f"{request.scheme}://{host}".lower()', "bool(host)"),
         [f"{GUARDED}::test_request_of_another_site_changes_nothing"],
     ),
     Mutation(
         "page that runs scripts within it",
-        f"{WEB}/guard.py",
-        '    "script-src": "\'self\'",',
-        "    \"script-src\": \"'self' 'unsafe-inline'\",",
+        f"{WEB}/guard.py:HEADERS",
+        Swap('f"{name} {value}"', "f\"{name} {value} 'unsafe-inline'\""),
         [f"{GUARDED}::test_every_response_has_the_headers_that_protect_it"],
     ),
     Mutation(
         "page that does not escape",
-        f"{WEB}/rendering.py",
-        "        autoescape=True,\n",
-        "        autoescape=False,\n",
+        f"{WEB}/rendering.py:_environment",
+        Drop("autoescape=True"),
         [f"{GUARDED}::test_hostile_texts_in_every_column_are_text_on_every_page"],
     ),
     Mutation(
         "page that shows secrets",
-        f"{MASKING}/values.py",
-        "            _masked(each) if is_hidden else self.hide(each, secrets, depth + 1)\n",
-        "            each if is_hidden else self.hide(each, secrets, depth + 1)\n",
+        f"{MASKING}/values.py:Names.hide",
+        Swap("_masked(each)", "each"),
         [f"{MASKED}::test_secrets_of_a_run_reach_no_page_and_no_json"],
     ),
     Mutation(
         "page that shows secrets in the texts of lists",
-        f"{WEB}/masking.py",
-        "        values = run_values.of_runs(connection, runs - told)\n",
-        "        values = run_values.of_runs(connection, set())\n",
+        f"{WEB}/masking.py:Masks.known",
+        Swap("run_values.of_runs(connection, runs - told)", "run_values.of_runs(connection, set())"),
         [f"{MASKED}::test_secret_in_an_error_stands_on_no_page_that_lists_runs"],
     ),
     Mutation(
         "page that shows secrets whose numbers are left out",
-        f"{MASKING}/secrets.py",
-        "    if any(each.isdigit() for each in text):\n",
-        "    if not text:\n",
+        f"{MASKING}/secrets.py:_written",
+        Swap("any(each.isdigit() for each in text)", "not text"),
         [f"{MASKED}::test_secret_in_an_error_stands_on_no_page_that_lists_runs"],
     ),
     Mutation(
         "page that reads long payloads for a list",
-        f"{STORE}/questions/runs/run_values.py",
-        ", size <= _MOST_CHARACTERS)",
-        ")",
+        f"{STORE}/questions/runs/run_values.py:of_runs",
+        Drop("size <= _MOST_CHARACTERS"),
         [f"{MASKED}::test_error_of_a_run_whose_payload_is_long_stands_on_its_page_only"],
     ),
     Mutation(
         "page whose link is good twice",
-        f"{WEB}/doors.py",
-        "                self._renew()\n                return",
-        "                return",
+        f"{WEB}/doors.py:LinkDoor.enter",
+        Drop("self._renew()"),
         ["tests/test_web_server.py::test_page_is_closed_to_all_but_the_browser_with_the_link"],
     ),
     Mutation(
         "page that keeps who was taken out of the user file",
-        f"{WEB}/doors.py",
-        "        if person is not None and not people.has(person):\n",
-        "        if False:\n",
+        f"{WEB}/doors.py:PasswordDoor.enter",
+        Swap("person is not None and not people.has(person)", "False"),
         [f"{DOORS}::test_person_who_is_taken_out_of_the_user_file_or_changed_there_is_signed_out_at_once"],
     ),
     Mutation(
         "page on which passwords can be tried at will",
-        f"{WEB}/doors.py",
-        "        if (left := self._tries.begin(origin)) > 0:\n",
-        "        if (left := self._tries.begin(origin)) > 1e9:\n",
+        f"{WEB}/doors.py:PasswordDoor._sign_in",
+        Swap("(left := self._tries.begin(origin)) > 0", "(left := self._tries.begin(origin)) > 1e9"),
         [f"{DOORS}::test_only_the_right_password_signs_in_and_wrong_tries_make_their_own_address_wait"],
     ),
     Mutation(
         "page that believes a name of anybody",
-        f"{WEB}/doors.py",
-        "        if address(request.peer) not in self._proxies:\n",
-        "        if False:\n",
+        f"{WEB}/doors.py:ProxyDoor.enter",
+        Swap("address(request.peer) not in self._proxies", "False"),
         [f"{DOORS}::test_name_in_a_header_counts_only_from_a_proxy"],
     ),
     Mutation(
         "page that believes the second name",
-        f"{WEB}/doors.py",
-        '        if not name or "," in name or',
-        "        if not name or",
+        f"{WEB}/doors.py:ProxyDoor.enter",
+        Drop('"," in name'),
         [f"{DOORS}::test_name_in_a_header_counts_only_from_a_proxy"],
     ),
     Mutation(
         "page that answers to any host",
-        f"{WEB}/standalone.py",
-        '        if _name_in(request.headers.get("host", "")) not in self._names:\n',
-        "        if False:\n",
+        f"{WEB}/standalone.py:Standalone.respond",
+        Swap('_name_in(request.headers.get("host", "")) not in self._names', "False"),
         ["tests/test_web_server.py::test_page_is_closed_to_all_but_the_browser_with_the_link"],
     ),
     Mutation(
         "page whose cookie scripts can read",
-        f"{WEB}/doors.py",
-        "; HttpOnly; SameSite=Strict; Max-Age",
-        "; Max-Age",
+        f"{WEB}/doors.py:Sessions._sent",
+        Swap(
+            'f"{self._name}={secret}; HttpOnly; SameSite=Strict; Max-Age={seconds}"',
+            'f"{self._name}={secret}; Max-Age={seconds}"',
+        ),
         [f"{DOORS}::test_cookie_of_a_session_is_for_this_host_and_no_script_and_over_https_for_https_only"],
     ),
     Mutation(
         "page that changes many runs unasked",
-        f"{WEB}/pages/bulk.py",
-        " if call.is_agreed else None\n",
-        " if call.form else None\n",
+        f"{WEB}/pages/bulk.py:change",
+        Swap("call.is_agreed", "call.form"),
         [f"{ACTIONS}::test_all_runs_that_match_are_counted_and_asked_before_they_change"],
     ),
     Mutation(
         "page with buttons for a database that is read-only",
-        f"{WEB}/call.py",
-        "return self.visitor.verbs if self.access.is_writable else",
-        "return self.visitor.verbs if True else",
+        f"{WEB}/call.py:Call.verbs",
+        Swap("self.access.is_writable", "True"),
         [f"{ACTIONS}::test_page_of_a_database_that_is_read_only_has_no_buttons"],
     ),
     Mutation(
         "page that does not say what became of the run",
-        f"{WEB}/pages/run.py",
-        '"problem": problem and f"{problem} {_as_it_is(run, at)}",',
-        '"problem": problem,',
+        f"{WEB}/pages/run.py:show",
+        Swap('mistake or (problem and f"{problem} {_as_it_is(run, at)}")', "mistake or problem"),
         [f"{ACTIONS}::test_who_was_too_late_is_told_what_became_of_the_run"],
     ),
     Mutation(
         "page that asks each question alone",
-        f"{WEB}/pages/now.py",
-        "    known = together(connection, [*overview.questions(), *also, *of_findings])\n",
-        "    known = connection\n",
+        f"{WEB}/pages/now.py:_read",
+        Swap("together(connection, [*overview.questions(), *also, *of_findings])", "connection"),
         ["tests/test_web_statements.py::test_a_page_sends_at_most_eight_statements_for_one_row_and_for_a_hundred"],
     ),
     Mutation(
         "page that is sent again for its ages",
-        f"{WEB}/core.py",
-        '    digest = hashlib.sha256(_AGES.sub(rb"\\1", content)).hexdigest()\n',
-        "    digest = hashlib.sha256(content).hexdigest()\n",
+        f"{WEB}/core.py:_unless_known",
+        Swap(r'_AGES.sub(rb"\1", content)', "content"),
         ["tests/test_web_live.py"],
     ),
 )
@@ -654,14 +617,11 @@ class MutationSandbox:
         command.chmod(0o755)
 
     @contextmanager
-    def changed(self, mutation: Mutation) -> Iterator[None]:
+    def changed(self, each: Mutation) -> Iterator[None]:
         """While the block runs, the copy is changed."""
-        path = self.copy / mutation.file
+        path = self.copy / each.file
         before = path.read_text()
-        text = before
-        for old, new in mutation.changes():
-            text = text.replace(old, new)
-        self._write(path, text)
+        self._write(path, each.changed(before))
         yield
         self._write(path, before)
 
@@ -699,16 +659,16 @@ class MutationSandbox:
         return Path(done.stdout.strip()).is_relative_to(self.copy)
 
 
-def decision(sandbox: MutationSandbox, mutation: Mutation) -> tuple[str, bool]:
+def decision(sandbox: MutationSandbox, each: Mutation) -> tuple[str, bool]:
     """What to say of it, and whether it is as it should be."""
-    if problem := mutation.problem():
+    if problem := each.problem():
         return problem, False
-    with sandbox.changed(mutation):
-        killer = sandbox.first_failure(mutation.tests)
+    with sandbox.changed(each):
+        killer = sandbox.first_failure(each.tests)
     if killer is None:
-        return (f"survived: {mutation.reason}", True) if mutation.reason else ("SURVIVED", False)
+        return (f"survived: {each.reason}", True) if each.reason else ("SURVIVED", False)
     said = f"killed by {killer}"
-    return (f"{said}, although it is said why none does", False) if mutation.reason else (said, True)
+    return (f"{said}, although it is said why none does", False) if each.reason else (said, True)
 
 
 def main(names: Sequence[str]) -> int:
@@ -724,10 +684,10 @@ def main(names: Sequence[str]) -> int:
         if broken := sandbox.first_failure(sorted({test for each in chosen for test in each.tests})):
             sys.exit(f"{broken} fails without any change")
         is_good = True
-        for mutation in chosen:
-            said, is_right = decision(sandbox, mutation)
+        for each in chosen:
+            said, is_right = decision(sandbox, each)
             is_good = is_good and is_right
-            print(f"{mutation.name}: {said}", flush=True)
+            print(f"{each.name}: {said}", flush=True)
     return 0 if is_good else 1
 
 
