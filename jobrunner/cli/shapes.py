@@ -1,4 +1,4 @@
-"""The shapes of what commands print with --json: ``make docs`` writes their JSON Schemas into docs/schemas."""
+"""The shapes of what commands print with --json: ``make docs`` writes their schemas into docs/reference/schemas."""
 
 from __future__ import annotations
 
