@@ -1,0 +1,138 @@
+"""The lists of CONTRIBUTING.md that say where to add what: they name what exists, and whoever follows one is done."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.pages import ROOT
+
+PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+LISTS = PAGE.partition("\n## Where to add what\n")[2]
+ITEMS = [" ".join(item.split()) for item in re.split(r"\n(?=\d+\. |\n)", LISTS) if re.match(r"\d+\. .*/", item.strip())]
+
+MIGRATION = '''"""A column for an option of a schedule."""
+
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade():
+    op.execute("ALTER TABLE job_definitions ADD COLUMN quiet_time REAL")
+
+
+def statements(dialect_name, schema):
+    spec = spec_from_file_location("core", Path(__file__).with_name("0001_core.py"))
+    core = module_from_spec(spec)
+    spec.loader.exec_module(core)
+    made = core.statements(dialect_name, schema)
+    return [each.replace("  jitter REAL,", "  jitter REAL,\\n  quiet_time REAL,") for each in made]
+
+
+def downgrade():
+    op.execute("ALTER TABLE job_definitions DROP COLUMN quiet_time")
+'''
+OPTION_OF_A_SCHEDULE = {
+    "jobrunner/model.py": ("    jitter: timedelta | None = None\n", "    quiet_time: timedelta | None = None\n"),
+    "jobrunner/schedules/options.py": (
+        "_ALL = (\n",
+        '    Option("quiet_time", "duration", "Quiet.", line="quiet", shown="quiet for {quiet_time}"),\n',
+    ),
+    "jobrunner/schedules/declare.py": (
+        "    jitter: Duration | None = None\n",
+        "    quiet_time: Duration | None = None\n",
+    ),
+    "jobrunner/store/timetable/records.py": ("    jitter: float | None\n", "    quiet_time: float | None\n"),
+    "jobrunner/store/schema/runs.py": ('    Column("jitter", Seconds),\n', '    Column("quiet_time", Seconds),\n'),
+    "jobrunner/store/sql/versions.py": ("SCHEMA_REVISION = 1\n", "SCHEMA_REVISION = 2\n"),
+}
+"""For each file of the list a line, and the line that is added after it."""
+
+
+def names_in(item: str) -> tuple[list[str], list[str]]:
+    """The files or folders of an item, and the names of Python in it."""
+    code = re.findall(r"`([^`]+)`", item)
+    paths = [each for each in code if "/" in each]
+    commands = text_of("jobrunner/cli/program.py")
+    return paths, [each for each in code if each.isidentifier() and f'"{each}"' not in commands]
+
+
+def text_of(path: str) -> str:
+    place = ROOT / path
+    files = place.rglob("*.py") if place.is_dir() else [place]
+    return "\n".join(file.read_text("utf-8") for file in files)
+
+
+@pytest.mark.parametrize("item", ITEMS, ids=lambda item: re.sub(r"\W+", "-", item)[:60])
+def test_each_name_in_an_item_of_a_list_stands_in_a_file_of_the_item(item: str) -> None:
+    paths, names = names_in(item)
+    text = "\n".join(map(text_of, paths))
+    assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
+
+
+def test_lists_name_as_many_places_as_they_say() -> None:
+    numbers = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+    lists = re.findall(
+        r"^[^\n]*, (?:today )?in (\w+) places[^\n]*:\n\n((?:\d+\. .*\n(?:   .*\n)*)+)", LISTS, re.MULTILINE
+    )
+    assert len(lists) >= 4
+    for said, items in lists:
+        assert len(re.findall(r"^\d+\. ", items, re.MULTILINE)) >= numbers.index(said) + 2
+
+
+@pytest.mark.long
+def test_an_option_of_a_schedule_with_its_migration_is_added_by_its_list_alone(tmp_path: Path) -> None:
+    copy, home = tmp_path / "copy", tmp_path / "home"
+    for name in ("jobrunner", "alembic", "scripts"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for file, (line, added) in OPTION_OF_A_SCHEDULE.items():
+        text = (copy / file).read_text("utf-8")
+        assert text.count(line) == 1, file
+        kept = "" if file.endswith("versions.py") else line
+        (copy / file).write_text(text.replace(line, kept + added), "utf-8")
+    (copy / "alembic/versions/0002_quiet.py").write_text(MIGRATION)
+    home.mkdir()
+    url = f"sqlite:///{home}/runs.db"
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "PYTHONPATH": str(copy),
+        "JOBRUNNER_DATABASE_URL": url,
+    }
+
+    def python(*words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-P", *words], cwd=home, env=environment, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def jobrunner(*words: str) -> str:
+        return python("-m", "jobrunner", *words)
+
+    # The compiled statements of today would neither write nor read the column.
+    python(str(copy / "scripts/statements.py"))
+    jobrunner("migrate")
+    add = ["schedule", "add", "nightly", "--type", "echo", "--cron", "0 3 * * *", "--allow-unknown"]
+    jobrunner(*add, "--quiet-time", "5m")
+    assert "quiet for 5m" in jobrunner("schedule", "show", "nightly")
+    jobrunner("schedule", "edit", "nightly", "--quiet-time", "7m")
+    assert json.loads(jobrunner("schedule", "show", "nightly", "--json"))["quiet_time"] == 420.0
+    command, schedule = '[jobs.echo]\ncommand = ["true"]\n', 'job = "echo"\nschedule = "0 4 * * *"\nquiet_time = "9m"\n'
+    (home / "jobrunner.toml").write_text(f"{command}[schedules.other]\n{schedule}")
+    environment["JOBRUNNER_CONFIG"] = str(home / "jobrunner.toml")
+    jobrunner("apply")
+    found = {each["name"]: each["quiet_time"] for each in json.loads(jobrunner("schedule", "list", "--json"))}
+    assert found == {"nightly": 420.0, "other": 540.0}
+    jobrunner("migrate", "--to", "1", "--delete-data")
+    jobrunner("migrate")
