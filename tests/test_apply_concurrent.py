@@ -11,8 +11,6 @@ from harness import App, Commands, Database
 from harness.declarations import CODE, FILE, NAMES, applied, declare, definitions, everything, nothing, one, trail
 from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
-pytestmark = pytest.mark.both_databases
-
 VERSIONS = {
     "one": """
 [schedules.kept]
@@ -141,7 +139,7 @@ def many(ctx: Context, number: int): ...
 """
 
 
-@pytest.mark.either_database
+@pytest.mark.long(sample=0.5)
 @pytest.mark.parametrize("count", [150, pytest.param(1000, marks=pytest.mark.long)])
 def test_apply_writes_a_thousand_schedules(jobrunner: Commands, app: App, database: Database, count: int) -> None:
     """Declared, changed, expanded and disabled in one transaction each, in seconds."""

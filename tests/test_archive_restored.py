@@ -16,7 +16,6 @@ from harness.tallying import count_all
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
 
-pytestmark = pytest.mark.both_databases
 TABLES = ("job_runs", "job_attempts", "job_keys")
 Line = dict[str, Any]
 

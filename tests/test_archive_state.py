@@ -15,7 +15,6 @@ from harness.tallying import count_all
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
 
-pytestmark = pytest.mark.both_databases
 SCHEDULES = "SELECT name, job_type, payload, schedule, source, paused_at, last_slot_at, created_at FROM job_definitions"
 QUERIES = {
     "schedules": f"{SCHEDULES} ORDER BY name",

@@ -24,8 +24,6 @@ from jobrunner.store.drivers.location import locate
 from jobrunner.store.queue import enqueue
 from jobrunner.store.queue.enqueue_sql import Enqueued, NewRun
 
-pytestmark = pytest.mark.both_databases
-
 
 @pytest.fixture
 def store(database: Database) -> Iterator[Store]:

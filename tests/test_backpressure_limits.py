@@ -15,8 +15,6 @@ from jobrunner.errors import UsageError
 from jobrunner.jobs.policy import make_policy
 from jobrunner.model import MOST_WAITING
 
-pytestmark = pytest.mark.both_databases
-
 HOUR = timedelta(hours=1)
 
 

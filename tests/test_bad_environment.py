@@ -12,8 +12,6 @@ from harness.commands import COMMAND
 from harness.environments import COMMANDS, LETTERS, check_exit, check_exits, letters, run_in
 from harness.terminal import read_terminal
 
-pytestmark = pytest.mark.share(0.5)
-
 ERROR = f"ValueError: schlechte Größe {LETTERS}"
 VARIABLES = {
     "LANG=C": {"LANG": "C"},

@@ -18,8 +18,6 @@ from harness.environments import (
     with_mounts,
 )
 
-pytestmark = pytest.mark.share(0.5)
-
 
 @sqlite_only
 def test_a_database_file_on_a_read_only_disk(

@@ -20,8 +20,6 @@ from harness.environments import (
     with_mounts,
 )
 
-pytestmark = pytest.mark.share(0.5)
-
 WHILE_AT_WORK = {"jobrunner.db", "jobrunner.db-wal", "jobrunner.db-shm"}
 
 

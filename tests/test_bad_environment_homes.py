@@ -20,8 +20,6 @@ from harness.environments import (
     with_home,
 )
 
-pytestmark = pytest.mark.share(0.5)
-
 
 def test_a_user_whom_the_password_database_does_not_know(jobrunner: Commands, app: App, database: Database) -> None:
     """As in a container that was given any user id. Its own folders and database are enough."""

@@ -18,8 +18,6 @@ from harness.environments import (
     run_in,
 )
 
-pytestmark = pytest.mark.share(0.5)
-
 
 def test_commands_work_or_report_too_few_file_descriptors(jobrunner: Commands, app: App, database: Database) -> None:
     """Enough for a database, not for a child beside it."""

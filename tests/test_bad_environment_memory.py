@@ -18,8 +18,6 @@ from harness.environments import (
     run_in,
 )
 
-pytestmark = pytest.mark.share(0.5)
-
 
 def test_a_handler_module_that_wants_more_memory_than_there_is(
     jobrunner: Commands, app: App, database: Database

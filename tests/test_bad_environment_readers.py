@@ -9,8 +9,6 @@ from harness.commands import COMMAND
 from harness.environments import COMMANDS, check_exit, run_in
 from harness.long import some
 
-pytestmark = pytest.mark.share(0.5)
-
 # Where its text is all that a command is for, it has not done its work. What is committed is done.
 LISTINGS = dict.fromkeys(["status", "show", "schedule list", "jobs"], 1)
 

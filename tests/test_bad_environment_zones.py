@@ -9,8 +9,6 @@ from harness import App, Commands, Database
 from harness.environments import COMMANDS, check_exit, check_exits, letters, run_in
 from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
-pytestmark = pytest.mark.share(0.5)
-
 PACKAGE_ONLY = {"PYTHONTZPATH": ""}
 LETTER = ["--type", "letters", "--payload", '{"name": "x"}', "--cron", "0 * * * *"]
 BERLIN = [*LETTER, "--timezone", "Europe/Berlin"]

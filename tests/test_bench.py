@@ -76,7 +76,7 @@ EXPECTED = {f"{name}, {database}" for name in BOTH for database in ("PostgreSQL"
     "the same with NOTIFY, PostgreSQL",
 }
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.share(0.5)]
+pytestmark = pytest.mark.timeout(600)
 
 
 def bench(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":

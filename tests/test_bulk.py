@@ -23,8 +23,6 @@ from jobrunner.store.questions.selection import Selection
 from jobrunner.store.queue import backpressure
 from jobrunner.store.queue.ticks import tallies
 
-pytestmark = pytest.mark.both_databases
-
 ADA = Actor("ada", "the reason")
 LATER = timedelta(hours=5)
 COMPARED = (

@@ -11,7 +11,7 @@ from harness import App, Commands, Database, sqlite_only, wait_for
 from harness.commands import COMMAND
 from harness.help_texts import listed_commands
 
-pytestmark = [sqlite_only, pytest.mark.share(0.5)]
+pytestmark = sqlite_only
 
 OPTIONS = {
     "tick": ["--budget", "--grace", "--concurrency", "--batch", "--types", "--log-file", "--verbose"],

@@ -12,7 +12,7 @@ from harness.commands import COMMAND
 from harness.schemas import WITH_A_SCHEMA
 from harness.warm import WarmProcess
 
-pytestmark = [sqlite_only, pytest.mark.share(0.5)]
+pytestmark = sqlite_only
 
 PYTHON = Path(COMMAND).with_name("python")
 MAIN = "from jobrunner.cli import main\nmain()"

@@ -13,8 +13,6 @@ from harness.binaries import find_binaries
 from harness.databases import url
 from harness.schemas import schema
 
-pytestmark = pytest.mark.both_databases
-
 
 def run_sql(database: Database, text: str) -> None:
     """Run a script with the database's own client, as a database administrator would."""

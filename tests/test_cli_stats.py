@@ -13,8 +13,6 @@ from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
 from jobrunner.store.queue.finalize import finalize_all
 
-pytestmark = pytest.mark.both_databases
-
 
 def end(database: Database, count: int, result: AttemptResult, **columns: object) -> None:
     store = Store(locate(database.url), patience=timedelta(seconds=20))

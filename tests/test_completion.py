@@ -18,7 +18,7 @@ from harness.commands import COMMAND
 from harness.debian import one_at_a_time
 
 # Completing uses no database: one is enough.
-pytestmark = [sqlite_only, pytest.mark.share(0.5)]
+pytestmark = sqlite_only
 
 SHELLS = ["bash", "zsh", "fish"]
 every_shell = pytest.mark.parametrize("shell", SHELLS)
@@ -138,7 +138,6 @@ def type_into(command: list[str], env: dict[str, str], cwd: Path, keys: str, unt
         os.close(terminal)
 
 
-@pytest.mark.system
 @pytest.mark.timeout(500)
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_the_tab_key_completes_in_the_real_shell(jobrunner: Commands, shell: str, tmp_path: Path) -> None:
@@ -160,7 +159,6 @@ def test_the_tab_key_completes_in_the_real_shell(jobrunner: Commands, shell: str
     assert "Usage: jobrunner schedule remove" in shown
 
 
-@pytest.mark.system
 @pytest.mark.timeout(500)
 def test_fish_completes_from_the_file_that_the_help_names(jobrunner: Commands, tmp_path: Path) -> None:
     folder = jobrunner.home / ".config" / "fish" / "completions"

@@ -12,7 +12,7 @@ from harness.commands import COMMAND
 from harness.cron import Cron, commands
 
 # A machine without libfaketime lives through real minutes.
-pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.timeout(400)
 
 EXAMPLE = (Path(__file__).parent.parent / "crontab.example").read_text()
 PROGRAM, ENV_FILE, LOG_FILE = "/srv/app/.venv/bin/jobrunner", "/etc/jobrunner/app.env", "/var/log/jobrunner/tick.log"

@@ -23,8 +23,6 @@ from jobrunner.store.queue import dependants
 from jobrunner.store.queue.dependants import Followed
 from jobrunner.store.queue.ticks import retention, ticks
 
-pytestmark = pytest.mark.both_databases
-
 KNOWN = Policy("append")
 DEAD = AttemptResult(Outcome.DISCARDED, error_type="E", error="no")
 

@@ -120,7 +120,6 @@ def test_systemd_service_gives_a_tick_time_to_end(service: Unit) -> None:
     assert not [name for name in section if re.match(taking, name)]
 
 
-@pytest.mark.system
 def test_systemd_finds_nothing_wrong_with_the_units(service: Unit, timer: Unit, tmp_path: Path) -> None:
     env_file = tmp_path / "app.env"
     env_file.touch()
@@ -134,7 +133,6 @@ def test_systemd_finds_nothing_wrong_with_the_units(service: Unit, timer: Unit, 
         assert (done.returncode, done.stderr.strip()) == (0, "")
 
 
-@pytest.mark.system
 def test_the_timer_elapses_each_minute(timer: Unit) -> None:
     section = timer["Timer"]
     assert section["OnCalendar"] == "*:*:00"
@@ -234,7 +232,6 @@ def test_a_log_that_is_renamed_loses_no_line(jobrunner: Commands, app: App, tmp_
     assert log.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.system
 def test_logrotate_renames_and_does_nothing_else(tmp_path: Path) -> None:
     text = (FOLDER / "jobrunner.logrotate").read_text()
     directives = {line.split()[0] for line in text.splitlines() if line.strip() and not line.strip().startswith("#")}

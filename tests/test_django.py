@@ -17,8 +17,6 @@ import pytest
 from harness import Database, PostgresDatabase, pages, postgresql_only, sqlite_only, wait_for
 from harness.django_project import Project
 
-pytestmark = pytest.mark.share(0.5)
-
 
 @pytest.fixture
 def project(database: Database, tmp_path: Path) -> Project:

@@ -12,8 +12,6 @@ from harness import Database, SQLiteDatabase, sqlite_only
 from harness.database import PostgresDatabase
 from harness.django_project import Project, settings_of
 
-pytestmark = pytest.mark.share(0.5)
-
 RUNNER_WITHOUT_DATABASES = """
 from django.test.runner import DiscoverRunner
 
@@ -103,7 +101,6 @@ def shop(tmp_path: Path, database: Database, beside: Callable[..., Database]) ->
     return Shop(tmp_path, database, beside)
 
 
-@pytest.mark.both_databases
 def test_tick_in_a_test_of_django_changes_the_databases_of_the_test_and_not_the_real_ones(
     shop: Shop, database: Database
 ) -> None:

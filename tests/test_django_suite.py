@@ -13,7 +13,7 @@ from harness.django_suite import Suite
 from harness.doc_tables import text_of
 
 ROOT = Path(__file__).parent.parent
-pytestmark = [pytest.mark.long, pytest.mark.timeout(1800), pytest.mark.both_databases]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 
 def differences(how: str) -> set[str]:

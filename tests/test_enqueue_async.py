@@ -20,8 +20,6 @@ from jobrunner import Context, Entry, KeyTaken, QueueFull, job
 from jobrunner.application import own_connections
 from jobrunner.errors import BadPayload, DatabaseUnavailable, UsageError
 
-pytestmark = pytest.mark.both_databases
-
 Story = Callable[[Opened], Awaitable[None]]
 
 

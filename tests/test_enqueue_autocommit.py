@@ -13,8 +13,6 @@ from harness.keys import runs, scope
 from jobrunner import Entry
 from jobrunner.errors import UsageError
 
-pytestmark = pytest.mark.both_databases
-
 
 def autocommit_connections(database: Database) -> Iterator[tuple[str, Any]]:
     url = database.url.replace("postgresql://", "postgresql+psycopg://")

@@ -17,8 +17,6 @@ import jobrunner as library
 from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only
 from jobrunner.errors import QueueFull, UsageError
 
-pytestmark = pytest.mark.both_databases
-
 DJANGO = """
 import json, os, sys
 from urllib.parse import urlsplit, unquote

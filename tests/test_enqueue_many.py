@@ -19,8 +19,6 @@ from jobrunner.application.registry import job
 from jobrunner.errors import BadPayload, UsageError
 from jobrunner.jobs.context import Context
 
-pytestmark = pytest.mark.both_databases
-
 # More than one statement takes.
 MANY = 2_300
 

@@ -14,8 +14,6 @@ from harness.backpressure import answer_of, dropped, limit, start, waiting
 from jobrunner.application.enqueueing import Entry, enqueue, enqueue_many
 from jobrunner.errors import QueueFull
 
-pytestmark = pytest.mark.both_databases
-
 
 @pytest.fixture
 def connection(database: Database) -> Iterator[Any]:

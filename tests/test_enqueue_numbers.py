@@ -1,10 +1,6 @@
 """Numbers in a payload, which the two databases store differently."""
 
-import pytest
-
 from harness import App, Commands, Database
-
-pytestmark = pytest.mark.both_databases
 
 
 def test_a_number_arrives_as_the_same_number_from_both_databases(

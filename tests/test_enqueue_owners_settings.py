@@ -25,8 +25,6 @@ from jobrunner.application import own_connections
 from jobrunner.errors import KeyTaken, UsageError
 from jobrunner.store.sql.statement import Prepared, compiled
 
-pytestmark = pytest.mark.both_databases
-
 
 def raw_cursors(connection: Any) -> None:
     connection.cursor_factory = psycopg.RawCursor

@@ -16,8 +16,6 @@ from jobrunner.store.questions import error_groups
 from jobrunner.store.questions.error_groups import Errors, errors
 from jobrunner.store.questions.selection import Selection
 
-pytestmark = pytest.mark.both_databases
-
 HOUR = timedelta(hours=1)
 
 

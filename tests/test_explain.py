@@ -13,8 +13,6 @@ from harness.doc_tables import text_of
 from harness.explain_scene import HOUR, RUNS, Scene, make_scene, stopped
 from harness.remedies import NOTHING, SCHEDULE_CURES
 
-pytestmark = pytest.mark.both_databases
-
 
 @pytest.fixture
 def scene(jobrunner: Commands, database: Database, app: App) -> Scene:
@@ -65,7 +63,7 @@ SCHEDULES: dict[str, tuple[Callable[[Scene], None], str]] = {
 }
 
 
-@pytest.mark.either_database
+@pytest.mark.long(sample=0.5)
 @pytest.mark.promise("P12")
 @pytest.mark.parametrize("reason", SCHEDULES)
 def test_reason_of_a_schedule_is_found_and_its_remedy_works(reason: str, scene: Scene) -> None:
@@ -84,7 +82,7 @@ def test_reason_of_a_schedule_is_found_and_its_remedy_works(reason: str, scene: 
     assert scene.explain("nightly")["reason"] != reason, found
 
 
-@pytest.mark.either_database
+@pytest.mark.long(sample=0.5)
 def test_a_schedule_that_apply_removed_is_told_as_such_and_not_as_removed_by_a_person(scene: Scene, app: App) -> None:
     file = app.path("jobrunner.toml")
     before = file.read_text()
@@ -98,7 +96,7 @@ def test_a_schedule_that_apply_removed_is_told_as_such_and_not_as_removed_by_a_p
     assert found["remedy"] == "declare nightly in jobrunner.toml again, and run: jobrunner apply"
 
 
-@pytest.mark.either_database
+@pytest.mark.long(sample=0.5)
 def test_a_dead_run_without_a_limit_of_attempts_is_not_told_as_one_of_none(scene: Scene) -> None:
     at = scene.database.now()
     given = {"status": "dead", "attempts": 1, "finished_at": at, "error_type": "RuntimeError", "last_error": "x"}

@@ -14,7 +14,6 @@ def scene(jobrunner: Commands, database: Database, app: App) -> Scene:
 
 
 @pytest.mark.long(sample=12)
-@pytest.mark.either_database
 @pytest.mark.promise("P12")
 @pytest.mark.parametrize("reason", RUNS)
 def test_reason_of_a_run_is_found_and_its_remedy_works(reason: str, scene: Scene) -> None:

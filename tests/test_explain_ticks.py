@@ -166,7 +166,6 @@ KINDS: dict[str, tuple[dict[str, tuple[Sequence[float], Sequence[str]]], str, st
 }
 
 
-@pytest.mark.both_databases
 def test_a_run_would_be_claimed_only_by_the_newest_ticks_of_a_host_and_not_by_any_of_the_last_hour(
     database: Database,
 ) -> None:
@@ -187,7 +186,6 @@ def test_a_run_would_be_claimed_only_by_the_newest_ticks_of_a_host_and_not_by_an
         assert wrong == {}
 
 
-@pytest.mark.both_databases
 def test_a_host_whose_ticks_fail_at_the_import_of_the_handlers_would_not_claim_a_run(
     jobrunner: Commands, database: Database, tmp_path: Path
 ) -> None:

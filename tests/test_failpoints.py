@@ -37,7 +37,6 @@ def scene(jobrunner: Commands, app: App, database: Database) -> FaultScene:
     return FaultScene(jobrunner, app, database)
 
 
-@pytest.mark.either_database
 @pytest.mark.long(sample=14)
 @pytest.mark.promise("P1", "P2", "P3", "P6", "P12")
 @pytest.mark.parametrize(("point", "action"), CASES, ids=[f"{point}-{action}" for point, action in CASES])

@@ -17,8 +17,6 @@ from harness.handlers_rows import queue
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, snapshot, statuses, wait_for_exit
 from harness.obstacles import REFUSE, commits_wait, sessions
 
-pytestmark = pytest.mark.both_databases
-
 GROUP = 30
 MEMBER = '''
 import asyncio

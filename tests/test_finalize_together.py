@@ -23,8 +23,6 @@ from jobrunner.store.drivers.location import locate
 from jobrunner.store.queue import finalize, holding
 from jobrunner.store.queue.finalize import Ended, Refusal
 
-pytestmark = pytest.mark.both_databases
-
 
 class Undone(Exception):
     """This transaction is not kept."""

@@ -15,8 +15,6 @@ from jobrunner.settings import config
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
 
-pytestmark = pytest.mark.both_databases
-
 TABLES = tuple(
     f"job_{name}"
     for name in ["gates", "limits", "attempts", "ticks", "runs", "definitions", "effects", "pauses", "hosts"]

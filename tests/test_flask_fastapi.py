@@ -17,8 +17,6 @@ import pytest
 from harness import Database, pages, sqlite_only, wait_for
 from harness.commands import COMMAND, clean_environment
 
-pytestmark = pytest.mark.share(0.5)
-
 BIN = Path(COMMAND).parent
 
 

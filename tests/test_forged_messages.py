@@ -7,8 +7,6 @@ import pytest
 from harness import App, Commands, Database
 from harness.handlers_rows import attempt_of, queue, run_of
 
-pytestmark = pytest.mark.both_databases
-
 FORGED = """
 import json, struct
 

@@ -28,8 +28,6 @@ from jobrunner.store.drivers import waits
 from jobrunner.store.schema import metadata
 from jobrunner.store.sql.versions import VERSION_TABLE
 
-pytestmark = pytest.mark.both_databases
-
 # watch and run are no part of it: they ask again until their run has ended, whatever a tick says meanwhile.
 COMMANDS = [
     *(words for words in WITH_A_SCHEMA if words[0] not in ("watch", "run")),

@@ -21,10 +21,7 @@ from harness.processes import is_stopped
 
 LEASE = {"JOBRUNNER_LEASE": "8s", "JOBRUNNER_PATIENCE": "3s"}
 
-pytestmark = [
-    pytest.mark.system,
-    postgresql_only,
-]
+pytestmark = postgresql_only
 
 SETTINGS = """
 [databases]

@@ -35,8 +35,6 @@ from jobrunner.store.callers import kit
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
 
-pytestmark = pytest.mark.both_databases
-
 TESTS = Path(__file__).parent
 MODULES_HERE = {"tests", *(each.stem for each in TESTS.iterdir())}
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(300)"]

@@ -16,8 +16,6 @@ from jobrunner.admin.findings import NAMES
 from jobrunner.errors import ConfigurationError
 from jobrunner.settings import config
 
-pytestmark = pytest.mark.both_databases
-
 
 def test_health_is_one_line_for_each_finding_and_its_exit_status_says_whether_there_is_any(
     jobrunner: Commands, database: Database

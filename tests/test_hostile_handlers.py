@@ -97,7 +97,6 @@ def check_end(database: Database, run_id: int, how: str) -> None:
 
 
 # All of them together are in every run: the next test.
-@pytest.mark.either_database
 @pytest.mark.long(sample=12)
 @pytest.mark.promise("P8", "P12")
 @pytest.mark.parametrize("how", ENDS)

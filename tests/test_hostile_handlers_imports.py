@@ -67,7 +67,6 @@ ODD = {
 
 
 @pytest.mark.long(sample=6)
-@pytest.mark.either_database
 @pytest.mark.promise("P8")
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_module_that_cannot_be_imported_is_named_and_its_runs_wait(
@@ -110,7 +109,6 @@ def test_a_missing_module_is_named_after_two_tries(jobrunner: Commands, app: App
 
 
 @pytest.mark.long(sample=3)
-@pytest.mark.either_database
 @pytest.mark.promise("P8")
 @pytest.mark.parametrize("what", ODD)
 def test_module_that_misbehaves_at_import_harms_no_tick(

@@ -10,8 +10,6 @@ from harness import App, Commands, Database
 from harness.handlers_rows import attempt_of, queue, run_of
 from harness.tables.bad_input import SQL
 
-pytestmark = pytest.mark.both_databases
-
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\r\n\x9b31m\u202e"
 ON_A_TERMINAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 # Without an end of its own: what follows would become a second line, or a second event.

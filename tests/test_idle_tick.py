@@ -12,7 +12,7 @@ from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, p
 from harness.handlers_rows import queue
 from harness.idle_ticks import HEAVY, IN_FULL, quiet_hour, tick, trails
 
-pytestmark = [pytest.mark.cold, pytest.mark.share(0.5)]
+pytestmark = pytest.mark.cold
 
 
 @pytest.fixture(autouse=True)

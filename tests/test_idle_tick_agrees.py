@@ -15,8 +15,6 @@ from jobrunner.store.drivers.location import locate
 from jobrunner.store.queue.ticks import idle, ticks
 from jobrunner.store.upkeep import check
 
-pytestmark = pytest.mark.both_databases
-
 CLOCKS = [timedelta(0), timedelta(hours=1), timedelta(hours=-1), timedelta(minutes=9), timedelta(minutes=-9)]
 LATER, AGO = timedelta(minutes=30), timedelta(minutes=-30)
 Values = dict[str, timedelta | str | None]

@@ -11,7 +11,7 @@ import pytest
 from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only, wait_for
 from harness.idle_ticks import IN_FULL, quiet_hour, trails
 
-pytestmark = [pytest.mark.cold, pytest.mark.share(0.5)]
+pytestmark = pytest.mark.cold
 
 
 @pytest.fixture(autouse=True)

@@ -15,8 +15,6 @@ from harness.keys import WAYS, end, listed, one, prune, runs, scope
 from jobrunner import Entry, KeyTaken
 from jobrunner.errors import UsageError
 
-pytestmark = pytest.mark.both_databases
-
 
 @pytest.mark.promise("P4")
 @pytest.mark.parametrize("way", WAYS)

@@ -13,8 +13,6 @@ from jobrunner.jobs import policy
 from jobrunner.jobs.context import Context
 from jobrunner.settings import toml_file
 
-pytestmark = pytest.mark.both_databases
-
 
 def test_scope_of_a_handler_is_stored_by_its_first_keyed_enqueue(database: Database, connection: Any) -> None:
     @job("daily", key_window="1d")
@@ -104,7 +102,7 @@ def test_command_line_knows_the_scopes_of_code_and_file_and_says_what_was_done(
     assert refused.stderr == "jobrunner: run 2 is succeeded: its key is taken by run 3; cancel that one first\n"
 
 
-@pytest.mark.either_database
+@pytest.mark.long(sample=0.5)
 @pytest.mark.parametrize(
     ("options", "words"),
     [

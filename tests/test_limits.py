@@ -27,8 +27,6 @@ from jobrunner.store.queue import claims, expiries, limits
 from jobrunner.store.queue.claims import Claim
 from jobrunner.store.queue.ticks import retention, ticks
 
-pytestmark = pytest.mark.both_databases
-
 THREE = Policy("capped", limits=Limits(max_running=3))
 BY_CUSTOMER = Policy("mail", limits=Limits(concurrency_key=("customer",), max_running_per_key=1))
 

@@ -27,8 +27,6 @@ from jobrunner.store.drivers.location import locate
 from jobrunner.store.queue import claims
 from jobrunner.store.queue.ticks import ticks
 
-pytestmark = pytest.mark.both_databases
-
 CLAIMERS = 20
 SECOND = timedelta(seconds=1)
 SLACK = timedelta(seconds=0.25)

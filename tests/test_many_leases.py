@@ -12,8 +12,6 @@ from harness.tick_parts import tick_parts
 from jobrunner.model import Lease, Owner, Policy
 from jobrunner.worker.claimer import Wanted
 
-pytestmark = pytest.mark.both_databases
-
 OWNER = Owner("here", "here:1:a")
 LEASE = timedelta(minutes=1)
 MOST_PARAMETERS = 65_535

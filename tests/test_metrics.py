@@ -26,8 +26,6 @@ from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
 from jobrunner.worker import metrics
 
-pytestmark = pytest.mark.both_databases
-
 HOSTILE = 'a"} 7\n# TYPE \\x'
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 

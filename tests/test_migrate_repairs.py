@@ -8,8 +8,6 @@ from harness.schemas import objects, schema
 from jobrunner.store.schema import metadata
 from jobrunner.store.sql.versions import VERSION_TABLE
 
-pytestmark = pytest.mark.both_databases
-
 DAMAGE = {
     "job_runs_claim": "DROP INDEX job_runs_claim",
     "job_runs_key_running": "DROP INDEX job_runs_key_running",

@@ -27,8 +27,6 @@ from jobrunner.store.schema.views import views
 from jobrunner.store.sql.versions import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE
 from jobrunner.store.upkeep.migrate import engine_on, migrate
 
-pytestmark = pytest.mark.both_databases
-
 MIGRATORS = 6
 INSERTS = {
     "job_runs": "(job_type, payload, status, priority, run_at, created_at, updated_at)"

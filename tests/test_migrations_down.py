@@ -7,8 +7,6 @@ from harness.schemas import objects, schema
 from jobrunner.store.schema import metadata
 from jobrunner.store.sql.versions import SCHEMA_REVISION, VERSION_TABLE
 
-pytestmark = pytest.mark.both_databases
-
 DOWN = ["migrate", "--to", "0"]
 SURE = [*DOWN, "--delete-data"]
 APPLICATION = (
@@ -101,7 +99,7 @@ def test_downgrade_is_refused_without_the_option_that_accepts_the_loss(jobrunner
     jobrunner.tick()
 
 
-@pytest.mark.either_database
+@pytest.mark.long(sample=0.5)
 @pytest.mark.parametrize(
     "words",
     [

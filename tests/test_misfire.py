@@ -9,8 +9,6 @@ from harness import App, Commands, Database
 from harness.backpressure import limit
 from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
-pytestmark = pytest.mark.both_databases
-
 NOON = utc(2026, 5, 1, 12)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 

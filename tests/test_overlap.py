@@ -20,8 +20,6 @@ from jobrunner.store.drivers.location import locate
 from jobrunner.store.queue import claims
 from jobrunner.store.queue.claims import Claim, ClaimRequest
 
-pytestmark = pytest.mark.both_databases
-
 HANDLERS = '''
 from jobrunner import HandlerStopped
 

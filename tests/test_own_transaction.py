@@ -21,8 +21,6 @@ from jobrunner import HandlerStopped, TransactionTooLong
 from jobrunner.effects.run import RunEffects
 from jobrunner.errors import BadPayload, UsageError
 
-pytestmark = pytest.mark.both_databases
-
 INSERT = "INSERT INTO things VALUES (1)"
 
 

@@ -22,8 +22,6 @@ from jobrunner import HandlerStopped, TransactionTooLong
 from jobrunner.effects.run import RunEffects
 from jobrunner.errors import UsageError
 
-pytestmark = pytest.mark.both_databases
-
 INSERT = "INSERT INTO things VALUES (1)"
 Work = Callable[[Any], Awaitable[object]]
 

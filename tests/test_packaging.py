@@ -19,7 +19,7 @@ from harness.installation import Distributions, Installation, build
 from jobrunner.store.sql.versions import SCHEMA_REVISION
 
 # The first test that asks builds and installs.
-pytestmark = [pytest.mark.timeout(600), pytest.mark.one_of("installation"), pytest.mark.share(0.5)]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.long(sample=0.5)]
 
 TYPED = """
 from jobrunner import Context, job

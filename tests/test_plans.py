@@ -52,8 +52,6 @@ from jobrunner.store.queue import enqueue, holding, strays
 from jobrunner.store.queue.enqueue_sql import NewRun
 from jobrunner.store.queue.ticks import ticks
 
-pytestmark = pytest.mark.both_databases
-
 FILLED = (FRONT, DUE, QUEUE, RUNNING, LIMITS.format(now="jobrunner_now()"))
 SCHEDULED = """
 INSERT INTO job_definitions (name, job_type, payload, schedule, timezone, source, last_slot_at, next_run_at, created_at,

@@ -19,8 +19,6 @@ from harness.statements import before_statements
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
 
-pytestmark = pytest.mark.both_databases
-
 STORE = Path(jobrunner.store.__file__).parent
 ROOMS = ("changes", "questions", "timetable", "upkeep", "queue", "callers", "drivers")
 # What carries the statements, or runs once.

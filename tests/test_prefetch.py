@@ -10,8 +10,6 @@ from harness.handlers_rows import queue, run_of, status_of, wait_until_running
 from harness.invariants import assert_consistent, insert_runs, wait_for_exit
 from harness.prefetch_jobs import ONE, QUICK, begun, ends, queue_head, warm_up
 
-pytestmark = pytest.mark.both_databases
-
 
 @pytest.fixture(autouse=True)
 def quick_handlers(app: App) -> None:

@@ -69,7 +69,7 @@ def check_no_run_is_lost(jobrunner: Commands, app: App, database: Database, bad:
     assert_consistent(database)
 
 
-@pytest.mark.either_database
+@pytest.mark.long(sample=0.5)
 @pytest.mark.promise("P1", "P8")
 @pytest.mark.parametrize("act", ["read", "tear", "close", "shut down", "write", "flood", "forge", "forge both"])
 def test_a_handler_that_uses_the_prefetch_queue_loses_no_run(

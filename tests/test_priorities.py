@@ -12,8 +12,6 @@ from jobrunner.model import Limits, Policy
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
 
-pytestmark = pytest.mark.both_databases
-
 
 @pytest.fixture
 def store(database: Database) -> Iterator[Store]:

@@ -16,7 +16,7 @@ from harness.commands import COMMAND
 from harness.pages import Reader, Session
 
 # Some twenty commands one after the other, on a machine that has other things to do.
-pytestmark = [pytest.mark.timeout(300), pytest.mark.share(0.5)]
+pytestmark = pytest.mark.timeout(300)
 
 SESSIONS = {session.name: session for session in pages.sessions()}
 CRONTAB = SESSIONS[pages.place("quickstart-crontab.md")]

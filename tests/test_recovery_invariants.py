@@ -9,8 +9,6 @@ from harness import Commands, Database, wait_for
 from harness.invariants import assert_consistent, insert_runs
 from harness.processes import is_working
 
-pytestmark = pytest.mark.both_databases
-
 BROKEN = {
     "a lost charge": "UPDATE job_runs SET attempts = 0",
     "a charge too many": "UPDATE job_runs SET attempts = 2",

@@ -41,7 +41,6 @@ def find(store: Store, problem: str | None = None) -> dict[str, Finding]:
     return {each.name: each for each in found}
 
 
-@pytest.mark.both_databases
 @pytest.mark.promise("P12")
 def test_the_first_remedy_of_each_finding_of_health_makes_it_go(scene: Scene, store: Store) -> None:
     """Many were commands that only look, such as `crontab -l`: executed as printed, nothing was mended."""

@@ -9,8 +9,6 @@ import pytest
 from harness import App, Commands, Database
 from harness.handlers_rows import queue, status_of
 
-pytestmark = pytest.mark.both_databases
-
 CONFIG = """
 [jobs.greet]
 command = ["echo", "{payload.name}"]

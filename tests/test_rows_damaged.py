@@ -14,8 +14,6 @@ from harness import Commands, Database, sqlite_only
 from harness.handlers_rows import queue, run_of
 from harness.slots import utc
 
-pytestmark = pytest.mark.both_databases
-
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\r\n\x9b31m\u202e"
 REFUSED = (sqlite3.IntegrityError, psycopg.IntegrityError, psycopg.DataError)
 BEYOND = {
@@ -193,7 +191,7 @@ def test_times_of_a_schedule_at_the_ends_of_the_calendar_stop_no_other(jobrunner
     at_every_command(jobrunner)
 
 
-@pytest.mark.either_database
+@pytest.mark.long(sample=0.5)
 def test_unexpected_texts_and_types_in_rows_are_shown_safely(jobrunner: Commands, database: Database) -> None:
     texts = ("job_type", "locked_by", "host", "lease_token", "last_error", "error_type", "idempotency_key", "output")
     runs = [running(database, column, ESCAPES[:32]) for column in texts]

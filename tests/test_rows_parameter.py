@@ -15,8 +15,6 @@ from jobrunner.store.drivers.location import locate
 from jobrunner.store.schema import job_runs
 from jobrunner.store.sql.dialect.rows import rows
 
-pytestmark = pytest.mark.both_databases
-
 AT = datetime(2026, 3, 29, 1, 30, 0, 123457, tzinfo=UTC)
 ALWAYS = {"job_type": "any", "status": "queued", "run_at": AT, "created_at": AT, "updated_at": AT}
 # What JSON within JSON, or a number that passes through a double, would spoil.

@@ -126,7 +126,6 @@ def test_run_in_the_foreground_of_an_unknown_type_writes_nothing(jobrunner: Comm
     assert database.value("SELECT count(*) FROM job_runs") == 0
 
 
-@pytest.mark.both_databases
 def test_debugged_handler_stops_at_its_breakpoint_in_this_terminal_and_no_timeout_ends_it(
     jobrunner: Commands, database: Database
 ) -> None:

@@ -3,14 +3,10 @@
 import json
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from harness import Commands, Database, sqlite_only
 from harness.invariants import insert_runs
 from jobrunner.cli import listing
 from jobrunner.store.questions.runs.listing import Page
-
-pytestmark = pytest.mark.both_databases
 
 HOSTILE = "\x1b[2J\u202eevil\nsecond"
 

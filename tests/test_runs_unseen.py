@@ -20,8 +20,6 @@ from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.queue import strays
 from jobrunner.store.queue.ticks import notices
 
-pytestmark = pytest.mark.both_databases
-
 BY_CUSTOMER = Limits(max_running=2, concurrency_key=("customer",), max_running_per_key=1)
 BY_REGION = Limits(concurrency_key=("region",), max_running_per_key=1)
 PLAIN = Limits(max_running=2)

@@ -10,7 +10,7 @@ from harness import App, Commands, pages, wait_for
 from harness.commands import COMMAND, clean_environment
 from harness.cron import Cron
 
-pytestmark = [pytest.mark.timeout(400), pytest.mark.share(0.5)]
+pytestmark = pytest.mark.timeout(400)
 
 A_MINUTE = 100
 PATH = "PATH=/usr/local/bin:/usr/bin:/bin"
@@ -58,7 +58,6 @@ def lines_of(crontab: bytes) -> list[bytes]:
     return crontab.splitlines(keepends=True)
 
 
-@pytest.mark.system
 def test_the_installed_line_ticks_under_the_real_cron(
     install: Installer, cron: Cron, jobrunner: Commands, app: App, tmp_path: Path
 ) -> None:

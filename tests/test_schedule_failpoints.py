@@ -31,7 +31,6 @@ def everything(database: Database) -> dict[str, list[dict[str, Any]]]:
 
 
 @pytest.mark.long(sample=9)
-@pytest.mark.either_database
 @pytest.mark.promise("P3", "P12")
 @pytest.mark.parametrize("action", ["kill", "cut"])
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS.keys())

@@ -70,7 +70,6 @@ def from_crontab(jobrunner: Commands, text: str, *words: object, **options: Any)
     return jobrunner("schedule", "import", "-", "--timezone", "UTC", *words, stdin=text, **options)
 
 
-@pytest.mark.system
 def test_imported_jobs_run_under_ticks_as_under_cron(
     jobrunner: Commands, app: App, database: Database, cron: Cron, tmp_path: Path
 ) -> None:

@@ -8,8 +8,6 @@ from harness import App, Commands, Database
 from harness.declarations import declare, one
 from harness.slots import NO_HANDLERS, go_to, slots_with_runs, utc
 
-pytestmark = pytest.mark.both_databases
-
 NOON = utc(2026, 5, 1, 12)
 HOUR = timedelta(hours=1)
 

@@ -38,7 +38,6 @@ MONTH = {"night": "30 2 * * *", "quarters": "15,45 1-3 * * *", "real time": "0 *
 
 
 @pytest.mark.long(sample=1)
-@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("begin", "days"),
     [(utc(2026, 3, 13, 12), 15), (utc(2026, 3, 28, 12), 16), (utc(2026, 10, 23, 12), 5)],

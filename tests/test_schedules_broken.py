@@ -10,7 +10,7 @@ def add(jobrunner: Commands, name: str) -> None:
     jobrunner("schedule", "add", name, "--type", "echo", "--cron", "@hourly", "--overlap", "allow")
 
 
-@pytest.mark.either_database
+@pytest.mark.long(sample=0.5)
 @pytest.mark.parametrize(
     ("column", "value", "told"),
     [

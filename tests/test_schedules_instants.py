@@ -9,8 +9,6 @@ import pytest
 from harness import Commands, Database
 from harness.slots import NO_HANDLERS, debian_slots, go_to, skipped_ranges, slots_with_runs, ticks_at_once, utc
 
-pytestmark = pytest.mark.both_databases
-
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 # Each slot gets its run, whenever the tick comes and whatever became of the one before.
 EACH = ("--misfire", "all", "--overlap", "allow")
@@ -32,7 +30,7 @@ def add(jobrunner: Commands, name: str, cron: str, zone: str, *words: str, env: 
     jobrunner("schedule", "add", name, "--type", "echo", "--cron", cron, "--timezone", zone, *words, env=env)
 
 
-@pytest.mark.either_database
+@pytest.mark.long(sample=0.5)
 @pytest.mark.promise("P3", "P12")
 @pytest.mark.parametrize("zone", SHIFTS)
 def test_seventy_minutes_after_a_shift_every_slot_is_seen_once(

@@ -18,8 +18,6 @@ from jobrunner.store.timetable import expansion
 from jobrunner.store.timetable.schedules import Expanded
 from jobrunner.worker.expansion import plan
 
-pytestmark = pytest.mark.both_databases
-
 # Many batches.
 MANY = 10_000
 NOON = utc(2026, 5, 1, 12)

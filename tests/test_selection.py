@@ -17,8 +17,6 @@ from jobrunner.store.questions import search
 from jobrunner.store.questions.search import Found
 from jobrunner.store.questions.selection import WAITING_FOR, Selection
 
-pytestmark = pytest.mark.both_databases
-
 HOUR = timedelta(hours=1)
 
 

@@ -47,7 +47,7 @@ STORIES: dict[str, list[tuple[str, dict[str, Any]]]] = {
 }
 
 
-@pytest.mark.either_database
+@pytest.mark.long(sample=0.5)
 @pytest.mark.promise("P1", "P2", "P7")
 @pytest.mark.parametrize("story", STORIES)
 def test_run_life_stories_that_random_tests_seldom_find(database: Database, story: str) -> None:

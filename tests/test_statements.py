@@ -15,8 +15,6 @@ from harness.at_work import running
 from harness.idle_ticks import imported_by, tick
 from harness.invariants import insert_runs
 
-pytestmark = pytest.mark.both_databases
-
 SOURCES = Path(jobrunner.__file__).parent
 SCRIPT = SOURCES.parent / "scripts" / "statements.py"
 

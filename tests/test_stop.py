@@ -13,8 +13,6 @@ from harness.handlers_rows import attempt_of, attempts_of, queue, run_of, status
 from harness.processes import command_line
 from harness.stops import check_clean_exit, log_lines, start_tick, wait_until_at_work
 
-pytestmark = pytest.mark.both_databases
-
 HANDLERS = """
 @job("obedient", timeout="5m", kill_after="20s")
 def obedient(ctx: Context):

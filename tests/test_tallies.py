@@ -26,8 +26,6 @@ from jobrunner.store.queue.ticks.tallies import Key, Tally
 from jobrunner.store.sql.histogram import quantile
 from jobrunner.web.pages.charts import part_of
 
-pytestmark = pytest.mark.both_databases
-
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 ENDS = [
     (AttemptResult(Outcome.SUCCEEDED), "succeeded"),
@@ -98,7 +96,7 @@ def test_what_is_counted_later_is_in_the_hour_in_which_it_ended(database: Databa
     assert {each.part for each in parts} <= {0, (late - early) // HOUR}
 
 
-@pytest.mark.either_database
+@pytest.mark.long(sample=0.5)
 @pytest.mark.parametrize(
     "point", ["finalize.before_commit", "finalize.committed", "tick.before_close", "recover.committed"]
 )

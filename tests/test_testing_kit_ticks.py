@@ -20,8 +20,6 @@ from jobrunner.errors import UsageError
 from jobrunner.store.drivers import only_these
 from jobrunner.testing import Jobs
 
-pytestmark = pytest.mark.share(0.5)
-
 FLASK = """
 import os
 from flask import Flask
@@ -147,7 +145,6 @@ def test_child_of_a_tick_in_a_test_of_flask_does_not_open_the_real_database(
     works_only_on_the_database_of_the_test(database, real, **variables)
 
 
-@pytest.mark.both_databases
 def test_child_of_a_tick_in_a_test_of_fastapi_does_not_open_the_real_database(
     shop: Callable[[str], None], database: Database, real: Database
 ) -> None:

@@ -12,8 +12,6 @@ from jobrunner.model import Policy, TickKind
 from jobrunner.store.queue.ticks import hosts
 from jobrunner.store.queue.ticks.hosts import HostReport
 
-pytestmark = pytest.mark.both_databases
-
 HERE = {"JOBRUNNER_HOST": "here", "JOBRUNNER_APPLICATION": "shop"}
 CONFIG = '[jobs.lists]\ncommand = ["true"]\nconcurrency = 2\n'
 

@@ -42,7 +42,6 @@ def test_listening_tick_that_finds_its_row_lost_after_a_promotion_has_a_new_one_
     assert "its row was lost, and it has a new one" in [line["result"] for line in log_lines(jobrunner, "linger")]
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("change", CHANGES)
 def test_tick_whose_row_is_lost_when_it_ends_says_so_and_does_not_close_that_of_another(
     jobrunner: Commands, app: App, database: Database, change: str

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
 # The first test of a machine waits for the packages of the browser.
-pytestmark = [pytest.mark.system, pytest.mark.timeout(600), pytest.mark.share(0.5)]
+pytestmark = pytest.mark.timeout(600)
 NAMES_OF_TAGS = """[...document.querySelectorAll('*')]
   .filter((each) => !each.matches('head > script[src*="/static/live.js?v="]')).map((each) => each.localName)"""
 HANDLERS = """[...document.querySelectorAll('*')].flatMap((each) => [...each.attributes])

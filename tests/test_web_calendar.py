@@ -12,8 +12,6 @@ from harness.invariants import insert_runs
 from harness.web import Asked, Tags
 from harness.web_day import insert
 
-pytestmark = pytest.mark.both_databases
-
 NOW = datetime(2027, 3, 26, 12, tzinfo=UTC)
 
 

@@ -3,16 +3,12 @@
 import re
 from datetime import datetime, timedelta
 
-import pytest
-
 from harness import Database
 from harness.invariants import insert_runs
 from harness.web import HOSTILE, Asked, Tags
 from harness.web_day import insert
 from jobrunner.admin.stats import Durations, TypeStats
 from jobrunner.web.pages.spans import MOST, spans
-
-pytestmark = pytest.mark.both_databases
 
 
 def test_types_are_drawn_from_the_tallies_with_a_table_beside_them(database: Database) -> None:

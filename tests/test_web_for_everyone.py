@@ -17,7 +17,7 @@ from harness.web_server import served
 from jobrunner.web import people
 from jobrunner.web.routes import ROUTES
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 NewPerson = Callable[..., Person]
 PARTS = 6
 WIDTHS = (320, 1280, 2560)

@@ -10,7 +10,7 @@ from harness import Commands, Database, pages
 from harness.browser import Person
 from harness.handlers_rows import queue, status_of
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 NewPerson = Callable[..., Person]
 WEB_APPS = Path(__file__).with_name("harness") / "web_apps.py"
 URLS = "tests/test_web_adapters.py::test_every_route_works_in_every_application_under_any_prefix"

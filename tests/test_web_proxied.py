@@ -11,7 +11,7 @@ from harness.handlers_rows import queue, status_of
 from harness.nginx import nginx
 from harness.web_server import Served, served
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 NewPerson = Callable[..., Person]
 NAME = "jobs.example"
 # Without the icon a browser asks for one, at any time.

@@ -2,14 +2,10 @@
 
 import re
 
-import pytest
-
 from harness import Database, PostgresDatabase, postgresql_only
 from harness.invariants import insert_runs
 from harness.web import Asked, Tags
 from jobrunner.lifecycle import TRANSITIONS
-
-pytestmark = pytest.mark.both_databases
 
 
 def test_list_of_runs_is_filtered_by_its_address_and_goes_on_page_by_page(database: Database) -> None:

@@ -10,8 +10,6 @@ from harness.invariants import insert_runs
 from harness.web import Asked, one_of_each, paths
 from jobrunner.store.drivers.connection import Connection
 
-pytestmark = pytest.mark.both_databases
-
 MOST = 8
 # While a run waits for too long, it asks once more: who holds a lock.
 MOST_OF_FIRST = 9

@@ -21,10 +21,6 @@ both = pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_promise(database): ...
 
 @both
-@pytest.mark.both_databases
-def test_statement(database): ...
-
-@both
 def test_other(database): ...
 
 @both
@@ -33,7 +29,7 @@ def test_table(database, case): ...
 
 @both
 @pytest.mark.promise("P1")
-@pytest.mark.either_database
+@pytest.mark.long(sample=0.5)
 @pytest.mark.parametrize("case", range(6))
 def test_table_of_a_promise(database, case): ...
 
@@ -44,20 +40,6 @@ def test_long(): ...
 @pytest.mark.parametrize("case", range(6))
 def test_sampled(case): ...
 """
-OF_A_MODULE = """
-import pytest
-
-pytestmark = pytest.mark.{mark}
-
-@pytest.mark.parametrize("kind", ["wheel", "sdist"])
-@pytest.mark.parametrize("case", range(4))
-def test_of_module(kind, case): ...
-
-@pytest.mark.promise("P1")
-def test_promise_of_module(): ...
-"""
-
-
 LIMITS = """
 import pytest
 
@@ -77,10 +59,10 @@ def test_own(request):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "test_functions.py").write_text(TESTS)
-    (tmp_path / "test_share.py").write_text(OF_A_MODULE.format(mark="share(0.5)"))
-    (tmp_path / "test_one_of.py").write_text(OF_A_MODULE.format(mark="one_of('kind')"))
-    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    for room in ("store", "cli"):
+        (tmp_path / "tests" / room).mkdir(parents=True)
+        (tmp_path / "tests" / room / f"test_{room}.py").write_text(TESTS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = tests\naddopts = --import-mode=importlib\n")
     return tmp_path
 
 
@@ -103,41 +85,40 @@ def run(folder: Path, *words: str, seed: int = 1) -> str:
     return done.stdout
 
 
-def test_promises_and_statements_run_on_both_databases_and_others_on_one(folder: Path) -> None:
-    databases = set[str]()
+def test_every_test_of_the_store_runs_on_both_databases_in_each_run(folder: Path) -> None:
     for seed in (1, 2):
-        found = collected(folder, seed=seed)
-        assert found["test_promise"] == found["test_statement"] == 2
-        assert (found["test_other"], found["test_table"], found["test_table_of_a_promise"]) == (1, 6, 6)
-        for table in ("test_table", "test_table_of_a_promise"):
-            assert found[f"{table} sqlite"] == found[f"{table} postgresql"] == 3
+        found = collected(folder, "tests/store", seed=seed)
+        assert (found["test_promise"], found["test_other"], found["test_table"]) == (2, 2, 12)
+
+
+def test_test_of_a_command_runs_on_one_database_and_always_on_the_same(folder: Path) -> None:
+    first, second = (collected(folder, "tests/cli", seed=seed) for seed in (1, 2))
+    assert (first["test_promise"], first["test_other"], first["test_table"]) == (2, 1, 6)
+    assert first["test_table sqlite"] == first["test_table postgresql"] == 3
+    assert first == second
+
+
+def test_sample_of_a_table_runs_on_the_databases_in_turn_whatever_the_room(folder: Path) -> None:
+    for room in ("store", "cli"):
+        found = collected(folder, f"tests/{room}")
+        assert found["test_table_of_a_promise sqlite"] == found["test_table_of_a_promise postgresql"] == 3
         assert (found["test_long"], found["test_sampled"]) == (0, 2)
-        assert (found["test_of_module"], found["test_promise_of_module"]) == (4 + 4, 2)
-        databases |= {name for name in ("sqlite", "postgresql") if found[f"test_other {name}"]}
-    assert databases == {"sqlite", "postgresql"}, "the seed chooses"
 
 
 def test_all_of_a_test_runs_if_it_is_named_and_all_that_is_left_out_in_test_long(folder: Path) -> None:
-    everything = collected(folder, "--everything")
+    everything = collected(folder, "--everything", "tests/cli")
     assert (everything["test_other"], everything["test_table"], everything["test_long"]) == (2, 12, 1)
-    assert (everything["test_sampled"], everything["test_of_module"]) == (6, 16)
-    assert collected(folder, "test_functions.py::test_table")["test_table"] == 12
-    left_out = collected(folder, "--long")
+    assert (everything["test_sampled"], everything["test_table_of_a_promise"]) == (6, 12)
+    assert collected(folder, "tests/cli/test_cli.py::test_table")["test_table"] == 12
+    left_out = collected(folder, "--long", "tests/cli")
     assert {name for name in everything if not left_out[name]} == {
-        *("test_promise", "test_promise sqlite", "test_promise postgresql", "test_promise_of_module"),
-        *("test_statement", "test_statement sqlite", "test_statement postgresql"),
+        *("test_promise", "test_promise sqlite", "test_promise postgresql"),
     }
     assert all(left_out[name] == everything[name] for name in left_out)
 
 
 def test_long_test_that_is_run_on_purpose_has_an_hour_unless_it_says_itself_how_long(folder: Path) -> None:
-    (folder / "test_limits.py").write_text(LIMITS)
-    for words in (("--long", "test_limits.py"), ("test_limits.py::test_long", "test_limits.py::test_own")):
+    (folder / "tests" / "cli" / "test_limits.py").write_text(LIMITS)
+    name = "tests/cli/test_limits.py"
+    for words in (("--long", name), (f"{name}::test_long", f"{name}::test_own")):
         run(folder, *words)
-
-
-def test_promise_that_would_be_proved_on_one_database_only_is_refused(folder: Path) -> None:
-    tests = folder / "test_functions.py"
-    tests.write_text(tests.read_text().replace("def test_promise(", "@pytest.mark.either_database\ndef test_promise("))
-    with pytest.raises(AssertionError, match="a promise on one database"):
-        collected(folder)

@@ -1,13 +1,12 @@
-"""What a run of the tests leaves out, chosen by the seed of the run. `make test-long` runs all of it.
+"""Which tests a run has, and on which databases: the same in each run. tests/README.md explains the three markers.
 
-A test that proves a promise runs on both databases in every run, and so does one that is marked `both_databases`: SQL
-or locks are what it is about. Any other test runs on one of the two; of a table of cases half run on each.
-`@pytest.mark.either_database` has that done with a table that proves a promise.
+A test runs on both databases. Tests of a room in `ON_ONE` are about what stands above the
+store, so each of them runs on one: on which, its name decides, and of a table of cases half run on each. What proves a
+promise runs on both there, too.
 
 `@pytest.mark.long` keeps a test for `make test-long`. `@pytest.mark.long(sample=5)` on a parametrized test has five of
-its cases run everywhere. A test that goes through many cases itself takes some of them, with `some`, and is marked
-`long(sample=1)` unless it runs on either database. On a module, `pytest.mark.one_of("installation")` has its tests run
-with one value of this parameter, and `pytest.mark.share(0.5)` has half of those run that prove no promise.
+its cases run everywhere, `sample=0.5` half of them, on the databases in turn; the seed of the run draws them. A test
+that goes through many cases itself takes some of them, with `some`.
 
 Whoever names a single test gets all of it; `--everything` leaves nothing out.
 """
@@ -17,7 +16,9 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from math import ceil
+from pathlib import Path
 from typing import Any, TypeVar
+from zlib import crc32
 
 import pytest
 
@@ -25,7 +26,8 @@ SEED = "LONG_SEED"
 EVERYTHING = "LONG_EVERYTHING"
 LONGEST_SECONDS = 3600
 """A limit is for a test that hangs, and not for a long one on a machine that is slow or busy."""
-FUNCTION, MODULE = "[", "::"
+ON_ONE = ("application", "cli", "project", "web")
+"""The rooms of the tests that run on one database."""
 Case = TypeVar("Case")
 
 
@@ -62,18 +64,16 @@ def some(name: str, cases: Sequence[Case], count: int) -> list[Case]:
 def pytest_report_header(config: pytest.Config) -> str | None:
     if leaves_nothing_out():
         return None
-    return f"{SEED}={os.environ[SEED]} chooses the cases, and the database of each; all on both: --everything"
+    return f"{SEED}={os.environ[SEED]} draws the cases of the longest tables; all of them: --everything"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    elsewhere = {*on_the_other_database(items), *with_another_value(items)}
-    here = [item for item in items if item not in elsewhere]
-    left_out = elsewhere.union(others_than_the_sample(here), beyond_the_share(here))
     if config.getoption("--long"):
-        kept = [item for item in items if item.get_closest_marker("long") or is_drawn(item)]
+        kept = [item for item in items if sample_of(item) is not None or is_on_one_database(item)]
     elif leaves_nothing_out():
         kept = items
     else:
+        left_out = {*on_the_other_database(items), *beyond_the_sample(items)}
         kept = [item for item in items if item not in left_out]
     if leaves_nothing_out():
         for item in kept:
@@ -85,66 +85,41 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = kept
 
 
-def is_drawn(item: pytest.Item) -> bool:
-    return is_on_either_database(item) or value_of_module(item) is not None or share_of(item) < 1
+def is_on_one_database(item: pytest.Item) -> bool:
+    if "database" not in parameters(item) or sample_of(item) is not None or item.get_closest_marker("promise"):
+        return False
+    return room_of(item) in ON_ONE
+
+
+def room_of(item: pytest.Item) -> str:
+    return item.path.relative_to(item.config.rootpath / item.config.getini("testpaths")[0]).parts[0]
 
 
 def on_the_other_database(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """One of the two items of each case. A test of several cases runs on both databases, each with half of them."""
-    for name, cases in grouped(FUNCTION, filter(is_on_either_database, items)).items():
-        pairs: defaultdict[object, list[pytest.Item]] = defaultdict(list)
-        for item in cases:
-            # By identity: both items of a case have the same objects, which may not be hashable.
-            others = {key: id(value) for key, value in parameters(item).items() if key != "database"}
-            pairs[frozenset(others.items())].append(item)
-        assert len(pairs) > 1 or cases[0].get_closest_marker("promise") is None, f"a promise on one database: {name}"
+    """One of the two items of each case."""
+    for name, cases in by_function(filter(is_on_one_database, items)).items():
+        for number, case in enumerate(cases, crc32(name.encode())):
+            yield from (item for index, item in enumerate(case) if index != number % len(case))
+
+
+def beyond_the_sample(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """The items of long tests that are not drawn. Of those that are, half run on each database."""
+    for name, cases in by_function(item for item in items if sample_of(item) is not None).items():
+        of_all = [item for case in cases for item in case]
+        size = sample_of(of_all[0]) or 0
+        count = ceil(size * len(of_all)) if isinstance(size, float) else size
         chance = draw(name)
-        order = list(pairs.values())
-        chance.shuffle(order)
-        for number, pair in enumerate(order, chance.randrange(2)):
-            yield from (item for index, item in enumerate(pair) if index != number % len(pair))
+        chance.shuffle(cases)
+        first = chance.randrange(2)
+        in_turn = [case[(number + first) % len(case)] for number, case in enumerate(cases)]
+        others = [item for item in of_all if item not in set(in_turn)]
+        yield from [*in_turn, *others][count:]
 
 
-def is_on_either_database(item: pytest.Item) -> bool:
-    if "database" not in parameters(item):
-        return False
-    for marker in item.iter_markers():  # the closest first: a test may differ from its module
-        if marker.name in ("both_databases", "either_database"):
-            return marker.name == "either_database"
-    return item.get_closest_marker("promise") is None
-
-
-def others_than_the_sample(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    for name, cases in grouped(FUNCTION, (item for item in items if item.get_closest_marker("long"))).items():
-        marker = cases[0].get_closest_marker("long")
-        assert marker is not None
-        count = min(marker.kwargs.get("sample", 0), len(cases))
-        yield from set(cases) - set(draw(name).sample(cases, count))
-
-
-def with_another_value(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
-    for module, found in grouped(MODULE, (item for item in items if value_of_module(item) is not None)).items():
-        chosen = draw(module).choice(list(dict.fromkeys(map(value_of_module, found))))
-        yield from (item for item in found if value_of_module(item) != chosen)
-
-
-def value_of_module(item: pytest.Item) -> Any:
-    """The value of the parameter that has one value in a run. None: the test has no such parameter."""
-    marker = item.get_closest_marker("one_of")
-    return None if marker is None else parameters(item).get(marker.args[0])
-
-
-def beyond_the_share(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
-    # A table of cases has a sample of its own.
-    shared = (item for item in items if share_of(item) < 1 and item.get_closest_marker("long") is None)
-    for module, found in grouped(MODULE, shared).items():
-        yield from draw(module).sample(found, len(found) - ceil(share_of(found[0]) * len(found)))
-
-
-def share_of(item: pytest.Item) -> float:
-    """How much of the tests of its module a run has, this one among them."""
-    marker = item.get_closest_marker("share")
-    return 1 if marker is None or item.get_closest_marker("promise") else marker.args[0]
+def sample_of(item: pytest.Item) -> float | None:
+    """How many cases of a long test each run has, or as a float how much of them. None: it is not a long one."""
+    marker = item.get_closest_marker("long")
+    return None if marker is None else marker.kwargs.get("sample", 0)
 
 
 def parameters(item: pytest.Item) -> dict[str, Any]:
@@ -153,9 +128,12 @@ def parameters(item: pytest.Item) -> dict[str, Any]:
     return {} if callspec is None else callspec.params
 
 
-def grouped(end: str, items: Iterable[pytest.Item]) -> dict[str, list[pytest.Item]]:
-    """The items by what stands in their ids before this end: by function, or by module."""
-    found: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+def by_function(items: Iterable[pytest.Item]) -> dict[str, list[list[pytest.Item]]]:
+    """The cases of each function, by its name: for each case one item, or one for each database."""
+    found: defaultdict[str, defaultdict[object, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
     for item in items:
-        found[item.nodeid.partition(end)[0]].append(item)
-    return found
+        # By identity: both items of a case have the same objects, which may not be hashable.
+        others = {key: id(value) for key, value in parameters(item).items() if key != "database"}
+        function = f"{Path(item.location[0]).stem}::{item.nodeid.partition('::')[2].partition('[')[0]}"
+        found[function][frozenset(others.items())].append(item)
+    return {name: list(cases.values()) for name, cases in found.items()}

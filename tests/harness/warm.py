@@ -28,9 +28,10 @@ def can_fork() -> bool:
 
 
 def can_be_warm(command: str, words: list[str], environment: Mapping[str, str]) -> bool:
-    """Whether a copy of the starter is the same to a test as the script."""
+    """Whether a copy of the starter is the same to a test as the script. ``TESTS_COLD=1`` has the script always."""
     return (
-        can_fork()
+        os.environ.get("TESTS_COLD") != "1"
+        and can_fork()
         and command == str(Path(sys.executable).with_name("jobrunner"))
         and environment.get("LANG") == PLAIN_LOCALE["LANG"]
         and fork_setup.is_plain(environment)
