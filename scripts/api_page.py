@@ -15,7 +15,7 @@ from jobrunner import testing
 from jobrunner.durations import format_duration
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "api.md"
-TEST = "tests/test_api_page.py::test_reference_of_the_api_is_up_to_date"
+TEST = "tests/project/test_api_page.py::test_reference_of_the_api_is_up_to_date"
 
 _GROUPS = {
     "Decorators and schedules": (

@@ -71,19 +71,19 @@ class Mutation:
         return "it changes nothing" if after == before else None
 
 
-AT_ONCE = "tests/test_two_at_once.py"
-BEATS = "tests/test_heartbeat.py"
-TOGETHER = "tests/test_finalize_together.py"
-LOCKED = "tests/test_locked_rows.py"
+AT_ONCE = "tests/promises/test_two_at_once.py"
+BEATS = "tests/worker/test_heartbeat.py"
+TOGETHER = "tests/worker/test_finalize_together.py"
+LOCKED = "tests/worker/test_locked_rows.py"
 LIFE = "tests/unit/test_lifecycle.py"
-POISON = "tests/test_hostile_handlers_poison.py"
+POISON = "tests/worker/test_hostile_handlers_poison.py"
 STORE = "jobrunner/store"
 WEB = "jobrunner/web"
 MASKING = "jobrunner/masking"
-GUARDED = "tests/test_web_guarded.py"
-MASKED = "tests/test_web_masked.py"
-DOORS = "tests/test_web_doors.py"
-ACTIONS = "tests/test_web_actions.py"
+GUARDED = "tests/web/test_web_guarded.py"
+MASKED = "tests/web/test_web_masked.py"
+DOORS = "tests/web/test_web_doors.py"
+ACTIONS = "tests/web/test_web_actions.py"
 STATEMENTS = f"{STORE}/statements"
 MEANWHILE = f"{AT_ONCE}::test_run_changed_by_an_open_transaction_is_not_claimed_recovered_or_pruned"
 REFERRED = f"{LOCKED}::test_application_row_that_references_a_run_blocks_no_tick"
@@ -99,8 +99,8 @@ STALE = f"{BEATS}::test_a_stale_owner_renews_no_lease_of_another_owner_and_write
 ASKED_FOR = f"{AT_ONCE}::test_quarantined_run_is_claimed_only_by_a_claim_for_it_alone"
 SLOT_TWICE = f"{AT_ONCE}::test_a_slot_that_is_expanded_again_makes_no_second_run"
 ALONE = f"{POISON}::test_quarantined_run_is_started_alone_in_its_tick"
-EFFECTS = "tests/test_effects.py"
-FAILOVER = "tests/test_failover.py"
+EFFECTS = "tests/promises/test_effects.py"
+FAILOVER = "tests/promises/test_failover.py"
 OWN_CONFIRMED = "test_own_transaction_whose_wait_was_cancelled_is_committed_only_when_the_standby_has_it"
 TAKEN_BACK = "test_intent_that_cannot_be_confirmed_is_taken_back_so_that_the_next_attempt_calls"
 LATE_OUTCOME = "test_outcome_that_arrives_after_the_lease_was_lost_is_recorded_unless_the_effect_was_taken_over"
@@ -132,7 +132,7 @@ MUTATIONS = (
         "claim whose UPDATE does not check again",
         f"{STATEMENTS}/queue/claims.py:claim",
         Drop("columns.status != RUNNING"),
-        [MEANWHILE, "tests/test_overlap.py::test_two_concurrent_claims_take_one_run_of_a_concurrency_key"],
+        [MEANWHILE, "tests/schedules/test_overlap.py::test_two_concurrent_claims_take_one_run_of_a_concurrency_key"],
         "the lock holds what the view has found; the UPDATE asks again so that no run has two owners if it ever failed",
     ),
     # Recovery.
@@ -266,7 +266,7 @@ MUTATIONS = (
         "a group not split after an error",
         "jobrunner/worker/finalizer.py:Finalizer._take",
         Drop("write.group_size = max(1, len(group) // 2)"),
-        ["tests/test_finalize_groups.py::test_unwritable_result_does_not_hold_back_its_group"],
+        ["tests/worker/test_finalize_groups.py::test_unwritable_result_does_not_hold_back_its_group"],
     ),
     # Transactions.
     Mutation(
@@ -301,7 +301,7 @@ MUTATIONS = (
             Drop("columns.finished_at.is_not(None)"),
             Swap("columns.finished_at < _before()", "columns.created_at < _before()"),
         ),
-        ["tests/test_retention.py::test_a_run_that_is_not_finished_is_never_deleted"],
+        ["tests/store/test_retention.py::test_a_run_that_is_not_finished_is_never_deleted"],
     ),
     Mutation(
         "no unique index on slots",
@@ -399,13 +399,13 @@ MUTATIONS = (
         "the end of an own transaction skips a locked row",
         f"{STORE}/queue/finalize.py:_succeed",
         Swap("_SUCCEED_WAITING if waits else _SUCCEED", "_SUCCEED"),
-        ["tests/test_own_transaction.py::test_end_waits_for_a_heartbeat_that_has_locked_the_row"],
+        ["tests/promises/test_own_transaction.py::test_end_waits_for_a_heartbeat_that_has_locked_the_row"],
     ),
     Mutation(
         "a run that its handler has committed is taken for lost",
         f"{STORE}/queue/holding.py:renew",
         Swap("tuple(held for held, row in ended.items() if row.output == UNTOLD)", "()"),
-        [f"tests/test_own_transaction_stopped.py::{GOES_ON}"],
+        [f"tests/promises/test_own_transaction_stopped.py::{GOES_ON}"],
     ),
     # A standby that stalls.
     Mutation(
@@ -436,13 +436,13 @@ MUTATIONS = (
         "an own transaction with a warning is committed",
         f"{STORE}/callers/transactions.py:OwnTransaction.commit",
         Swap("warnings.is_acknowledged()", "True"),
-        [f"tests/test_failover_effects.py::{OWN_CONFIRMED}"],
+        [f"tests/promises/test_failover_effects.py::{OWN_CONFIRMED}"],
     ),
     Mutation(
         "an intent without a standby stays",
         "jobrunner/effects/once.py:Once._write_intent",
         Drop("self._withdraw(call)"),
-        [f"tests/test_failover_effects.py::{TAKEN_BACK}"],
+        [f"tests/promises/test_failover_effects.py::{TAKEN_BACK}"],
     ),
     # The page.
     Mutation(
@@ -515,7 +515,7 @@ MUTATIONS = (
         "page whose link is good twice",
         f"{WEB}/doors.py:LinkDoor.enter",
         Drop("self._renew()"),
-        ["tests/test_web_server.py::test_page_is_closed_to_all_but_the_browser_with_the_link"],
+        ["tests/web/test_web_server.py::test_page_is_closed_to_all_but_the_browser_with_the_link"],
     ),
     Mutation(
         "page that keeps who was taken out of the user file",
@@ -545,7 +545,7 @@ MUTATIONS = (
         "page that answers to any host",
         f"{WEB}/standalone.py:Standalone.respond",
         Swap('_name_in(request.headers.get("host", "")) not in self._names', "False"),
-        ["tests/test_web_server.py::test_page_is_closed_to_all_but_the_browser_with_the_link"],
+        ["tests/web/test_web_server.py::test_page_is_closed_to_all_but_the_browser_with_the_link"],
     ),
     Mutation(
         "page whose cookie scripts can read",
@@ -578,13 +578,15 @@ MUTATIONS = (
         "page that asks each question alone",
         f"{WEB}/pages/now.py:_read",
         Swap("together(connection, [*overview.questions(), *also, *of_findings])", "connection"),
-        ["tests/test_web_statements.py::test_a_page_sends_at_most_eight_statements_for_one_row_and_for_a_hundred"],
+        [
+            "tests/store/test_web_statements.py::test_a_page_sends_at_most_eight_statements_for_one_row_and_for_a_hundred"
+        ],
     ),
     Mutation(
         "page that is sent again for its ages",
         f"{WEB}/core.py:_unless_known",
         Swap(r'_AGES.sub(rb"\1", content)', "content"),
-        ["tests/test_web_live.py"],
+        ["tests/web/test_web_live.py"],
     ),
 )
 

@@ -1,4 +1,4 @@
-"""The state machine of tests/test_state_machine.py: what applications, people and owners do to runs, and time."""
+"""The state machine of `test_state_machine.py`: what applications, people and owners do to runs, and time."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""What the state machine of tests/test_state_machine.py knows: how a step is made, what it may change, what people do.
+"""What the state machine of `test_state_machine.py` knows: how a step is made, what it may change, what people do.
 
 After every step the whole tables are read and compared with what the step may have changed: a row that it does not name
 must be the same to the last column, and what it names must have gone where the table of transitions says.

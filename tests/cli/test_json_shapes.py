@@ -1,0 +1,130 @@
+"""What each command prints as JSON fits its schema, with nothing in the database and with something of everything."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import jsonschema
+import pytest
+
+from harness import App, Commands, Database
+from harness.plans import fill_a_little
+from jobrunner.cli.program import cli
+from jobrunner.cli.shapes import SHAPES
+
+ROOT = Path(__file__).parents[2]
+BACKFILL = "schedule backfill little --from 2026-01-01T00:00Z --to 2026-01-01T00:02Z"
+# The words of a call when nothing is there, and of one with everything; None: it needs something to be there.
+CALLS: dict[str, tuple[str | None, str]] = {
+    "apply --json": ("apply --dry-run --json", "apply --json"),
+    "cancel --json": ("cancel --all --json", "cancel --all --dry-run --json"),
+    "discard --json": ("discard --all --reason x --json", "discard --all --reason x --dry-run --json"),
+    "doctor --json": ("doctor --json --no-crontab", "doctor --json --no-crontab"),
+    "effects list --json": ("effects list --json", "effects list --json"),
+    "enqueue --json": (None, "enqueue echo --key k --json"),
+    "errors --json": ("errors --json", "errors --json"),
+    "explain --json": (None, "explain {run} --json"),
+    "health --json": ("health --json", "health --json"),
+    "history --json": ("history --json", "history --json --since 20d"),
+    "jobs --json": ("jobs --json", "jobs --json"),
+    "pause --json": ("pause --list --json", "pause --list --json"),
+    "priority --json": ("priority 5 --all --json", "priority 5 --all --dry-run --json"),
+    "reschedule --json": (
+        "reschedule --all --run-at +1h --json",
+        "reschedule --all --run-at +1h --dry-run --json",
+    ),
+    "retry --json": ("retry --all --json", "retry --all --yes --json"),
+    "prune --json": ("prune --json", "prune --dry-run --json"),
+    "runs --json": ("runs --json", "runs --json --limit 3"),
+    "runs --jsonl": ("runs --jsonl", "runs --jsonl"),
+    "schedule backfill --json": (None, f"{BACKFILL} --again --dry-run --json"),
+    "schedule list --json": ("schedule list --json", "schedule list --json"),
+    "schedule next --json": (None, "schedule next little --json"),
+    "schedule show --json": (None, "schedule show little --json"),
+    "schedule trigger --json": (None, "schedule trigger little --json"),
+    "show --json": (None, "show {run} --json"),
+    "stats --json": ("stats --json", "stats --json"),
+    "status --json": ("status --json", "status --json"),
+}
+
+
+def test_every_command_with_json_has_a_schema_that_is_up_to_date(schemas: Any) -> None:
+    missing = set(_with_json(cli, "")) ^ SHAPES.keys()
+    assert not missing, f"jobrunner/cli/shapes.py, SHAPES: {sorted(missing)}"
+    for path, text in schemas.files().items():
+        assert path.exists(), "run: make docs"
+        assert path.read_text() == text, "run: make docs"
+    assert {path.name for path in schemas.SCHEMAS.iterdir()} == {path.name for path in schemas.files()} - {"json.md"}
+
+
+def test_every_schema_has_a_call_that_is_held_to_it() -> None:
+    assert CALLS.keys() == SHAPES.keys()
+
+
+def test_json_of_every_command_fits_its_schema(jobrunner: Commands, app: App, database: Database, schemas: Any) -> None:
+    for name, (words, _) in CALLS.items():
+        if words is not None:
+            _check(jobrunner, schemas, name, words, is_filled=False)
+    fill_a_little(database)
+    now = database.now()
+    database.execute("UPDATE job_runs SET progress = ?, error_type = 'E', last_error = 'x'", ['{"done": 1}'])
+    database.execute("UPDATE job_definitions SET jitter = 30")
+    database.execute("INSERT INTO job_pauses (kind, name, actor, paused_at) VALUES ('type', 'p', 'someone', ?)", [now])
+    database.execute(
+        "INSERT INTO job_effects (key, state, run_id, job_type, attempt, lease_token, token, intended_at)"
+        " VALUES ('k', 'uncertain', 1, 'known', 1, 't', 't', ?)",
+        [now],
+    )
+    (app.folder / "jobrunner.toml").write_text(
+        '[jobs.limited]\ncommand = ["true"]\nmax_running = 3\n[schedules.new]\njob = "limited"\nschedule = "@daily"\n'
+    )
+    run_id = database.value("SELECT max(run_id) FROM job_attempts")
+    jobrunner("cancel", str(database.value("SELECT min(id) FROM job_runs WHERE status = 'queued'")))
+    for name, (_, words) in CALLS.items():
+        env = {"JOBRUNNER_APP_DIR": str(app.folder)}
+        _check(jobrunner, schemas, name, words.format(run=run_id), is_filled=True, env=env)
+
+
+def _check(jobrunner: Commands, schemas: Any, name: str, words: str, *, is_filled: bool, **options: Any) -> None:
+    # Two of them say by their exit status that something is wrong.
+    is_checked = name not in ("health --json", "doctor --json")
+    printed = jobrunner(*words.split(), check=is_checked, **options).stdout
+    documents = [json.loads(line) for line in printed.splitlines()] if "--jsonl" in words else [json.loads(printed)]
+    assert not is_filled or all(documents), (name, printed)
+    validator = jsonschema.Draft202012Validator(_strict(schemas.schema(name)))
+    for document in documents:
+        problems = [f"{name}: {each.json_path}: {each.message}" for each in validator.iter_errors(document)]
+        assert not problems, "see jobrunner/cli/shapes.py, then: make docs\n" + "\n".join(problems)
+
+
+def _strict(node: Any) -> Any:
+    """The schema of this version exactly: a field that is not in it is an error, which it is not for a program."""
+    if isinstance(node, list):
+        return [_strict(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    found = {name: _strict(value) for name, value in node.items()}
+    return {"additionalProperties": False, **found} if "properties" in node else found
+
+
+def _with_json(group: click.Group, path: str) -> Iterator[str]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from _with_json(command, f"{path}{name} ")
+            continue
+        for option in command.params:
+            yield from (f"{path}{name} {each}" for each in option.opts if each in ("--json", "--jsonl"))
+
+
+@pytest.fixture
+def schemas(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The script that writes the schemas, as a module."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    import json_schemas
+
+    return json_schemas

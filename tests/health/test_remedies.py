@@ -1,0 +1,136 @@
+"""The first remedy of each finding makes it go: harness/remedies.py has a row for each that the code can name."""
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from harness import App, Commands, Database, pages
+from harness.clinic import Check, Clinic
+from harness.doctor_remedies import CHECKED, Planted, execute
+from harness.explain_scene import RUNS, Scene, make_scene
+from harness.planted import insert_ticks
+from harness.remedies import FOUND, FOUND_ELSEWHERE, RUN_CURES, SCHEDULE_CURES, Elsewhere
+from jobrunner.admin.findings import NAMES, Finding, findings
+from jobrunner.settings import config
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+
+TESTS = Path(__file__).parents[1]
+CLEARED = ("job_runs", "job_definitions", "job_effects", "job_pauses", "job_events")
+
+
+@pytest.fixture
+def scene(jobrunner: Commands, database: Database, app: App) -> Scene:
+    return make_scene(jobrunner, database, app)
+
+
+@pytest.fixture
+def store(database: Database) -> Iterator[Store]:
+    with closing(Store(locate(database.url), patience=timedelta(seconds=20))) as opened:
+        yield opened
+
+
+def find(store: Store, problem: str | None = None) -> dict[str, Finding]:
+    found = store.read(lambda connection: findings(connection, config.load({}), problem))
+    return {each.name: each for each in found}
+
+
+@pytest.mark.promise("P12")
+def test_the_first_remedy_of_each_finding_of_health_makes_it_go(scene: Scene, store: Store) -> None:
+    """Many were commands that only look, such as `crontab -l`: executed as printed, nothing was mended."""
+    for name, causes in FOUND.items():
+        for cause, row in causes.items():
+            for table in CLEARED:
+                scene.database.execute(f"DELETE FROM {table}")
+            scene.database.execute("DELETE FROM job_ticks")
+            insert_ticks(scene.database, "here")
+            assert name not in find(store), (name, cause)
+            row.plant(scene)
+            found = find(store)
+            assert name in found, (name, cause, found)
+            row.cure.apply(scene, found[name].remedy)
+            assert name not in find(store), (name, cause, found[name])
+
+
+def test_a_state_folder_that_cannot_be_used_is_told_with_its_variable(store: Store) -> None:
+    assert "JOBRUNNER_STATE_DIR" in find(store, "it cannot be made")["state_folder"].remedy
+
+
+def test_every_reason_and_every_finding_that_the_code_can_name_has_a_row() -> None:
+    source = "".join(path.read_text() for path in (pages.ROOT / "jobrunner/store/questions/explain").glob("*.py"))
+    source += (pages.ROOT / "jobrunner/admin/own_ticks.py").read_text()
+    of_runs = set(re.findall(r"""(?:asked\.say|_full|_too_fast|LimitInTheWay)\(\s*"(\w+)\"""", source))
+    of_runs |= set(re.findall(r"""reason="(\w+)\"""", source))
+    assert len(of_runs) > 25
+    assert of_runs - set(RUN_CURES) == set()
+    of_schedules = set(re.findall(r"""_say\(\s*row, "(\w+)\"""", source))
+    assert len(of_schedules) > 8
+    assert of_schedules - set(SCHEDULE_CURES) == set()
+    assert {*FOUND, *FOUND_ELSEWHERE} == set(NAMES)
+    planted = {name for name, cure in RUN_CURES.items() if not isinstance(cure, Elsewhere)}
+    assert planted == set(RUNS), "each of these is planted in explain_scene.py"
+
+
+def test_what_is_tested_elsewhere_is_tested_there() -> None:
+    rows = [*RUN_CURES.values(), *SCHEDULE_CURES.values(), *FOUND_ELSEWHERE.values()]
+    rows += [row for of_place in CHECKED.values() for row in of_place]
+    for row in rows:
+        if isinstance(row, Elsewhere):
+            file, _, name = row.test.partition("::")
+            assert f"def {name}" in (TESTS / file).read_text(), row
+
+
+def planted() -> Iterator[tuple[str, int, str]]:
+    for where, rows in CHECKED.items():
+        for at, row in enumerate(rows):
+            if isinstance(row, Planted):
+                yield from ((where, at, name) for name in row.on.split())
+
+
+@pytest.mark.long(sample=6)
+@pytest.mark.parametrize(("where", "at", "database"), list(planted()), indirect=["database"])
+def test_the_first_remedy_of_a_check_of_doctor_makes_it_go(
+    where: str, at: int, jobrunner: Commands, app: App, database: Database, tmp_path: Path
+) -> None:
+    row = CHECKED[where][at]
+    assert isinstance(row, Planted)
+    jobrunner.tick()
+    clinic = Clinic(jobrunner, app, database, tmp_path)
+    row.plant(clinic)
+    env = row.env(clinic)
+
+    def found(given: Mapping[str, str | None]) -> list[Check]:
+        _, checks = clinic.examine("--no-crontab", **given)
+        of_name = [each for each in checks if each["name"] == row.name and each["verdict"] != "ok"]
+        return [each for each in of_name if "on this server" not in each["found"]]
+
+    (check,) = [each for each in found(env) if each["verdict"] == row.verdict]
+    for word in row.names:
+        assert word in check["remedy"], check
+    if row.act is None:
+        execute(clinic, check["remedy"], env)
+        assert found(env) == []
+    else:
+        row.act(clinic)
+        # What is wrong in the environment is taken out of it.
+        assert [each for each in found({}) if each["verdict"] == row.verdict] == []
+
+
+def test_every_place_where_doctor_says_that_something_is_wrong_has_a_row() -> None:
+    places = Counter[str]()
+    for path in (*(pages.ROOT / "jobrunner/admin/doctor").glob("*.py"), pages.ROOT / "jobrunner/cli/doctor.py"):
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, ast.FunctionDef):
+                calls = [each.func for each in ast.walk(function) if isinstance(each, ast.Call)]
+                names = [each.id for each in calls if isinstance(each, ast.Name)]
+                count = sum(name in ("wrong", "warning", "kind") for name in names)
+                if count and path.stem != "checks":
+                    places[f"{path.stem}.{function.name}"] += count
+    assert places == {where: len(rows) for where, rows in CHECKED.items()}
+    assert len([row for rows in CHECKED.values() for row in rows]) > 40

@@ -1,0 +1,239 @@
+"""The roles of docs/howto/operations.md: each suffices for its commands, and for no others."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from harness import Commands, Database, PostgresDatabase, pages, postgresql_only
+
+pytestmark = postgresql_only
+DENIED = re.compile("permission denied|may not [A-Zd]")
+PASSWORD = "of-a-role"
+SCHEMA = {"JOBRUNNER_SCHEMA": "jobs"}
+ROLES = ("jobs_tick", "jobs_app", "jobs_look")
+LOOKING = [
+    "status", "status --json", "show 1", "logs 1", "stats", "health", "jobs", "effects list", "schedule list",
+    "schedule show nightly", "schedule next nightly", "apply --dry-run", "prune --dry-run", "pause --list",
+    "doctor --no-crontab",
+]  # fmt: skip
+ACTING = [
+    "enqueue echo --key k", "enqueue fail --max-attempts 1", "tick", "retry 3", "cancel 3", "discard 3 --reason x",
+    "pause echo", "resume echo", "schedule add daily --type echo --cron @daily", "schedule pause daily",
+    "schedule resume daily", "schedule trigger daily", "schedule edit daily --cron @hourly", "schedule remove daily",
+    "apply", "prune", "archive --before 0s {file}", "tick",
+]  # fmt: skip
+ENQUEUEING = """
+import os, sys, psycopg, jobrunner
+from jobrunner import Entry, job
+
+@job("plain")
+def plain(ctx): ...
+
+@job("bounded", max_waiting=100, when_full="drop", max_running=2, rate="9/s", concurrency_key="customer")
+def bounded(ctx, customer): ...
+
+@job("once", key_scope="active")
+def once(ctx): ...
+
+with psycopg.connect(os.environ["APP_URL"]) as connection:
+    for _ in range(2):
+        first = plain.enqueue(connection)
+        jobrunner.enqueue(connection, "echo", {"a": 1}, idempotency_key="forever")
+        once.using(idempotency_key="k").enqueue(connection)
+        bounded.enqueue(connection, customer=1)
+        jobrunner.enqueue_many(connection, "echo", [Entry({"n": n}, idempotency_key=f"n{n}") for n in range(3)])
+        plain.using(after=[first]).enqueue(connection)
+        with connection.transaction():
+            plain.using(after=[first, first], on_failure="run").enqueue(connection)
+        replaced = jobrunner.enqueue(connection, "echo", {"a": 2}, idempotency_key="forever", taken="replace")
+        assert replaced.replaced, replaced
+        many = [Entry({"n": n}, idempotency_key=f"n{n}", taken="replace") for n in range(3)]
+        assert all(each.replaced for each in jobrunner.enqueue_many(connection, "echo", many))
+        for taken in ("existing", "replace"):
+            connection.execute(
+                "SELECT jobs.jobrunner_enqueue('echo', '{}', idempotency_key => 'in sql', taken => %s)", [taken]
+            )
+        connection.commit()
+    print("all enqueued")
+"""
+SECRETS = ("payload", "output", "result", "progress", "error_type", "last_error")
+REFUSED = {
+    "jobs_app": [
+        "UPDATE jobs.job_runs SET status = 'dead'", "DELETE FROM jobs.job_runs", "SELECT output FROM jobs.job_attempts",
+        "UPDATE jobs.job_definitions SET schedule = '* * * * *'", "SELECT payload FROM jobs.job_definitions",
+        "DELETE FROM jobs.job_keys", "INSERT INTO jobs.job_events DEFAULT VALUES",
+        "UPDATE jobs.job_runs SET gate = 'x'", "UPDATE jobs.job_runs SET has_dependants = 0",
+        "UPDATE jobs.job_runs SET payload = '{}'", "INSERT INTO jobs.job_runs (gate) VALUES ('x')",
+        "INSERT INTO jobs.job_parents VALUES (1, 2, 'cancel', 'dead')", "UPDATE jobs.job_gates SET turn_at = NULL",
+        "UPDATE jobs.job_limits SET max_running = 1", "DELETE FROM jobs.job_parents",
+        """SELECT jobs.jobrunner_hold(1, '[{"parent_id": 2, "on_failure": "run"}]')""",
+        *(f"SELECT {column} FROM jobs.job_runs" for column in SECRETS),
+        "SELECT * FROM jobs.job_dead", "SELECT * FROM jobs.job_runs",
+    ],
+    "jobs_look": [
+        "INSERT INTO jobs.job_runs DEFAULT VALUES", "UPDATE jobs.job_state SET pruned_at = NULL",
+        "DELETE FROM jobs.job_runs", "SELECT jobs.jobrunner_replace('[]')", "SELECT jobs.jobrunner_hold(1, '[]')",
+    ],
+    "jobs_tick": ["DROP TABLE jobs.job_runs", "ALTER TABLE jobs.job_runs ADD COLUMN x int", "CREATE TABLE jobs.x (y int)"],  # noqa: E501
+}  # fmt: skip
+
+
+@pytest.fixture
+def urls(jobrunner: Commands, database: Database) -> Iterator[dict[str, str]]:
+    """The URL of each role, with the GRANTs of the page. Roles belong to the whole server: their names are unique."""
+    assert isinstance(database, PostgresDatabase)
+    jobrunner("migrate", env=SCHEMA)
+    (block,) = pages.checked_by(
+        "tests/store/test_roles.py::test_grants_of_the_page_suffice_for_each_role_and_for_no_more"
+    )
+    names = {role: f"{role}_{database.database}" for role in ROLES}
+    with database.access.admin() as admin:
+        for name in names.values():
+            admin.execute(f"CREATE ROLE \"{name}\" LOGIN PASSWORD '{PASSWORD}'")
+    try:
+        statements = re.sub(r"\bjobs_(?:tick|app|look)\b", lambda found: f'"{names[found[0]]}"', block.text)
+        for statement in filter(str.strip, statements.split(";")):
+            database.execute(statement)
+        parts = urlsplit(database.url)
+        yield {
+            role: f"postgresql://{name}:{PASSWORD}@{parts.hostname}:{parts.port}{parts.path}"
+            for role, name in names.items()
+        }
+    finally:
+        database.forget_sessions()
+        for name in names.values():
+            with database.access.admin(database.database) as admin:
+                admin.execute(f'DROP OWNED BY "{name}"')
+                admin.execute(f'DROP ROLE "{name}"')
+
+
+def test_grants_of_the_page_suffice_for_each_role_and_for_no_more(
+    jobrunner: Commands, urls: dict[str, str], tmp_path: Path
+) -> None:
+    def env(role: str) -> dict[str, str]:
+        return {**SCHEMA, "JOBRUNNER_DATABASE_URL": urls[role], "APP_URL": urls["jobs_app"]}
+
+    owner = {**SCHEMA}
+    jobrunner("schedule", "add", "nightly", "--type", "echo", "--cron", "@daily", env=owner)
+    jobrunner("enqueue", "echo", env=owner)
+    jobrunner("tick", env=env("jobs_tick"))
+    for line in ACTING:
+        words = line.format(file=tmp_path / "runs.jsonl").split()
+        done = jobrunner(*words, env=env("jobs_tick"), check=False)
+        assert not DENIED.search(done.stderr), (line, done.stderr)
+        assert done.returncode in (0, 1, 2), (line, done.stderr)
+    jobrunner("enqueue", "echo", env=owner)
+    for line in LOOKING:
+        done = jobrunner(*line.split(), env=env("jobs_look"), check=False)
+        assert not DENIED.search(done.stderr + done.stdout), (line, done.stderr)
+        assert done.returncode in (0, 1), (line, done.stderr)
+    for line in ("enqueue echo", "tick", "retry 1", "schedule add x --type echo --cron @daily", "prune"):
+        done = jobrunner(*line.split(), env=env("jobs_look"), check=False)
+        assert (done.returncode != 0, len(done.stderr.splitlines())) == (True, 1), (line, done)
+        assert DENIED.search(done.stderr), (line, done.stderr)
+    for role, statements in REFUSED.items():
+        with psycopg.connect(urls[role], autocommit=True) as connection:
+            for statement in statements:
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    connection.execute(statement)
+
+
+def become_application(jobrunner: Commands, urls: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = jobrunner.environment
+    given = {**SCHEMA, "JOBRUNNER_DATABASE_URL": urls["jobs_app"], "APP_URL": urls["jobs_app"]}
+    monkeypatch.setattr(jobrunner, "environment", lambda env=None: environment({**given, **(env or {})}))
+
+
+def test_role_of_an_application_suffices_to_enqueue(
+    jobrunner: Commands, urls: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    become_application(jobrunner, urls, monkeypatch)
+    assert jobrunner.python(ENQUEUEING) == "all enqueued\n"
+
+
+# It does nothing for its own session, so that its owner can make an index of it.
+TRAP = """
+CREATE FUNCTION own.replaced(x int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+  IF session_user <> current_user THEN
+    PERFORM jobs.jobrunner_replace('[{"id": 1, "payload": "{\\"stolen\\": true}", "run_in": 0}]');
+  END IF;
+  RETURN x;
+END $$
+"""
+
+
+def test_role_that_may_not_enqueue_replaces_no_run_when_an_administrator_analyzes_its_table(
+    jobrunner: Commands, urls: dict[str, str], database: Database
+) -> None:
+    """The server evaluates its index with its rights, in the session of the other one."""
+    jobrunner("enqueue", "echo", "--key", "k", env=SCHEMA)
+    role = urlsplit(urls["jobs_look"]).username
+    database.execute("CREATE SCHEMA own")
+    database.execute(f'GRANT ALL ON SCHEMA own TO "{role}"')
+    with psycopg.connect(urls["jobs_look"], autocommit=True) as connection:
+        connection.execute(TRAP)
+        connection.execute("CREATE TABLE own.trap (x int)")
+        connection.execute("INSERT INTO own.trap VALUES (1), (2), (3)")
+        connection.execute("CREATE INDEX ON own.trap (own.replaced(x))")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        database.execute("ANALYZE own.trap")
+    assert database.value("SELECT payload FROM jobs.job_runs") == {}
+
+
+def test_function_with_the_rights_of_an_application_enqueues_and_replaces_for_who_may_not(
+    jobrunner: Commands, urls: dict[str, str], database: Database
+) -> None:
+    role = urlsplit(urls["jobs_app"]).username
+    database.execute("CREATE SCHEMA shop")
+    database.execute(f'GRANT ALL ON SCHEMA shop TO "{role}"')
+    database.execute("GRANT USAGE ON SCHEMA shop TO PUBLIC")
+    with psycopg.connect(urls["jobs_app"], autocommit=True) as connection:
+        connection.execute(
+            "CREATE FUNCTION shop.buy(payload text) RETURNS void LANGUAGE sql SECURITY DEFINER AS $$ SELECT"
+            " jobs.jobrunner_enqueue('echo', payload::jsonb, idempotency_key => 'k', taken => 'replace') $$"
+        )
+    with psycopg.connect(urls["jobs_look"], autocommit=True) as connection:
+        for payload in ('{"n": 1}', '{"n": 2}'):
+            connection.execute("SELECT shop.buy(%s)", [payload])
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("SELECT jobs.jobrunner_replace('[]')")
+    assert database.query("SELECT payload FROM jobs.job_runs") == [{"payload": {"n": 2}}]
+
+
+def test_function_of_an_application_that_a_repair_has_created_again_serves_who_may_enqueue_only(
+    jobrunner: Commands, urls: dict[str, str], database: Database
+) -> None:
+    database.execute("DROP FUNCTION jobs.jobrunner_replace(json)")
+    database.execute("DROP FUNCTION jobs.jobrunner_hold(bigint, json)")
+    assert "jobrunner_replace" in jobrunner("migrate", env=SCHEMA).stdout
+    for role in ("jobs_app", "jobs_tick"):
+        with psycopg.connect(urls[role], autocommit=True) as connection:
+            connection.execute("SELECT jobs.jobrunner_replace('[]')")
+    with psycopg.connect(urls["jobs_look"], autocommit=True) as connection:
+        for call in ("jobs.jobrunner_replace('[]')", "jobs.jobrunner_hold(1, '[]')"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(f"SELECT {call}")
+
+
+def test_role_of_an_application_finds_its_key_though_it_may_not_write_messages_into_the_servers_log(
+    jobrunner: Commands, urls: dict[str, str], database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(database, PostgresDatabase)
+    with database.access.admin(database.database) as admin:
+        (signature,) = admin.execute(
+            "SELECT oid::regprocedure::text FROM pg_proc WHERE proname = 'pg_logical_emit_message' AND proargtypes[2] ="
+            " 'text'::regtype"
+        ).fetchone() or ("",)
+        admin.execute(f"REVOKE EXECUTE ON FUNCTION {signature} FROM PUBLIC")
+    become_application(jobrunner, urls, monkeypatch)
+    enqueue = """
+import asyncio, jobrunner
+for _ in range(2):
+    print(asyncio.run(jobrunner.enqueue_async(None, "echo", idempotency_key="k")).id)
+"""
+    assert jobrunner.python(enqueue) == "1\n1\n"
