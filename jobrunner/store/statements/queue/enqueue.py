@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import product
+from collections.abc import Mapping
 from typing import Any, cast
 
 from sqlalchemy import (
@@ -29,27 +28,16 @@ from jobrunner.store.schema import job_runs
 from jobrunner.store.sql.dialect.rows import as_json, rows
 from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import BigKey, later, now, of_application, stored_json
+from jobrunner.store.sql.words import ENQUEUED, PLAIN
 from jobrunner.store.statements.queue.backpressure import is_limited
 from jobrunner.store.statements.queue.dependants import IS_BEHIND_PARENTS
 
 _TRACE: list[tuple[str, ...]] = [(), ("traceparent",)]
 
 
-def _each_insert_of_one() -> Iterator[tuple[tuple[str, ...], bool]]:
-    """The arguments for each way to call ``enqueue``. With a key, the limit was looked at before."""
-    optional = product(
-        [(), ("run_in",), ("run_at",)],
-        [(), ("timeout",)],
-        [(), ("idempotency_key",)],
-        [(), ("max_attempts",)],
-        _TRACE,
-    )
-    for when, timeout, key, attempts, trace in optional:
-        yield ("job_type", "payload", "priority", *when, *timeout, *key, *attempts, *trace), not key
-
-
 VARIANTS: dict[str, list[Any]] = {
-    "insert_one": list(_each_insert_of_one()),
+    # With a key, the limit was looked at before.
+    "insert_one": [(PLAIN, True), (ENQUEUED, True), (ENQUEUED, False)],
     "insert_many": [
         each
         for trace in _TRACE
