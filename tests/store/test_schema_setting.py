@@ -263,7 +263,7 @@ def test_tables_can_be_moved_into_a_schema_with_all_their_rows(jobrunner: Comman
         database.execute(f"ALTER FUNCTION {row['proname']} SET SCHEMA jobs")
     env = {"JOBRUNNER_SCHEMA": "jobs"}
     again = ", ".join(
-        f"jobrunner_{name}" for name in ("notify", "replace", "hold", "enqueue", "is_gate_due", "is_any_stray")
+        f"jobrunner_{name}" for name in ("notify", "replace", "hold", "mark", "enqueue", "is_gate_due", "is_any_stray")
     )
     assert jobrunner("migrate", env=env).stdout.endswith(f": created again: {again}\n")
     jobrunner.tick(env=env)

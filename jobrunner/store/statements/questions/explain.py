@@ -246,7 +246,7 @@ def taken_first(names: int) -> Select[Any]:
     )
     found = union_all(of_no_gate, select(some.limit(_MOST).subquery())).subquery("found").c
     turn = (found.turn_at, found.run_at, found.id)
-    nth = func.row_number().over(partition_by=found.gate, order_by=turn).label("nth")
+    nth = func.row_number(type_=Integer).over(partition_by=found.gate, order_by=turn).label("nth")
     ranked = select(found.id, found.gate, found.turn_at, found.run_at, nth).cte("ranked")
     one, its = ranked.c, ranked.alias("its").c
     sooner = tuple_(one.nth, one.turn_at, one.run_at, one.id) < tuple_(its.nth, its.turn_at, its.run_at, its.id)
