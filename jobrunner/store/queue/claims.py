@@ -18,6 +18,7 @@ from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.queue import limits
 from jobrunner.store.queue.ticks import tallies
 from jobrunner.store.sql.statement import Prepared, Row
+from jobrunner.store.sql.variants import type_count_for
 
 _HELD_BY_TYPE = Prepared("claims.held_by_type")
 
@@ -99,7 +100,10 @@ def _claim(
         values[f"limit_{index}"] = most[index]
         values[f"max_attempts_{index}"] = policy.max_attempts
         values[f"timeout_{index}"] = 0.0 if policy.timeout is None else policy.timeout.total_seconds()
-    variant: tuple[Any, ...] = (len(request.policies), request.quarantined, request.without_payload)
+    count = type_count_for(len(request.policies))
+    for index in range(len(request.policies), count):
+        values |= {f"type_{index}": "", f"limit_{index}": 0, f"max_attempts_{index}": None, f"timeout_{index}": None}
+    variant: tuple[Any, ...] = (count, request.quarantined, request.without_payload)
     if gated:
         values["gated"] = [{"id": run_id} for run_id in gated]
         variant += (True,)

@@ -10,7 +10,7 @@ from jobrunner.store.drivers.steps import Steps, follow
 from jobrunner.store.queue import backpressure, enqueue_many
 from jobrunner.store.queue.enqueue_sql import Enqueued, NewRun, free_key, replacement, taken_by
 from jobrunner.store.sql.statement import Prepared, Row
-from jobrunner.store.sql.words import ENQUEUED, PLAIN
+from jobrunner.store.sql.variants import ENQUEUED, PLAIN
 
 
 def enqueue(caller: Executor, new: NewRun, policy: Policy | None = None, taken: Taken = "existing") -> Enqueued:

@@ -10,6 +10,7 @@ from jobrunner.model import Owner, Policy, TickKind
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.queue.ticks import hosts
 from jobrunner.store.sql.statement import Prepared
+from jobrunner.store.sql.variants import type_count_for
 
 MOST_LEFT = 1000
 """So many due runs are counted at the end of a tick that leaves some."""
@@ -106,7 +107,10 @@ def count_claimable(connection: Connection, policies: Sequence[Policy], limit: i
         values[f"limit_{index}"] = limit if policy.concurrency is None else min(limit, policy.concurrency)
         if policy.limits is not None and policy.limits.max_running is not None:
             values[f"limit_{index}"] = min(values[f"limit_{index}"], policy.limits.max_running)
-    return len(connection.execute(Prepared("ticks.claimable", (len(policies),)), values).all())
+    count = type_count_for(len(policies))
+    for index in range(len(policies), count):
+        values |= {f"type_{index}": "", f"limit_{index}": 0}
+    return len(connection.execute(Prepared("ticks.claimable", (count,)), values).all())
 
 
 def is_quarantined_due(connection: Connection) -> bool:

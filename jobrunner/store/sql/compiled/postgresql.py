@@ -120,52 +120,6 @@ FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunn
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
-    ('claims.claim', (3, False, False)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT %(limit)s::INTEGER)
- UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent""",
-        {'attempts_1': 1},
-        {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (3, True, False)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT %(limit)s::INTEGER)
- UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent""",
-        {'attempts_1': 1},
-        {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
     ('claims.claim', (4, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
@@ -215,216 +169,6 @@ WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunne
  LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent""",
-        {'attempts_1': 1},
-        {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (5, False, False)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT %(limit)s::INTEGER)
- UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent""",
-        {'attempts_1': 1},
-        {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (5, True, False)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT %(limit)s::INTEGER)
- UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent""",
-        {'attempts_1': 1},
-        {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (6, False, False)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT %(limit)s::INTEGER)
- UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent""",
-        {'attempts_1': 1},
-        {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (6, True, False)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT %(limit)s::INTEGER)
- UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent""",
-        {'attempts_1': 1},
-        {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (7, False, False)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT %(limit)s::INTEGER)
- UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent""",
-        {'attempts_1': 1},
-        {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (7, True, False)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT %(limit)s::INTEGER)
- UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
 FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent""",
         {'attempts_1': 1},
         {},
@@ -516,101 +260,7 @@ FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunn
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
-    ('claims.claim', (9, False, False)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT %(limit)s::INTEGER)
- UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent""",
-        {'attempts_1': 1},
-        {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (9, True, False)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT %(limit)s::INTEGER)
- UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent""",
-        {'attempts_1': 1},
-        {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (10, False, False)): (
+    ('claims.claim', (16, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -653,15 +303,39 @@ WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR AND jobrunne
 FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
 WHERE jobrunner_schema.job_claimable.job_type = %(type_9)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_9)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_9) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit_9)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_9 UNION ALL SELECT of_type_10.id AS id, of_type_10.turn_at AS turn_at, of_type_10.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_10)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_10)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_10 UNION ALL SELECT of_type_11.id AS id, of_type_11.turn_at AS turn_at, of_type_11.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_11)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_11)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_11 UNION ALL SELECT of_type_12.id AS id, of_type_12.turn_at AS turn_at, of_type_12.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_12)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_12)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_12 UNION ALL SELECT of_type_13.id AS id, of_type_13.turn_at AS turn_at, of_type_13.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_13)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_13)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_13 UNION ALL SELECT of_type_14.id AS id, of_type_14.turn_at AS turn_at, of_type_14.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_14)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_14)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_14 UNION ALL SELECT of_type_15.id AS id, of_type_15.turn_at AS turn_at, of_type_15.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_15)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_15)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_15) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
- UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_9)s::VARCHAR) THEN %(max_attempts_9)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_9)s::VARCHAR) THEN %(timeout_9)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+ UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_9)s::VARCHAR) THEN %(max_attempts_9)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_10)s::VARCHAR) THEN %(max_attempts_10)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_11)s::VARCHAR) THEN %(max_attempts_11)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_12)s::VARCHAR) THEN %(max_attempts_12)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_13)s::VARCHAR) THEN %(max_attempts_13)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_14)s::VARCHAR) THEN %(max_attempts_14)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_15)s::VARCHAR) THEN %(max_attempts_15)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_9)s::VARCHAR) THEN %(timeout_9)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_10)s::VARCHAR) THEN %(timeout_10)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_11)s::VARCHAR) THEN %(timeout_11)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_12)s::VARCHAR) THEN %(timeout_12)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_13)s::VARCHAR) THEN %(timeout_13)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_14)s::VARCHAR) THEN %(timeout_14)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_15)s::VARCHAR) THEN %(timeout_15)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
 FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent""",
         {'attempts_1': 1},
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
-    ('claims.claim', (10, True, False)): (
+    ('claims.claim', (16, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -704,9 +378,33 @@ WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR AND jobrunne
 FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
 WHERE jobrunner_schema.job_claimable.job_type = %(type_9)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_9)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_9) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit_9)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_9 UNION ALL SELECT of_type_10.id AS id, of_type_10.turn_at AS turn_at, of_type_10.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_10)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_10)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_10 UNION ALL SELECT of_type_11.id AS id, of_type_11.turn_at AS turn_at, of_type_11.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_11)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_11)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_11 UNION ALL SELECT of_type_12.id AS id, of_type_12.turn_at AS turn_at, of_type_12.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_12)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_12)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_12 UNION ALL SELECT of_type_13.id AS id, of_type_13.turn_at AS turn_at, of_type_13.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_13)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_13)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_13 UNION ALL SELECT of_type_14.id AS id, of_type_14.turn_at AS turn_at, of_type_14.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_14)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_14)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_14 UNION ALL SELECT of_type_15.id AS id, of_type_15.turn_at AS turn_at, of_type_15.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_15)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_15)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_15) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
- UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_9)s::VARCHAR) THEN %(max_attempts_9)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_9)s::VARCHAR) THEN %(timeout_9)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+ UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_9)s::VARCHAR) THEN %(max_attempts_9)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_10)s::VARCHAR) THEN %(max_attempts_10)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_11)s::VARCHAR) THEN %(max_attempts_11)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_12)s::VARCHAR) THEN %(max_attempts_12)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_13)s::VARCHAR) THEN %(max_attempts_13)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_14)s::VARCHAR) THEN %(max_attempts_14)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_15)s::VARCHAR) THEN %(max_attempts_15)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_9)s::VARCHAR) THEN %(timeout_9)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_10)s::VARCHAR) THEN %(timeout_10)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_11)s::VARCHAR) THEN %(timeout_11)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_12)s::VARCHAR) THEN %(timeout_12)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_13)s::VARCHAR) THEN %(timeout_13)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_14)s::VARCHAR) THEN %(timeout_14)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_15)s::VARCHAR) THEN %(timeout_15)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
 FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent""",
         {'attempts_1': 1},
         {},
@@ -752,32 +450,6 @@ FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunn
         {'gated': (('id', None),)},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
-    ('claims.claim', (3, False, False, True)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.turn_at AS turn_at, jobrunner_schema.job_runs.run_at AS run_at
-FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id
-WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT %(limit)s::INTEGER)
- UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent""",
-        {'attempts_1': 1},
-        {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
     ('claims.claim', (4, False, False, True)): (
         """WITH picked AS
 (SELECT found.id AS id
@@ -803,120 +475,6 @@ FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS list
 WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent""",
-        {'attempts_1': 1},
-        {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (5, False, False, True)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.turn_at AS turn_at, jobrunner_schema.job_runs.run_at AS run_at
-FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id
-WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT %(limit)s::INTEGER)
- UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent""",
-        {'attempts_1': 1},
-        {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (6, False, False, True)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.turn_at AS turn_at, jobrunner_schema.job_runs.run_at AS run_at
-FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id
-WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT %(limit)s::INTEGER)
- UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent""",
-        {'attempts_1': 1},
-        {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (7, False, False, True)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.turn_at AS turn_at, jobrunner_schema.job_runs.run_at AS run_at
-FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id
-WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT %(limit)s::INTEGER)
- UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
 FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent""",
         {'attempts_1': 1},
         {'gated': (('id', None),)},
@@ -968,57 +526,7 @@ FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunn
         {'gated': (('id', None),)},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
-    ('claims.claim', (9, False, False, True)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.turn_at AS turn_at, jobrunner_schema.job_runs.run_at AS run_at
-FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id
-WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT %(limit)s::INTEGER)
- UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent""",
-        {'attempts_1': 1},
-        {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (10, False, False, True)): (
+    ('claims.claim', (16, False, False, True)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -1061,12 +569,36 @@ WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR AND jobrunne
 FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
 WHERE jobrunner_schema.job_claimable.job_type = %(type_9)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_9)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_9 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+ LIMIT %(limit_9)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_9 UNION ALL SELECT of_type_10.id AS id, of_type_10.turn_at AS turn_at, of_type_10.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_10)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_10)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_10 UNION ALL SELECT of_type_11.id AS id, of_type_11.turn_at AS turn_at, of_type_11.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_11)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_11)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_11 UNION ALL SELECT of_type_12.id AS id, of_type_12.turn_at AS turn_at, of_type_12.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_12)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_12)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_12 UNION ALL SELECT of_type_13.id AS id, of_type_13.turn_at AS turn_at, of_type_13.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_13)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_13)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_13 UNION ALL SELECT of_type_14.id AS id, of_type_14.turn_at AS turn_at, of_type_14.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_14)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_14)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_14 UNION ALL SELECT of_type_15.id AS id, of_type_15.turn_at AS turn_at, of_type_15.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_15)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_15)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_15 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
 FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.turn_at AS turn_at, jobrunner_schema.job_runs.run_at AS run_at
 FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id
 WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
- UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_9)s::VARCHAR) THEN %(max_attempts_9)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_9)s::VARCHAR) THEN %(timeout_9)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+ UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_9)s::VARCHAR) THEN %(max_attempts_9)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_10)s::VARCHAR) THEN %(max_attempts_10)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_11)s::VARCHAR) THEN %(max_attempts_11)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_12)s::VARCHAR) THEN %(max_attempts_12)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_13)s::VARCHAR) THEN %(max_attempts_13)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_14)s::VARCHAR) THEN %(max_attempts_14)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_15)s::VARCHAR) THEN %(max_attempts_15)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_9)s::VARCHAR) THEN %(timeout_9)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_10)s::VARCHAR) THEN %(timeout_10)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_11)s::VARCHAR) THEN %(timeout_11)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_12)s::VARCHAR) THEN %(timeout_12)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_13)s::VARCHAR) THEN %(timeout_13)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_14)s::VARCHAR) THEN %(timeout_14)s::FLOAT(53) WHEN (jobrunner_schema.job_runs.job_type = %(type_15)s::VARCHAR) THEN %(timeout_15)s::FLOAT(53) END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
 FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent""",
         {'attempts_1': 1},
         {'gated': (('id', None),)},
@@ -3545,26 +3077,6 @@ WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job
         {},
         (('id', None),),
     ),
-    ('ticks.claimable', (3,)): (
-        """SELECT found.id
-FROM (SELECT anon_1.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER) AS anon_3) AS found
- LIMIT %(limit)s::INTEGER""",
-        {},
-        {},
-        (('id', None),),
-    ),
     ('ticks.claimable', (4,)): (
         """SELECT found.id
 FROM (SELECT anon_1.id AS id
@@ -3584,102 +3096,6 @@ FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
 WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_3)s::INTEGER) AS anon_4) AS found
- LIMIT %(limit)s::INTEGER""",
-        {},
-        {},
-        (('id', None),),
-    ),
-    ('ticks.claimable', (5,)): (
-        """SELECT found.id
-FROM (SELECT anon_1.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER) AS anon_3 UNION ALL SELECT anon_4.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER) AS anon_4 UNION ALL SELECT anon_5.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER) AS anon_5) AS found
- LIMIT %(limit)s::INTEGER""",
-        {},
-        {},
-        (('id', None),),
-    ),
-    ('ticks.claimable', (6,)): (
-        """SELECT found.id
-FROM (SELECT anon_1.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER) AS anon_3 UNION ALL SELECT anon_4.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER) AS anon_4 UNION ALL SELECT anon_5.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER) AS anon_5 UNION ALL SELECT anon_6.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER) AS anon_6) AS found
- LIMIT %(limit)s::INTEGER""",
-        {},
-        {},
-        (('id', None),),
-    ),
-    ('ticks.claimable', (7,)): (
-        """SELECT found.id
-FROM (SELECT anon_1.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER) AS anon_3 UNION ALL SELECT anon_4.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER) AS anon_4 UNION ALL SELECT anon_5.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER) AS anon_5 UNION ALL SELECT anon_6.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER) AS anon_6 UNION ALL SELECT anon_7.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_6)s::INTEGER) AS anon_7) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
         {},
@@ -3725,51 +3141,7 @@ WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR ORDER BY job
         {},
         (('id', None),),
     ),
-    ('ticks.claimable', (9,)): (
-        """SELECT found.id
-FROM (SELECT anon_1.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER) AS anon_3 UNION ALL SELECT anon_4.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER) AS anon_4 UNION ALL SELECT anon_5.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER) AS anon_5 UNION ALL SELECT anon_6.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER) AS anon_6 UNION ALL SELECT anon_7.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_6)s::INTEGER) AS anon_7 UNION ALL SELECT anon_8.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_7)s::INTEGER) AS anon_8 UNION ALL SELECT anon_9.id AS id
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_8)s::INTEGER) AS anon_9) AS found
- LIMIT %(limit)s::INTEGER""",
-        {},
-        {},
-        (('id', None),),
-    ),
-    ('ticks.claimable', (10,)): (
+    ('ticks.claimable', (16,)): (
         """SELECT found.id
 FROM (SELECT anon_1.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
@@ -3811,7 +3183,31 @@ WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR ORDER BY job
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
 WHERE jobrunner_schema.job_claimable.job_type = %(type_9)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_9)s::INTEGER) AS anon_10) AS found
+ LIMIT %(limit_9)s::INTEGER) AS anon_10 UNION ALL SELECT anon_11.id AS id
+FROM (SELECT jobrunner_schema.job_claimable.id AS id
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_10)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_10)s::INTEGER) AS anon_11 UNION ALL SELECT anon_12.id AS id
+FROM (SELECT jobrunner_schema.job_claimable.id AS id
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_11)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_11)s::INTEGER) AS anon_12 UNION ALL SELECT anon_13.id AS id
+FROM (SELECT jobrunner_schema.job_claimable.id AS id
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_12)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_12)s::INTEGER) AS anon_13 UNION ALL SELECT anon_14.id AS id
+FROM (SELECT jobrunner_schema.job_claimable.id AS id
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_13)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_13)s::INTEGER) AS anon_14 UNION ALL SELECT anon_15.id AS id
+FROM (SELECT jobrunner_schema.job_claimable.id AS id
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_14)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_14)s::INTEGER) AS anon_15 UNION ALL SELECT anon_16.id AS id
+FROM (SELECT jobrunner_schema.job_claimable.id AS id
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_15)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_15)s::INTEGER) AS anon_16) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
         {},

@@ -27,13 +27,14 @@ from jobrunner.store.schema import job_runs
 from jobrunner.store.schema.views import job_claimable
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import Seconds, later, now
+from jobrunner.store.sql.variants import TYPE_COUNTS
 from jobrunner.store.statements.queue.holding import NO_LOCK, RUNNING, of_these, unlocked
 from jobrunner.store.statements.queue.pauses import for_host
 
 VARIANTS = {
     "claim": [
-        *((count, quarantined, False) for count in range(1, 11) for quarantined in (False, True)),
-        *((count, False, False, True) for count in range(1, 11)),
+        *((count, quarantined, False) for count in TYPE_COUNTS for quarantined in (False, True)),
+        *((count, False, False, True) for count in TYPE_COUNTS),
     ],
     "return_unstarted": [(False,), (True,)],
     "held_under": [(False,), (True,)],
@@ -46,7 +47,7 @@ _RETURNED = (
 
 
 def claim(type_count: int, quarantined: bool, without_payload: bool, gated: bool = False) -> Update:
-    """Claim due runs of so many types, and charge an attempt to each.
+    """Claim due runs of so many types, and charge an attempt to each. A type without a name stands for none.
 
     ``gated``: also those of a list, which wait behind open gates.
     """

@@ -28,7 +28,7 @@ from jobrunner.store.schema import job_runs
 from jobrunner.store.sql.dialect.rows import as_json, rows
 from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import BigKey, later, now, of_application, stored_json
-from jobrunner.store.sql.words import ENQUEUED, PLAIN
+from jobrunner.store.sql.variants import ENQUEUED, PLAIN
 from jobrunner.store.statements.queue.backpressure import is_limited
 from jobrunner.store.statements.queue.dependants import IS_BEHIND_PARENTS
 

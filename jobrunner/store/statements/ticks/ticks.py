@@ -42,12 +42,13 @@ from jobrunner.store.schema.views import (
     job_recoverable,
 )
 from jobrunner.store.sql.dialect.values import later, now
+from jobrunner.store.sql.variants import TYPE_COUNTS
 from jobrunner.store.sql.versions import VERSION_TABLE
 from jobrunner.store.statements.queue.dependants import is_any_ended
 from jobrunner.store.statements.queue.hosts import digest_of_host
 from jobrunner.store.statements.queue.pauses import is_host_paused
 
-VARIANTS = {"claimable": [(count,) for count in range(1, 11)]}
+VARIANTS = {"claimable": [(count,) for count in TYPE_COUNTS]}
 _PRUNE_EVERY = timedelta(minutes=10)
 # Alembic creates it.
 _VERSION = Table(VERSION_TABLE, MetaData(), Column("version_num", String))
@@ -138,7 +139,7 @@ def earliest_overdue() -> ScalarSelect[Any]:
 
 
 def claimable(type_count: int) -> Select[Any]:
-    """The due runs of so many types, up to a limit for each and for all."""
+    """The due runs of so many types, up to a limit for each and for all. A type without a name stands for none."""
     columns = job_claimable.c
     each = [
         # In the order of the claim's index. Otherwise the planner may scan all runs and expect to find enough soon.
