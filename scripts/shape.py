@@ -146,6 +146,8 @@ def main() -> None:
     ]
     print("rooms")
     print("\n".join(picture(known)))
+    print("rooms of the tests")
+    print("\n".join(picture(modules(ROOT / "tests"))))
     print("figures")
     for what, value, most in (
         ("modules lying flat", len(flat) + 1, MOST_FLAT),
