@@ -1,6 +1,7 @@
 """Each decision in docs/adr has one form, and the index has all of them, those that shape all of the code first."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,24 @@ def test_decisions_that_the_code_names_exist() -> None:
     }
     assert {"0013-idle-tick.md"} <= named
     assert {name for name in named if not (FOLDER / name).exists()} == set()
+
+
+SUFFIXES = (".py", ".sql", ".js", ".html", ".css")
+
+
+@cache
+def words_of_the_code() -> frozenset[str]:
+    """Every word of the code and of the tests, the names of the files included."""
+    folders = ("jobrunner", "tests", "alembic", "scripts", "bench")
+    files = [path for folder in folders for path in (DOCS.parent / folder).rglob("*") if path.suffix in SUFFIXES]
+    words = {word for path in files for word in re.findall(r"\w+", path.read_text("utf-8"))}
+    return frozenset(words | {path.stem for path in files})
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.stem)
+def test_names_that_a_decision_gives_are_in_the_code(record: Path) -> None:
+    """But for those of what was not chosen."""
+    chosen = re.sub(r"\*\*Not chosen.*?(?=\n## )", "", record.read_text(), flags=re.DOTALL)
+    code = re.findall(r"`([^`\n]+)`", chosen)
+    names = {word for text in code for word in re.findall(r"\w+", text) if re.search(r"[a-z]_[a-z]|[a-z][A-Z]", word)}
+    assert names - words_of_the_code() == set()

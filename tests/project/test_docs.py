@@ -201,7 +201,7 @@ def test_exit_codes_of_the_reference_are_those_of_the_errors():
     assert {each.exit_code for each in found} | {0, 2, 130} == {int(row[0]) for row in table}
 
 
-@pytest.mark.parametrize("page", pages.every_page())
+@pytest.mark.parametrize("page", [*pages.every_page(), *(f"docs/adr/{path.name}" for path in DOCS.glob("adr/0*.md"))])
 def test_no_page_names_a_command_or_an_option_that_does_not_exist(page: str):
     """Commands that stand in code, are typed, or are a crontab's; the options of a table's row are its command's."""
     text = (ROOT / page).read_text()
