@@ -117,7 +117,7 @@ class Policy(NamedTuple):
 class TickKind(NamedTuple):
     """What makes ticks replace each other: they have the same host, application and types.
 
-    ``types`` are the job types of ``--types``, separated by commas; "" means all that the host can run.
+    ``types`` are the job types of ``--type``, separated by commas; "" means all that the host can run.
     """
 
     host: str

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from jobrunner.cli import options
+from jobrunner.renamed import new_name
 from jobrunner.text import nearest
 
 _UNCUT = 1000
@@ -25,6 +26,8 @@ class SuggestingGroup(click.Group):
         """Raises click's usage error."""
         name = args[0]
         if not ctx.resilient_parsing and not name.startswith("-") and self.get_command(ctx, name) is None:
+            if (new := new_name("command", " ".join([*ctx.command_path.split()[1:], name]))) is not None:
+                ctx.fail(f"{name!r} is now: jobrunner {new}")
             near = nearest(name, self.list_commands(ctx))
             ctx.fail(f"No such command {name[:60]!r}." + ("" if near is None else f" Did you mean {near!r}?"))
         return super().resolve_command(ctx, args)

@@ -9,9 +9,10 @@ import click
 import jobrunner
 from jobrunner.cli import options, reporting, streams
 from jobrunner.cli.lazy import LazyGroup
+from jobrunner.renamed import new_name
 
 _MODULES = {
-    **dict.fromkeys(("tick", "migrate", "jobs"), "work"),
+    **dict.fromkeys(("tick", "migrate", "types"), "work"),
     **dict.fromkeys(("enqueue", "show"), "runs"),
     **dict.fromkeys(("retry", "cancel", "discard", "reschedule", "priority"), "acting"),
     **dict.fromkeys(("runs", "errors"), "listing"),
@@ -38,7 +39,7 @@ _SECTIONS = {
     "Work": ("tick", "enqueue", "run", "dev"),
     "See what happens": ("status", "health", "explain", "runs", "show", "logs", "watch", "errors", "history", "stats"),
     "Change runs": ("retry", "cancel", "discard", "reschedule", "priority", "pause", "resume", "effects"),
-    "Schedules and job types": ("apply", "schedule", "jobs"),
+    "Schedules and job types": ("apply", "schedule", "types"),
     "Set up and keep house": ("migrate", "doctor", "prune", "archive", "restore", "metrics", "web", "completion"),
 }
 
@@ -85,7 +86,7 @@ def _run() -> object:
         code = 2
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "jobrunner"
-        code = streams.report_error(f"{error.format_message()} (see: {path} --help)", 2)
+        code = streams.report_error(f"{_renamed(error, path) or error.format_message()} (see: {path} --help)", 2)
     except click.ClickException as error:
         code = streams.report_error(error.format_message(), 2)
     except SystemExit as request:
@@ -93,3 +94,12 @@ def _run() -> object:
         gone = type(sys.stdout).__name__.endswith("PacifyFlushWrapper")
         code = 0 if gone else request.code
     return code
+
+
+def _renamed(error: click.UsageError, path: str) -> str | None:
+    """What to say of an option that has another name now. None: it never was one."""
+    if not isinstance(error, click.NoSuchOption):
+        return None
+    command = path.partition(" ")[2]
+    new = new_name("option", f"{command} {error.option_name}")
+    return None if new is None else f"{error.option_name} of {command!r} is now: {new}"

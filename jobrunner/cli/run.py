@@ -124,7 +124,7 @@ class _Running:
         self._database = database
         self._run_id = run_id
         # One run and no other, and no listening: the rest is for cron's ticks.
-        words = ("tick", "--types", job_type, "--batch", "1", "--linger", "0s")
+        words = ("tick", "--type", job_type, "--batch", "1", "--linger", "0s")
         self._command = [sys.executable, "-P", "-m", "jobrunner", *words]
         self._tick: subprocess.Popen[str] | None = None
         self._tick_at = 0.0

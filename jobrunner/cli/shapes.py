@@ -227,7 +227,7 @@ SHAPES: dict[str, Any] = {
     "explain --json": Explained,
     "health --json": Health,
     "history --json": History,
-    "jobs --json": list[JobType],
+    "types --json": list[JobType],
     "pause --json": list[Pause],
     "priority --json": Changed,
     "prune --json": Pruned,

@@ -1,4 +1,4 @@
-"""tick, migrate, jobs: the commands for a host."""
+"""tick, migrate, types: the commands for a host."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from jobrunner.cli import environment, render, session
+from jobrunner.cli import environment, known, render, session
+from jobrunner.cli.types import Checked
 from jobrunner.durations import format_duration
 from jobrunner.model import Policy
 from jobrunner.names import check_job_type
@@ -36,12 +37,20 @@ from jobrunner.store.drivers import waits
     flag_value="2m",
     help="Keep listening for new runs until the next tick takes over. [at most DURATION; --linger alone: 2m]",
 )
-@click.option("--types", metavar="TYPE,…", help="Work on these job types only.")
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    type=Checked(check_job_type),
+    metavar="TYPE",
+    shell_complete=known.job_types,
+    help="Work on this job type only; repeatable.",
+)
 @click.option(
     "--log-file", type=click.Path(path_type=Path, dir_okay=False), help="Append the log to this file, as JSON lines."
 )
 @click.option("-v", "--verbose", is_flag=True, help="Log to stderr, also without a terminal.")
-def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) -> None:
+def tick(verbose: bool, log_file: Path | None, types: tuple[str, ...], **flags: Any) -> None:
     """Work on what is due, then exit. Cron calls this every minute; ticks may overlap.
 
     A tick recovers runs whose owner died, makes the runs of due schedules, and works on due runs until none is left,
@@ -56,8 +65,7 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
     from jobrunner.cli import ticking
 
     config = environment.load({**flags, "log": log_file})
-    wanted = None if types is None else [check_job_type(name.strip()) for name in types.split(",")]
-    ticking.run(config, types=wanted, on_stderr=verbose or session.on_terminal())
+    ticking.run(config, types=types or None, on_stderr=verbose or session.on_terminal())
 
 
 @click.command()
@@ -96,12 +104,12 @@ def migrate(sql: bool, version: int | None, delete_data: bool) -> None:
     render.done(f"{database.location.label}: {'; '.join(changes) or 'up to date'}")
 
 
-@click.command()
+@click.command(name="types")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-def jobs(as_json: bool) -> None:
+def types_(as_json: bool) -> None:
     """List the job types that this host can run, with their policies.
 
-    Example: jobrunner jobs
+    Example: jobrunner types
     """
     config = environment.load()
     found = session.policies(config)
@@ -138,4 +146,4 @@ _ALWAYS = ("JOB TYPE", "ATTEMPTS", "TIMEOUT", "KILL AFTER", "BACKOFF")
 """Other columns are shown only if a job type has a value for them."""
 
 
-COMMANDS = (tick, migrate, jobs)
+COMMANDS = (tick, migrate, types_)

@@ -240,7 +240,7 @@ def test_a_payload_that_does_not_fit_never_starts_the_handler(
 
 def test_the_policies_of_the_types_are_listed(jobrunner: Commands, app: App) -> None:
     app.add(SIGNALS + ERRORS)
-    found = {each["job_type"]: each for each in jobrunner("jobs", "--json").json()}
+    found = {each["job_type"]: each for each in jobrunner("types", "--json").json()}
     assert (found["ask"]["max_attempts"], found["ask"]["backoff"]["shape"]) == (3, "fixed")
     assert (found["picky"]["max_attempts"], found["picky"]["timeout_seconds"]) == (5, 900.0)
     assert (found["picky"]["kill_after_seconds"], found["sleep"]["timeout_seconds"]) == (5.0, 300.0)

@@ -91,7 +91,7 @@ def lines_of(jobrunner: Commands, run_id: int, env: Mapping[str, str]) -> dict[s
     status = jobrunner("status", "--json", env=env).json()
     return {
         "tick": jobrunner.tick(env=env, check=False).stderr,
-        "jobs": jobrunner("jobs", env=env, check=False).stderr,
+        "types": jobrunner("types", env=env, check=False).stderr,
         "enqueue": jobrunner("enqueue", "hello", env=env, check=False).stderr,
         "status": status["handlers_problem"],
         "explain": jobrunner("explain", run_id, env=env).stdout,
@@ -165,7 +165,7 @@ def test_failed_import_is_shown_by_dev_as_on_the_page(jobrunner: Commands, app: 
 @sqlite_only
 def test_child_that_was_killed_without_a_word_is_reported_without_words(jobrunner: Commands, app: App) -> None:
     app.write("handlers", "import os\nos._exit(7)\n")
-    done = jobrunner("jobs", check=False)
+    done = jobrunner("types", check=False)
     assert done.stderr == "jobrunner: importing the handler module 'handlers' failed: the child exited with status 7\n"
 
 

@@ -153,7 +153,7 @@ def module_of_all() -> dict[str, tuple[str, str]]:
 def test_each_value_that_is_taken_works_in_a_child(jobrunner: Commands, app: App, database: Database) -> None:
     handlers = module_of_all()
     app.write("handlers", "\n".join([NAMES, *(line for lines in handlers.values() for line in lines)]))
-    known = {each["job_type"]: each for each in jobrunner("jobs", "--json").json()}
+    known = {each["job_type"]: each for each in jobrunner("types", "--json").json()}
     assert sorted(known) == sorted(handlers)
     assert known["timeout_2"]["timeout_seconds"] == 2
     for name in handlers:
@@ -278,7 +278,7 @@ def test_progress_that_is_no_number_is_refused_where_it_is_reported(value: Any) 
 def test_module_without_a_handler_is_named_by_those_who_look_for_handlers(jobrunner: Commands, app: App) -> None:
     app.write("handlers", "import os\n")
     jobrunner("migrate")
-    assert "handlers has no @job; write @job above each handler" in jobrunner("jobs").stdout
+    assert "handlers has no @job; write @job above each handler" in jobrunner("types").stdout
     assert "handlers has no @job" in jobrunner("enqueue", "greet", check=False).stderr
     (check,) = [
         each for each in jobrunner("doctor", "--json", check=False).json()["checks"] if each["name"] == "handlers"

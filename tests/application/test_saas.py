@@ -244,7 +244,7 @@ def test_report_requested_three_times_for_a_week_is_one_run_per_user(
     with_users(*(f"user-{number}@customers.example" for number in range(5)))
     for _ in range(2):
         jobrunner.enqueue("enqueue_weekly_reports", {"week_start": WEEK}, allow_unknown=True)
-    jobrunner.tick("--types", "enqueue_weekly_reports")
+    jobrunner.tick("--type", "enqueue_weekly_reports")
     found = "SELECT idempotency_key, payload FROM job_runs WHERE job_type = 'send_weekly_report' ORDER BY id"
     assert jobrunner.database.query(found) == [
         {"idempotency_key": f"{number}:{WEEK}", "payload": {"user_id": number, "week_start": WEEK}}

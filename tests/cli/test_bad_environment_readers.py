@@ -10,7 +10,7 @@ from harness.environments import COMMANDS, check_exit, run_in
 from harness.long import some
 
 # Where its text is all that a command is for, it has not done its work. What is committed is done.
-LISTINGS = dict.fromkeys(["status", "show", "schedule list", "jobs"], 1)
+LISTINGS = dict.fromkeys(["status", "show", "schedule list", "types"], 1)
 
 
 @sqlite_only

@@ -6,7 +6,7 @@ from harness import App, Commands, Database, sqlite_only
 from harness.environments import drawn_commands, letters, run_in
 
 # Where its text is all that a command is for, it has not done its work. What is committed is done.
-LISTINGS = dict.fromkeys(["status", "show", "schedule list", "jobs"], 1)
+LISTINGS = dict.fromkeys(["status", "show", "schedule list", "types"], 1)
 
 
 REDIRECTIONS: dict[str, dict[str, int]] = {

@@ -14,7 +14,7 @@ from harness.help_texts import listed_commands
 pytestmark = sqlite_only
 
 OPTIONS = {
-    "tick": ["--budget", "--grace", "--concurrency", "--batch", "--types", "--log-file", "--verbose"],
+    "tick": ["--budget", "--grace", "--concurrency", "--batch", "--type", "--log-file", "--verbose"],
     "enqueue": [
         "--payload",
         "--run-at",
@@ -76,7 +76,7 @@ OPTIONS = {
     "show": ["JOB_ID", "--json"],
     "migrate": ["--sql", "--to", "--delete-data"],
     "completion": ["bash", "zsh", "fish"],
-    "jobs": ["--json"],
+    "types": ["--json"],
     "apply": ["--dry-run", "--check", "--gone", "--json"],
     "effects": ["list", "settle"],
     "effects list": ["--json"],
@@ -190,13 +190,13 @@ def test_the_current_folder_is_not_on_the_import_path(jobrunner: Commands, tmp_p
         (folder / f"{name}.py").write_text("raise SystemExit('a stray module was imported')\n")
     log = ["--log-file", str(tmp_path / "log")]
     schedule = ["schedule", "add", "n", "--type", "echo", "--cron", "@daily"]
-    for words in (["migrate"], ["enqueue", "echo"], schedule, ["tick", *log], ["jobs"]):
+    for words in (["migrate"], ["enqueue", "echo"], schedule, ["tick", *log], ["types"]):
         done = subprocess.run(
             [*command, *words], env=jobrunner.environment(), cwd=folder, capture_output=True, text=True, timeout=60
         )
         assert (words, done.returncode, done.stderr) == (words, 0, "")
     env = jobrunner.environment({"JOBRUNNER_IMPORT": "handlers_here"})
-    done = subprocess.run([*command, "jobs"], env=env, cwd=folder, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*command, "types"], env=env, cwd=folder, capture_output=True, text=True, timeout=60)
     assert done.returncode == 78
     assert "No module named 'handlers_here'" in done.stderr
 
@@ -211,7 +211,7 @@ def test_an_interrupted_command_is_one_line(jobrunner: Commands, app: App) -> No
         """,
     )
     command = subprocess.Popen(
-        [COMMAND, "jobs"],
+        [COMMAND, "types"],
         env=jobrunner.environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

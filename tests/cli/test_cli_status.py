@@ -1,4 +1,4 @@
-"""`jobrunner status` and `jobrunner jobs`, also when handlers or data are broken."""
+"""`jobrunner status` and `jobrunner types`, also when handlers or data are broken."""
 
 from contextlib import closing
 from datetime import datetime, timedelta
@@ -249,10 +249,10 @@ def test_jobs_lists_what_this_host_can_run_with_its_policies(jobrunner: Commands
         @job("special", max_attempts=7, timeout="none", kill_after="9s", backoff=fixed("42s"))
         def special(ctx: Context): ...
     """)
-    found = {row["job_type"]: row for row in jobrunner("jobs", "--json").json()}
+    found = {row["job_type"]: row for row in jobrunner("types", "--json").json()}
     assert set(found) == {"echo", "append", "sleep", "fail", "wait_for", "special"}
     assert found["special"]["max_attempts"] == 7
-    text = jobrunner("jobs").stdout
+    text = jobrunner("types").stdout
     (line,) = [line for line in text.splitlines() if line.startswith("special")]
     assert line.split()[:4] == ["special", "7", "none", "9s"]
     (line,) = [line for line in text.splitlines() if line.startswith("echo")]
@@ -260,13 +260,13 @@ def test_jobs_lists_what_this_host_can_run_with_its_policies(jobrunner: Commands
 
 
 def test_jobs_without_handlers_says_what_to_set(jobrunner: Commands) -> None:
-    done = jobrunner("jobs", env={"JOBRUNNER_IMPORT": None})
+    done = jobrunner("types", env={"JOBRUNNER_IMPORT": None})
     assert "JOBRUNNER_IMPORT" in done.stdout
 
 
 def test_jobs_with_broken_handlers_names_the_module(jobrunner: Commands, app: App) -> None:
     app.write("handlers", "import no_such_module_anywhere")
-    done = jobrunner("jobs", check=False)
+    done = jobrunner("types", check=False)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (78, "", 1)
     assert "handlers" in done.stderr
     assert "no_such_module_anywhere" in done.stderr

@@ -31,7 +31,7 @@ def test_command_waits_as_long_as_an_application_unless_a_setting_says_otherwise
 
 def test_the_modules_of_import_are_all_imported(jobrunner: Commands, app: App) -> None:
     app.write("more", "from jobrunner import job\n\n@job('extra')\ndef extra(ctx): ...\n")
-    found = jobrunner("jobs", "--json", env={"JOBRUNNER_IMPORT": " handlers , more,"}).json()
+    found = jobrunner("types", "--json", env={"JOBRUNNER_IMPORT": " handlers , more,"}).json()
     assert {"echo", "extra"} <= {row["job_type"] for row in found}
 
 
@@ -59,7 +59,7 @@ def test_the_application_folder_is_first_on_the_import_path_and_the_current_one_
 
 
 def test_without_an_application_folder_only_what_is_installed_is_found(jobrunner: Commands, app: App) -> None:
-    done = jobrunner("jobs", env={"JOBRUNNER_APP_DIR": None}, cwd=app.folder, check=False)
+    done = jobrunner("types", env={"JOBRUNNER_APP_DIR": None}, cwd=app.folder, check=False)
     assert done.returncode == 78
     assert "No module named 'handlers'" in done.stderr
 
@@ -133,10 +133,10 @@ def test_grace_from_flag_or_variable_is_used_at_a_stop(
     assert database.value("SELECT status FROM job_runs") == "queued"
 
 
-def test_types_option_limits_the_claimed_job_types(jobrunner: Commands, database: Database) -> None:
+def test_type_option_limits_the_claimed_job_types(jobrunner: Commands, database: Database) -> None:
     for job_type in ("echo", "append", "sleep"):
         jobrunner.enqueue(job_type, {"seconds": 0} if job_type == "sleep" else {})
-    jobrunner.tick("--types", "echo, sleep")
+    jobrunner.tick("--type", "echo", "--type", "sleep")
     done = database.query("SELECT job_type FROM job_runs WHERE status = 'succeeded' ORDER BY job_type")
     assert [row["job_type"] for row in done] == ["echo", "sleep"]
 

@@ -66,7 +66,7 @@ def test_a_heartbeat_above_a_third_of_the_lease_is_refused(jobrunner: Commands) 
 @sqlite_only
 def test_types_that_this_host_does_not_have_are_refused(jobrunner: Commands, database: Database) -> None:
     jobrunner.enqueue("echo")
-    done = jobrunner("tick", "--types", "nope", check=False)
+    done = jobrunner("tick", "--type", "nope", check=False)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert "'nope'" in done.stderr
     assert database.value("SELECT status FROM job_runs") == "queued"
@@ -103,7 +103,7 @@ def test_a_setting_that_is_misspelt_stops_every_command_before_it_goes_to_anothe
 
 
 # Those that need no database; completion has no settings, and doctor goes on to its other checks.
-OTHERS = [["jobs"], ["migrate"], ["schedule", "next", "@daily"], ["schedule", "import", "-"], ["schedule", "crontab"]]
+OTHERS = [["types"], ["migrate"], ["schedule", "next", "@daily"], ["schedule", "import", "-"], ["schedule", "crontab"]]
 
 
 @sqlite_only

@@ -78,7 +78,7 @@ NAMED = {
     "schedule edit name": "schedule edit nihgtly --cron @hourly",
     "schedule next asked": "schedule next nihgtly",
     "stats job_types": "stats report.sned",
-    "tick --types": "tick --types ecoh",
+    "tick --type": "tick --type ecoh",
 }
 MEANT = {"report.sned": "report.send", "nihgtly": "nightly", "wbe1": "web1", "ecoh": "echo"}
 

@@ -137,7 +137,7 @@ def test_unreadable_configuration_file_or_folder_is_reported(jobrunner: Commands
 def test_configuration_file_is_optional(jobrunner: Commands, app: App, database: Database) -> None:
     run_id = queue(database, "echo")
     for env in ({}, {"JOBRUNNER_CONFIG": ""}, {"JOBRUNNER_CONFIG": " "}):
-        assert jobrunner("jobs", "--json", env=env).json()[0]["job_type"] == "append"
+        assert jobrunner("types", "--json", env=env).json()[0]["job_type"] == "append"
     jobrunner.tick()
     assert status_of(database, run_id) == "succeeded"
 
@@ -147,7 +147,7 @@ def test_configuration_file_in_the_current_folder_is_not_read(
 ) -> None:
     (jobrunner.home / "jobrunner.toml").write_text("nonsense")
     for app_dir in (None, "", str(app.folder)):
-        done = jobrunner("jobs", cwd=jobrunner.home, env={"JOBRUNNER_APP_DIR": app_dir, "JOBRUNNER_IMPORT": ""})
+        done = jobrunner("types", cwd=jobrunner.home, env={"JOBRUNNER_APP_DIR": app_dir, "JOBRUNNER_IMPORT": ""})
         assert "no handlers" in done.stdout
 
 
@@ -274,7 +274,7 @@ def test_durations_of_a_job_are_read(jobrunner: Commands, app: App, database: Da
         backoff = { waits = ["1m", 600], jitter = 0 }
         """,
     )
-    numbers, texts, waits = jobrunner("jobs", "--json").json()
+    numbers, texts, waits = jobrunner("types", "--json").json()
     assert (numbers["timeout_seconds"], numbers["kill_after_seconds"]) == (90, 1.5)
     assert numbers["backoff"] == {
         "shape": "exponential", "seconds": [30.0], "exponent": 3, "cap_seconds": 3600.0, "jitter": 0.5,

@@ -28,7 +28,7 @@ CALLS: dict[str, tuple[str | None, str]] = {
     "explain --json": (None, "explain {run} --json"),
     "health --json": ("health --json", "health --json"),
     "history --json": ("history --json", "history --json --since 20d"),
-    "jobs --json": ("jobs --json", "jobs --json"),
+    "types --json": ("types --json", "types --json"),
     "pause --json": ("pause --list --json", "pause --list --json"),
     "priority --json": ("priority 5 --all --json", "priority 5 --all --dry-run --json"),
     "reschedule --json": (

@@ -25,7 +25,7 @@ LONG = "the report could not be rendered because its template names a variable t
 PATH = "/srv/application/releases/2026-11-22/reports/weekly/summary_of_all_customers_of_the_region.html"
 # What each shows lies in `many_rows`.
 TABLE = (
-    "status", "runs", "errors", "show 1", "show 2", "history", "health", "jobs", "stats", "effects list",
+    "status", "runs", "errors", "show 1", "show 2", "history", "health", "types", "stats", "effects list",
     "schedule list", "schedule show nightly", "schedule next nightly",
 )  # fmt: skip
 
@@ -143,7 +143,7 @@ def test_times_on_a_terminal_are_the_readers_and_everywhere_else_utc(jobrunner: 
 @sqlite_only
 @pytest.mark.parametrize(
     ("words", "on_terminal", "wanted"),
-    [("tick", True, False), ("status --json", True, False), ("status", False, False), ("jobs", True, True)],
+    [("tick", True, False), ("status --json", True, False), ("status", False, False), ("types", True, True)],
     ids=str,
 )
 def test_what_shows_on_a_terminal_is_imported_only_there(

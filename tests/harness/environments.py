@@ -20,12 +20,12 @@ COMMANDS = {
     "status": ["status"],
     "show": ["show", "1"],
     "schedule list": ["schedule", "list"],
-    "jobs": ["jobs"],
+    "types": ["types"],
 }
 # They change nothing that another one needs.
-_READING = ["status", "show", "schedule list", "jobs"]
-NEEDS_A_DATABASE = [name for name in COMMANDS if name != "jobs"]
-NEEDS_A_CHILD = ["enqueue", "tick", "jobs"]
+_READING = ["status", "show", "schedule list", "types"]
+NEEDS_A_DATABASE = [name for name in COMMANDS if name != "types"]
+NEEDS_A_CHILD = ["enqueue", "tick", "types"]
 NO_URL = {"JOBRUNNER_DATABASE_URL": None}
 NOBODY = 61_234
 """A user id that no password database knows."""

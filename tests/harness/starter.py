@@ -44,7 +44,7 @@ _OF_APPLICATIONS = (
 # Each does what it is for as soon as it is imported.
 _PROGRAMS = ("jobrunner.__main__", "jobrunner.children.inside.exec_command")
 # Commands that run handlers or ask for them. The others need no helper of `harness.siblings`.
-_WITH_CHILDREN = {"apply", "dev", "doctor", "enqueue", "jobs", "run", "schedule", "status", "tick"}
+_WITH_CHILDREN = {"apply", "dev", "doctor", "enqueue", "run", "schedule", "status", "tick", "types"}
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ TABLE = [
     "show 1",
     "runs --json",
     "errors --json",
-    "jobs",
+    "types",
     "schedule add nightly --type echo --cron @daily",
     "schedule show nightly",
     "schedule crontab",

@@ -134,8 +134,8 @@ def test_any_handler_text_is_stored_and_is_harmless_in_terminal_and_log(
     runs = {name: queue(database, f"bad/{name}") for name in ENDS}
     # Two ticks, for both logs: each has the first attempts of half of them.
     log = tmp_path / "log"
-    half = ",".join(f"bad/{name}" for name in list(ENDS)[::2])
-    logged = jobrunner.tick("--log-file", log, "--types", half)
+    types = [f"--type=bad/{name}" for name in list(ENDS)[::2]]
+    logged = jobrunner.tick("--log-file", log, *types)
     told = jobrunner.tick("-v")
     assert (logged.stdout, logged.stderr, told.stdout) == ("", "", "")
     assert {name: run_of(database, run_id)["status"] for name, run_id in runs.items()} == ENDS

@@ -129,6 +129,6 @@ def test_tick_without_work_for_its_handlers_ends_before_its_budget(
     app.path("jobrunner.toml").write_text('[jobs.command]\ncommand = ["true"]\n')
     runs = [queue(database, "only"), queue(database, "command"), queue(database, "unknown")]
     jobrunner.tick("--budget", "100s", timeout=30)
-    jobrunner.tick("--budget", "100s", "--types", "command", timeout=30)
+    jobrunner.tick("--budget", "100s", "--type", "command", timeout=30)
     statuses = [status_of(database, run_id) for run_id in runs]
     assert statuses == ["succeeded" if "only" in module else "queued", "succeeded", "queued"]

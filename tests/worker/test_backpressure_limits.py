@@ -208,7 +208,7 @@ def test_running_run_can_return_to_a_full_queue(jobrunner: Commands, app: App, d
 
 def test_status_and_jobs_show_the_limits(jobrunner: Commands, app: App, database: Database) -> None:
     assert jobrunner.status()["limits"] == []
-    assert "MAX WAITING" not in jobrunner("jobs").stdout
+    assert "MAX WAITING" not in jobrunner("types").stdout
     app.add(HANDLERS)
     jobrunner("enqueue", "refusing")
     for _ in range(3):
@@ -223,12 +223,12 @@ def test_status_and_jobs_show_the_limits(jobrunner: Commands, app: App, database
     }
     shown = [line.split() for line in jobrunner("status").stdout.splitlines() if line.startswith("  ")]
     assert ["refusing", "1", "2", "refuse", "0", "-"] in shown
-    text = jobrunner("jobs").stdout.splitlines()
+    text = jobrunner("types").stdout.splitlines()
     assert "MAX WAITING" in text[0]
     assert "ON STOP" not in text[0]
     (line,) = [line for line in text if line.startswith("dropping ")]
     assert line.endswith("2, then drop")
-    data = {row["job_type"]: row for row in jobrunner("jobs", "--json").json()}
+    data = {row["job_type"]: row for row in jobrunner("types", "--json").json()}
     assert (data["dropping"]["max_waiting"], data["dropping"]["when_full"]) == (2, "drop")
     assert (data["echo"]["max_waiting"], data["echo"]["on_stop"]) == (None, "release")
 

@@ -51,7 +51,7 @@ def refuse(jobrunner: Commands, database: Database, imports: str, *says: str) ->
     """`tick` with a due run, `enqueue` and `jobs` each say so in one line; the run stays as it was."""
     run_id = queue(database, "echo", {"a": 1})
     before = run_of(database, run_id)
-    commands = (["tick"], ["enqueue", "echo"], ["jobs"])
+    commands = (["tick"], ["enqueue", "echo"], ["types"])
     started = [jobrunner.start(*words, env={**START_LIMIT, "JOBRUNNER_IMPORT": imports}) for words in commands]
     for words, process in zip(commands, started, strict=True):
         done = jobrunner.finish(process, timeout=40)
@@ -87,7 +87,7 @@ def test_invalid_module_name_is_reported_as_such(jobrunner: Commands, app: App, 
     app.folder.with_name("evil.py").write_text("open('evil-was-here', 'w')")
     refuse(jobrunner, database, "handlers,../evil", "'../evil'", "not the name of a module")
     assert not (jobrunner.home / "evil-was-here").exists()
-    started = {name: jobrunner.start("jobs", env={"JOBRUNNER_IMPORT": f"handlers,{name}"}) for name in NO_NAMES}
+    started = {name: jobrunner.start("types", env={"JOBRUNNER_IMPORT": f"handlers,{name}"}) for name in NO_NAMES}
     for name, process in started.items():
         done = jobrunner.finish(process)
         assert (name, done.returncode, done.stdout, done.stderr.count("\n")) == (name, 78, "", 1)
@@ -126,7 +126,7 @@ def test_escape_sequences_printed_by_a_module_do_not_reach_the_terminal(
 ) -> None:
     app.write("loud", SHOUT)
     app.imports = "loud,handlers"
-    for words in (["jobs"], ["enqueue", "echo"], ["tick", "-v"], ["status"], ["show", "1"]):
+    for words in (["types"], ["enqueue", "echo"], ["tick", "-v"], ["status"], ["show", "1"]):
         done = jobrunner(*words)
         assert not set("\x1b\x07") & set(done.stdout + done.stderr)
     assert run_of(database, 1)["status"] == "succeeded"

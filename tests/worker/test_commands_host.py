@@ -32,19 +32,19 @@ def test_every_command_knows_commands_without_any_python(jobrunner: Commands, ap
     assert (unknown.returncode, "it has backup, other" in unknown.stderr) == (2, True)
     assert database.value("SELECT count(*) FROM job_runs") == 1
 
-    listed = jobrunner("jobs", "--json", env=env).json()
+    listed = jobrunner("types", "--json", env=env).json()
     assert [(job["job_type"], job["max_attempts"], job["timeout_seconds"]) for job in listed] == [
         ("backup", 2, None),
         ("other", 5, 900.0),
     ]
-    assert "waits 60s, 300s" in jobrunner("jobs", env=env).stdout
+    assert "waits 60s, 300s" in jobrunner("types", env=env).stdout
 
     jobrunner("schedule", "add", "daily", "--type", "other", "--cron", "@daily", env=env)
     database.move_clock(timedelta(days=1))
-    assert jobrunner("tick", "--types", "other", env=env).stderr == ""
+    assert jobrunner("tick", "--type", "other", env=env).stderr == ""
     assert (status_of(database, 1), status_of(database, 2)) == ("queued", "succeeded")
     assert jobrunner("status", "--json", env=env).json()["handlers_problem"] is None
-    wrong = jobrunner("tick", "--types", "backup,nope", env=env, check=False)
+    wrong = jobrunner("tick", "--type", "backup", "--type", "nope", env=env, check=False)
     assert (wrong.returncode, "'nope'" in wrong.stderr, status_of(database, 1)) == (2, True, "queued")
     assert jobrunner.tick(env=env).stderr == ""
     row = run_of(database, 1)
@@ -76,7 +76,7 @@ def test_commands_run_even_if_the_handlers_cannot_be_imported(
 def test_a_command_and_a_handler_of_one_name_are_refused(jobrunner: Commands, app: App, database: Database) -> None:
     with_handlers(app, f"[jobs.append]\ncommand = {ECHO}\n[jobs.fine]\ncommand = {ECHO}\n")
     handler, fine = queue(database, "echo"), queue(database, "fine")
-    for words in (["tick"], ["jobs"]):
+    for words in (["tick"], ["types"]):
         done = jobrunner(*words, check=False)
         assert (done.returncode, len(done.stderr.splitlines())) == (78, 1)
         assert "'append'" in done.stderr

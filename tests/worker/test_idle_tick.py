@@ -110,9 +110,9 @@ def test_an_idle_tick_writes_the_same_line_to_its_log(jobrunner: Commands, tmp_p
     ("words", "env"),
     [
         (IN_FULL, {}),
-        (["--types", "echo"], {}),
+        (["--type", "echo"], {}),
         (["-v"], {}),
-        (["--batch", "1", "--types", "echo"], {}),
+        (["--batch", "1", "--type", "echo"], {}),
         (["--log-file", "/dev/null", "--log-file", "/dev/null"], {}),
         ([], {"JOBRUNNER_FAULT": "tick.before_close=cut"}),
         ([], {"JOBRUNNER_LINGER": "1s"}),

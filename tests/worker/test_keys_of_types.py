@@ -77,7 +77,7 @@ def test_command_line_knows_the_scopes_of_code_and_file_and_says_what_was_done(
         "report": ("window", 5400.0),
     }
     assert stored_scopes(database) == expected
-    shown = jobrunner("jobs").stdout
+    shown = jobrunner("types").stdout
     assert "window 1d" in shown
     assert "window 1h30m" in shown
     assert jobrunner("enqueue", "sync", "--key", "k", "--json").json() == {"id": 2, "created": True}

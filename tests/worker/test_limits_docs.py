@@ -31,7 +31,7 @@ def test_the_handlers_of_the_page_are_handlers(jobrunner: Commands, app: App, da
     name = "tests/worker/test_limits_docs.py::test_the_handlers_of_the_page_are_handlers"
     handlers, enqueueing = (block.text for block in pages.checked_by(name))
     app.write("handlers", HEAD + handlers)
-    limits = {each["job_type"]: each for each in jobrunner("jobs", "--json").json()}
+    limits = {each["job_type"]: each for each in jobrunner("types", "--json").json()}
     assert (limits["transcode"]["max_running"], limits["sync"]["max_running_per_key"]) == (3, 1)
     assert (limits["push"]["rate"], limits["push"]["burst"], limits["push"]["burst_per_key"]) == ("100/m", 10, 1)
     enqueued = jobrunner.start_python(SCRIPT + enqueueing)
@@ -65,7 +65,7 @@ WRONG = {
 
 def test_commands_of_the_file_take_the_same_limits(jobrunner: Commands, app: App) -> None:
     app.path("jobrunner.toml").write_text(TOML)
-    (policy,) = [each for each in jobrunner("jobs", "--json").json() if each["job_type"] == "a"]
+    (policy,) = [each for each in jobrunner("types", "--json").json() if each["job_type"] == "a"]
     wanted = {"max_running": 2, "rate": "5/s", "burst": 7, "concurrency_key": ["x", "y"], "max_running_per_key": 3}
     wanted |= {"rate_per_key": "1/m", "burst_per_key": 2}
     assert {name: policy[name] for name in wanted} == wanted
@@ -74,13 +74,13 @@ def test_commands_of_the_file_take_the_same_limits(jobrunner: Commands, app: App
 @pytest.mark.parametrize("line", WRONG)
 def test_a_wrong_limit_of_the_file_is_one_line(jobrunner: Commands, app: App, line: str) -> None:
     app.path("jobrunner.toml").write_text(f'[jobs.a]\ncommand = ["true"]\n{line}\n')
-    refused = jobrunner("jobs", check=False)
+    refused = jobrunner("types", check=False)
     assert (refused.returncode, refused.stderr.count("\n")) == (78, 1)
     assert WRONG[line] in refused.stderr
 
 
 def test_a_key_that_the_handler_does_not_take_is_refused_at_its_import(jobrunner: Commands, app: App) -> None:
     app.add('@job("a", concurrency_key="customer")\ndef a(ctx, custommer: int): ...\n')
-    refused = jobrunner("jobs", check=False)
+    refused = jobrunner("types", check=False)
     assert (refused.returncode, refused.stderr.count("\n")) == (78, 1)
     assert "names 'customer', which it does not take" in refused.stderr

@@ -59,15 +59,15 @@ def test_tick_of_other_types_or_another_host_supersedes_no_listening_tick(
 ) -> None:
     older = linger(jobrunner)
     others = [
-        linger(jobrunner, "--types", "append"),
-        linger(jobrunner, "--types", "sleep,append"),
+        linger(jobrunner, "--type", "append"),
+        linger(jobrunner, "--type", "sleep", "--type", "append"),
         linger(jobrunner, host="there"),
     ]
     newer = linger(jobrunner)
     check_left_quietly(older)
     assert [other.poll() for other in others] == [None, None, None]
     # The same types in another order are the same.
-    like_the_second = linger(jobrunner, "--types", "append,sleep,append")
+    like_the_second = linger(jobrunner, "--type", "append", "--type", "sleep", "--type", "append")
     check_left_quietly(others[1])
     assert (others[0].poll(), others[2].poll(), newer.poll()) == (None, None, None)
     stop(others[0], others[2], newer, like_the_second)

@@ -120,7 +120,7 @@ def test_queued_runs_behind_a_run_that_kills_its_tick_twice_are_neither_lost_nor
         )
         assert not set(followers) & set(begun(app))
         assert len(database.query("SELECT id FROM job_recoverable")) > 1
-        jobrunner.tick("--types", "echo", env=settings)
+        jobrunner.tick("--type", "echo", env=settings)
         assert ends(database, [head]).keys() == {("failed", number, number)}
         make_all_due(database)
     jobrunner.tick(env=settings)

@@ -21,7 +21,7 @@ from jobrunner.worker.pools.starts import ChildStarts
 class Pools:
     """The three pools. Commands are known at once, handlers after the first handshake.
 
-    ``starts`` starts the children. ``refusal`` is the error if ``--types`` names a type that this host cannot run.
+    ``starts`` starts the children. ``refusal`` is the error if ``--type`` names a type that this host cannot run.
     """
 
     def __init__(self, context: TickContext, hand: Hand, supervisor: Supervisor) -> None:
@@ -106,7 +106,7 @@ class Pools:
             if name not in known:
                 near = nearest(name, known)
                 meant = "" if near is None else f"; did you mean {near!r}?"
-                self.refusal = UsageError(f"--types: this host has no handler for {name!r}{meant}")
+                self.refusal = UsageError(f"--type: this host has no handler for {name!r}{meant}")
 
     def _is_wanted(self, job_type: str) -> bool:
         return self._types is None or job_type in self._types

@@ -202,6 +202,6 @@ def type_rows() -> Section:
         name = text[:20].encode("unicode_escape", "replace").decode()
         rows[f"enqueue {name}"] = Bad(("enqueue", "--allow-unknown", "--", text), "cannot be a job type")
         rows[f"schedule {name}"] = Bad(schedule("--type", text), "cannot be a job type")
-        rows[f"tick {name}"] = Bad(("tick", f"--types={text}"), "cannot be a job type")
-    rows["tick, an unknown type"] = Bad(("tick", "--types", "nope"), "'nope'")
+        rows[f"tick {name}"] = Bad(("tick", f"--type={text}"), "cannot be a job type")
+    rows["tick, an unknown type"] = Bad(("tick", "--type", "nope"), "'nope'")
     return rows

@@ -214,10 +214,12 @@ def place_rows() -> Section:
     # A run that is due asks for the handlers; `jobs` asks without a trace in the database.
     for value in ("../evil", "a b", "a..b", ".", ";", "handlers;evil", ESCAPES.strip(), "x" * 5000):
         says = "not the name of a module" if len(value) < 100 else "importing the handler module"
-        rows[f"IMPORT {short(value)}"] = Bad(("jobs",), says, code=78, env={"JOBRUNNER_IMPORT": value})
-    rows["IMPORT not UTF-8"] = Bad(("jobs",), "JOBRUNNER_IMPORT", code=78, env={"JOBRUNNER_IMPORT": NOT_UTF8})
+        rows[f"IMPORT {short(value)}"] = Bad(("types",), says, code=78, env={"JOBRUNNER_IMPORT": value})
+    rows["IMPORT not UTF-8"] = Bad(("types",), "JOBRUNNER_IMPORT", code=78, env={"JOBRUNNER_IMPORT": NOT_UTF8})
     for value in ("/nonexistent", f"{HERE}/half", ESCAPES.strip()):
-        rows[f"APP_DIR {short(value)}"] = Bad(("jobs",), "JOBRUNNER_APP_DIR", code=78, env={"JOBRUNNER_APP_DIR": value})
+        rows[f"APP_DIR {short(value)}"] = Bad(
+            ("types",), "JOBRUNNER_APP_DIR", code=78, env={"JOBRUNNER_APP_DIR": value}
+        )
     for value in ("none/log", "half/log", "fifo", "socket", "x" * 300):
         place = f"{HERE}/{value}"
         rows[f"LOG {short(value)}"] = Bad(("tick",), place, code=78, env={"JOBRUNNER_LOG": place})

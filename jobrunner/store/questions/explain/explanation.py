@@ -42,7 +42,7 @@ def _speed(per_second: float) -> str:
 
 @dataclass(frozen=True)
 class HostView:
-    """What the ticks of a host, with one application and ``--types``, can do for a run of the type.
+    """What the ticks of a host, with one application and ``--type``, can do for a run of the type.
 
     ``knows`` None: they have not said yet what they can run. ``free`` is how many more runs of the type may begin
     there; None: not known. ``verdict`` says it in words.

@@ -162,7 +162,7 @@ class Hosts:
                 return f"has no handlers at all: {nothing}"
             return f"has no handler for it, only for {_listed(known)}"
         if kind.types and job_type not in kind.types.split(","):
-            return f"has a handler for it, but its ticks work on --types {kind.types} only"
+            return f"has a handler for it, but its ticks work on {kind.types.replace(',', ', ')} only"
         return None
 
     def _free(self, kind: TickKind, job_type: str, report: Row) -> tuple[bool, int | None, str]:

@@ -154,7 +154,7 @@ def _unknown(asked: Asked) -> Explanation:
     meant = "" if near is None else f" Did you mean {near!r}?"
     nobody = f"no host that ticked in {asked.hosts.recently} has a handler"
     sentence = f"waits: {nobody} for {run.job_type!r} that it works on.{meant}"
-    remedy = f"deploy a handler for {run.job_type!r}, or set JOBRUNNER_IMPORT for the ticks: jobrunner jobs"
+    remedy = f"deploy a handler for {run.job_type!r}, or set JOBRUNNER_IMPORT for the ticks: jobrunner types"
     return asked.say("unknown_type", sentence, remedy, nearest_type=near)
 
 

@@ -1,0 +1,19 @@
+"""Names that are spelled otherwise since the one spelling, each with the new one, by kind: to be dropped at 1.0.
+
+Whatever refuses an old name reads this table, so that the message has the new one.
+"""
+
+RENAMED: dict[str, dict[str, str]] = {
+    "command": {
+        "jobs": "types",
+    },
+    "option": {
+        "tick --types": "--type, once for each type",
+    },
+}
+"""The path of a command, and of an option its command and its name, as somebody types them after `jobrunner`."""
+
+
+def new_name(kind: str, old: str) -> str | None:
+    """What a name of this kind is spelled like now. None: it is no old name."""
+    return RENAMED.get(kind, {}).get(old)
