@@ -8,7 +8,15 @@ RENAMED: dict[str, dict[str, str]] = {
         "jobs": "types",
     },
     "option": {
+        "archive --before": "--until",
+        "schedule backfill --from": "--since",
+        "schedule backfill --most": "--limit",
+        "schedule backfill --to": "--until",
+        "schedule next --after": "--since",
         "tick --types": "--type, once for each type",
+    },
+    "argument": {
+        "stats": "--type TYPE",
     },
 }
 """The path of a command, and of an option its command and its name, as somebody types them after `jobrunner`."""

@@ -95,7 +95,7 @@ def growing_backlog(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             Severity.WARNING,
             f"more runs come than end: {listed}",
             f"give {growing[0][0].job_type} more hosts, or a higher JOBRUNNER_CONCURRENCY:"
-            f" jobrunner stats {shlex.quote(growing[0][0].job_type)}",
+            f" jobrunner stats --type {shlex.quote(growing[0][0].job_type)}",
         )
 
 

@@ -66,9 +66,13 @@ class Parts:
     of_types: dict[str, list[Part]]
 
 
-def stats(connection: Connection, period: timedelta, only: Collection[str] = ()) -> Stats:
-    """The statistics of the last ``period``, of all types or of these. Expects a read transaction."""
-    begin = tallies.begin_of(tallies.now(connection), period)
+def stats(connection: Connection, since: datetime | timedelta, only: Collection[str] = ()) -> Stats:
+    """The statistics since an instant, or of a time back from now, of all types or of these.
+
+    Expects a read transaction.
+    """
+    at = tallies.now(connection)
+    begin = tallies.begin_of(at, since if isinstance(since, timedelta) else at - since)
     by_type = defaultdict[str, list[tuple[Key, Tally]]](list)
     for key, tally in tallies.sums_since(connection, begin).items():
         if not only or key.job_type in only:

@@ -8,8 +8,8 @@ from functools import partial
 import click
 
 from jobrunner.cli import environment, known, render, session
-from jobrunner.cli.selecting import instant_or_ago, stored_text
-from jobrunner.cli.types import Checked
+from jobrunner.cli.selecting import stored_text
+from jobrunner.cli.types import Checked, instant_or_ago
 from jobrunner.durations import format_duration
 from jobrunner.store.questions import history as store
 from jobrunner.store.questions.history import Asked, Entry, History
@@ -32,7 +32,13 @@ _START_TAKES = timedelta(minutes=1)
 )
 @click.option("--until", type=_WHEN, metavar="TIME", help="Up to here. [default: now]")
 @click.option(
-    "--type", "job_type", type=_TEXT, metavar="T", shell_complete=known.job_types, help="Only of this job type."
+    "--type",
+    "job_types",
+    type=_TEXT,
+    multiple=True,
+    metavar="TYPE",
+    shell_complete=known.job_types,
+    help="Only of this job type; repeatable.",
 )
 @click.option("--schedule", type=_TEXT, metavar="NAME", shell_complete=known.schedules, help="Only of this schedule.")
 @click.option(
@@ -47,7 +53,7 @@ _START_TAKES = timedelta(minutes=1)
 def history(
     since: datetime | timedelta,
     until: datetime | timedelta | None,
-    job_type: str | None,
+    job_types: tuple[str, ...],
     schedule: str | None,
     limit: int,
     as_json: bool,
@@ -62,7 +68,7 @@ def history(
     """
     config = environment.load()
     asked = Asked(
-        since, until, job_type, schedule, limit, max(config.budget, config.linger or timedelta()) + _START_TAKES
+        since, until, job_types, schedule, limit, max(config.budget, config.linger or timedelta()) + _START_TAKES
     )
     database = session.open_database(config)
     found = database.read(partial(store.history, asked=asked))
@@ -73,8 +79,7 @@ def history(
         render.table(_HEADINGS, map(_cells, found.entries), indent="")
     else:
         render.line(f"nothing happened between {render.instant(found.since)} and {render.instant(found.until)}")
-        if job_type is not None:
-            known.suggest_type([job_type], database.read(known.types_of))
+        known.suggest_type(job_types, database.read(known.types_of))
     if found.next_since is not None:
         # To the microsecond, because to the second it would show some of these again.
         render.line(f"there is more; it goes on with --since {iso_instant(found.next_since)}{_until(found)}")

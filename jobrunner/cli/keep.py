@@ -12,8 +12,7 @@ from jobrunner.admin import archive as archives
 from jobrunner.admin import archive_file, archive_state, restoring
 from jobrunner.admin import prune as pruning
 from jobrunner.cli import environment, known, options, render, session, streams
-from jobrunner.cli.selecting import instant_or_ago
-from jobrunner.cli.types import Checked
+from jobrunner.cli.types import Checked, instant_or_ago
 from jobrunner.names import check_job_type
 from jobrunner.store.drivers.database import Database
 
@@ -49,7 +48,7 @@ def prune(dry_run: bool, as_json: bool) -> None:
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--before",
+    "--until",
     type=Checked(instant_or_ago),
     metavar="TIME",
     help="Archive runs that ended before this: ISO 8601 with an offset, or 90d for 90 days ago.",
@@ -61,7 +60,7 @@ def prune(dry_run: bool, as_json: bool) -> None:
     type=Checked(check_job_type),
     metavar="TYPE",
     shell_complete=known.job_types,
-    help="Only of this type.",
+    help="Only of this type; repeatable.",
 )
 @click.option("--keep", is_flag=True, help="Write the file only; delete nothing.")
 @click.option("--finish", is_flag=True, help="Delete what FILE holds: after an archive that was interrupted.")
@@ -73,7 +72,7 @@ def prune(dry_run: bool, as_json: bool) -> None:
 )
 def archive(
     file: Path,
-    before: datetime | timedelta | None,
+    until: datetime | timedelta | None,
     job_types: tuple[str, ...],
     keep: bool,
     finish: bool,
@@ -87,13 +86,13 @@ def archive(
 
     What --state has written is restored before any runs: keys and events name runs by their ids.
 
-    Example: jobrunner archive --before 90d /backups/runs.jsonl
+    Example: jobrunner archive --until 90d /backups/runs.jsonl
     """
-    wanted = [before is not None, finish, restore, state]
+    wanted = [until is not None, finish, restore, state]
     if sum(wanted) != 1:
-        raise click.UsageError("give one of --before, --finish, --restore and --state")
-    if (job_types or keep) and before is None:
-        raise click.UsageError("--type and --keep belong to --before")
+        raise click.UsageError("give one of --until, --finish, --restore and --state")
+    if (job_types or keep) and until is None:
+        raise click.UsageError("--type and --keep belong to --until")
     database = session.open_database(environment.load(), for_many_rows=True)
     if state:
         render.done(f"wrote {_counted(archive_state.write(database, file.absolute()))} to {file}; nothing was deleted")
@@ -101,9 +100,9 @@ def archive(
     if restore:
         _put_back(database, file)
         return
-    if before is not None:
+    if until is not None:
         with render.progress(None, "runs") as report:
-            written = archives.write(database, before, job_types, file.absolute(), report)
+            written = archives.write(database, until, job_types, file.absolute(), report)
         render.done(f"wrote {written.runs} runs to {file}" if written.runs else "no run to archive; there is no file")
         if written.left_out:
             render.done(

@@ -29,7 +29,7 @@ def _of_what(command: _Command) -> _Command:
             multiple=True,
             metavar="HOST",
             shell_complete=known.hosts,
-            help="A host; may be repeated.",
+            help="A host; repeatable.",
         ),
         click.option(
             "--type",
@@ -37,7 +37,7 @@ def _of_what(command: _Command) -> _Command:
             multiple=True,
             metavar="TYPE",
             shell_complete=known.job_types,
-            help="A job type; may be repeated.",
+            help="A job type; repeatable.",
         ),
     ):
         command = option(command)

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from functools import wraps
 from typing import Any, TypeVar
 
 import click
 
 from jobrunner.cli import known
-from jobrunner.cli.types import Checked, job_id, parse_instant
-from jobrunner.durations import parse_duration
+from jobrunner.cli.types import Checked, instant_or_ago, job_id
 from jobrunner.errors import UsageError
 from jobrunner.lifecycle import Status
 from jobrunner.store.questions.selection import WAITING_FOR, Selection
 from jobrunner.text import storable
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-
-
-def instant_or_ago(text: str) -> datetime | timedelta:
-    """An instant with its offset, or a duration back from now, such as 2h. Raises UsageError."""
-    if "-" not in text:
-        try:
-            return parse_duration(text)
-        except UsageError:
-            pass
-    return parse_instant(text, ", or 2h for two hours ago")
 
 
 def stored_text(text: str) -> str:
@@ -52,7 +40,7 @@ _OPTIONS: dict[str, Callable[[_Command], _Command]] = {
         "job_types",
         type=_TEXT,
         multiple=True,
-        metavar="T",
+        metavar="TYPE",
         shell_complete=known.job_types,
         help="Runs of this type; repeatable.",
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 import click
@@ -10,8 +10,11 @@ import click
 from jobrunner.admin.stats import Durations, TypeStats
 from jobrunner.admin.stats import stats as stats_of
 from jobrunner.cli import environment, known, render, session
-from jobrunner.cli.types import Checked
-from jobrunner.durations import format_duration, parse_duration
+from jobrunner.cli.selecting import stored_text
+from jobrunner.cli.types import Checked, instant_or_ago
+from jobrunner.durations import format_duration
+from jobrunner.errors import UsageError
+from jobrunner.renamed import RENAMED
 
 HEADINGS = (
     "TYPE", "SUCCEEDED", "DEAD", "CANCELLED", "RATE", "TRIES",
@@ -19,28 +22,38 @@ HEADINGS = (
 )  # fmt: skip
 
 
-@click.command()
-@click.argument("job_types", metavar="[TYPE]...", nargs=-1, shell_complete=known.job_types)
+@click.command(context_settings={"allow_extra_args": True})
+@click.option(
+    "--type",
+    "job_types",
+    type=Checked(stored_text),
+    multiple=True,
+    metavar="TYPE",
+    shell_complete=known.job_types,
+    help="Only of this job type; repeatable.",
+)
 @click.option(
     "--since",
-    "period",
-    type=Checked(parse_duration),
+    type=Checked(instant_or_ago),
     default="24h",
     show_default=True,
-    help="The period, such as 2h or 7d.",
+    metavar="TIME",
+    help="Not earlier than this: ISO 8601 with an offset, or 7d for seven days ago.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
-def stats(job_types: tuple[str, ...], period: timedelta, as_json: bool) -> None:
+def stats(job_types: tuple[str, ...], since: datetime | timedelta, as_json: bool) -> None:
     """Show statistics for each job type: how many runs ended, and how long they waited and ran.
 
     The numbers come from tallies of whole hours, so they are as quick beside a long history, and count what
     was pruned since, too. A period of more than a week begins with a day (UTC). P50 and P95 are exact to a factor
     of two. On a terminal bars show how many runs ended.
 
-    Example: jobrunner stats send_report --since 7d
+    Example: jobrunner stats --type send_report --since 7d
     """
+    if others := click.get_current_context().args:
+        raise UsageError(f"{others[0][:60]!r} of 'stats' is now: {RENAMED['argument']['stats']}")
     database = session.open_database(environment.load())
-    found = database.read(partial(stats_of, period=period, only=job_types))
+    found = database.read(partial(stats_of, since=since, only=job_types))
     if as_json:
         render.echo_json(found)
         return

@@ -66,6 +66,16 @@ def parse_run_at(text: str) -> datetime | timedelta:
     return parse_duration(text[1:]) if text.startswith("+") else parse_instant(text, ", or +5m from now")
 
 
+def instant_or_ago(text: str) -> datetime | timedelta:
+    """An instant with its offset, or a duration back from now, such as 2h. Raises UsageError."""
+    if "-" not in text:
+        try:
+            return parse_duration(text)
+        except UsageError:
+            pass
+    return parse_instant(text, ", or 2h for two hours ago")
+
+
 def parse_instant(text: str, or_else: str = "") -> datetime:
     """An instant with its offset. ``or_else`` names what the user could write instead. Raises UsageError."""
     if not _ISO.fullmatch(text):

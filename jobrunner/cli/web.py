@@ -60,14 +60,12 @@ def _proxy(text: str) -> Address:
     "names",
     metavar="NAME",
     multiple=True,
-    help="Another host name that the dashboard accepts, for example the public name of a proxy. Repeatable.",
+    help="Another host name that the dashboard accepts, for example the public name of a proxy; repeatable.",
 )
 @click.option(
     "--prefix", default="", metavar="PATH", help="The path prefix that a proxy adds and does not remove, such as /jobs."
 )
-@click.option(
-    "--redact", metavar="NAME", multiple=True, help="Hide the values of this name in payloads; may be repeated."
-)
+@click.option("--redact", metavar="NAME", multiple=True, help="Hide the values of this name in payloads; repeatable.")
 @click.option(
     "--user-file",
     type=click.Path(path_type=Path),
@@ -89,7 +87,7 @@ def _proxy(text: str) -> Address:
     type=Checked(_proxy),
     metavar="ADDRESS",
     multiple=True,
-    help="Trust the headers of the proxy at this address; may be repeated.",
+    help="Trust the headers of the proxy at this address; repeatable.",
 )
 @click.option(
     "--metrics",

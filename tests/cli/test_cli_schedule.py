@@ -117,7 +117,7 @@ def test_the_longest_expression_is_kept_whole(jobrunner: Commands) -> None:
     every_minute = ",".join(map(str, range(60)))
     cron = f"{every_minute} {','.join(map(str, range(24)))} {','.join(map(str, range(1, 32)))} * *"
     assert len(cron) > 300
-    jobrunner("schedule", "add", "long", "--type", "echo", "--cron", cron)
+    jobrunner("schedule", "add", "long", "--type", "echo", "--schedule", cron)
     assert listed(jobrunner)["long"]["schedule"] == cron
 
 
@@ -144,6 +144,8 @@ BAD = {
     "a payload too large": ["--payload", "@/dev/full"],
     "a type with blanks": ["--type", "two words"],
     "unknown option": ["--every", "5m"],
+    "an interval where a crontab's expression belongs": ["--cron", "every 5m"],
+    "two expressions": ["--schedule", "every 5m"],
 }
 
 

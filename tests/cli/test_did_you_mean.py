@@ -40,11 +40,11 @@ def test_listing_without_a_run_of_a_mistyped_type_says_which_type_there_is(
     jobrunner: Commands, database: Database
 ) -> None:
     queue(database, "report.send")
-    for words in ("stats report.sned", "history --type report.sned --since 1s", "runs --type report.sned"):
+    for words in ("stats --type report.sned", "history --type report.sned --since 1s", "runs --type report.sned"):
         done = jobrunner(*words.split())
         assert done.stderr == "jobrunner: no run has the type 'report.sned'; did you mean 'report.send'?\n"
         assert done.stdout != ""
-    assert jobrunner("stats", "something").stderr == ""
+    assert jobrunner("stats", "--type", "something").stderr == ""
 
 
 # Each argument and option that takes the name of a job type, a schedule or a host, with a mistyped one. None: the test
@@ -60,7 +60,7 @@ NAMED = {
         for command in ("cancel", "discard", "reschedule", "priority")
         for name in ("--type", "--schedule")
     },
-    "archive --type": "archive --before 1d --type report.sned runs.jsonl",
+    "archive --type": "archive --until 1d --type report.sned runs.jsonl",
     "enqueue job_type": None,
     "explain subject": "explain nihgtly",
     "history --type": "history --type report.sned --since 1s",
@@ -74,10 +74,10 @@ NAMED = {
     "schedule edit --type": "schedule edit nightly --type ecoh",
     **{f"schedule {each} name": f"schedule {each} nihgtly" for each in ("pause", "remove", "resume")},
     **dict.fromkeys(("schedule show name", "schedule trigger name")),
-    "schedule backfill name": "schedule backfill nihgtly --from 2026-01-01T00:00:00Z --to 2026-01-02T00:00:00Z",
+    "schedule backfill name": "schedule backfill nihgtly --since 2026-01-01T00:00:00Z --until 2026-01-02T00:00:00Z",
     "schedule edit name": "schedule edit nihgtly --cron @hourly",
     "schedule next asked": "schedule next nihgtly",
-    "stats job_types": "stats report.sned",
+    "stats --type": "stats --type report.sned",
     "tick --type": "tick --type ecoh",
 }
 MEANT = {"report.sned": "report.send", "nihgtly": "nightly", "wbe1": "web1", "ecoh": "echo"}

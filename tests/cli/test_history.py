@@ -124,6 +124,7 @@ def test_history_of_a_type_a_schedule_or_a_time_has_only_that(jobrunner: Command
     assert kinds("--schedule", "nightly") == of_schedule
     assert kinds("--type", "report") == of_schedule
     assert kinds("--type", "slow") == ["running"]
+    assert sorted(kinds("--type", "report", "--type", "slow")) == sorted([*of_schedule, "running"])
     assert kinds("--since", "3h30m", "--until", "90m") == ["failed", "tick failed"]
     assert kinds("--since", (now - 21 * HOUR).isoformat(), "--until", "19h") == ["succeeded"]
     assert jobrunner("history", "--since", "1s", "--type", "none").stdout.startswith("nothing happened between 20")

@@ -15,7 +15,7 @@ from jobrunner.cli.program import cli
 from jobrunner.cli.shapes import SHAPES
 
 ROOT = Path(__file__).parents[2]
-BACKFILL = "schedule backfill little --from 2026-01-01T00:00Z --to 2026-01-01T00:02Z"
+BACKFILL = "schedule backfill little --since 2026-01-01T00:00Z --until 2026-01-01T00:02Z"
 # The words of a call when nothing is there, and of one with everything; None: it needs something to be there.
 CALLS: dict[str, tuple[str | None, str]] = {
     "apply --json": ("apply --dry-run --json", "apply --json"),

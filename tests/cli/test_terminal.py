@@ -190,7 +190,7 @@ def test_long_backfill_shows_its_progress_to_a_person_and_to_nobody_else(
 ) -> None:
     jobrunner("schedule", "add", "often", "--type", "echo", "--cron", "* * * * *")
     begin = database.now().replace(second=0, microsecond=0) - timedelta(days=2)
-    span = [f"--from={begin.isoformat()}", f"--to={(begin + timedelta(minutes=1499)).isoformat()}", "--most=1500"]
+    span = [f"--since={begin.isoformat()}", f"--until={(begin + timedelta(minutes=1499)).isoformat()}", "--limit=1500"]
     words = ["schedule", "backfill", "often", "--json", *span]
     code, seen = seen_at(jobrunner, " ".join(words), 80)
     assert code == 0

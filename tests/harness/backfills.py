@@ -10,12 +10,12 @@ DAY = timedelta(days=1)
 
 
 def add(jobrunner: Commands, cron: str, *words: str, name: str = "n", job_type: str = "echo") -> None:
-    jobrunner("schedule", "add", name, "--type", job_type, "--cron", cron, *words)
+    jobrunner("schedule", "add", name, "--type", job_type, "--schedule", cron, *words)
 
 
 def backfill(jobrunner: Commands, begin: str, end: str, *words: str) -> list[dict[str, Any]]:
     answer: list[dict[str, Any]] = jobrunner(
-        "schedule", "backfill", "n", "--from", begin, "--to", end, "--json", *words
+        "schedule", "backfill", "n", "--since", begin, "--until", end, "--json", *words
     ).json()
     return answer
 

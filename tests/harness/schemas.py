@@ -46,11 +46,11 @@ WITH_A_SCHEMA = [
     ["schedule", "pause", "n"],
     ["schedule", "resume", "n"],
     ["schedule", "trigger", "n"],
-    ["schedule", "backfill", "n", "--from", "2026-01-01T00:00Z", "--to", "2026-01-02T00:00Z"],
+    ["schedule", "backfill", "n", "--since", "2026-01-01T00:00Z", "--until", "2026-01-02T00:00Z"],
     ["schedule", "next", "n"],
     ["apply"],
     ["prune"],
-    ["archive", "--before", "1d", "/nowhere/runs.jsonl"],
+    ["archive", "--until", "1d", "/nowhere/runs.jsonl"],
     ["pause", "--list"],
     ["resume", "--all"],
 ]

@@ -41,7 +41,9 @@ def skipped_ranges(database: Database, name: str) -> list[tuple[datetime, dateti
 
 def add(jobrunner: Commands, name: str, cron: str, timezone: str = BERLIN, job_type: str = "echo") -> None:
     """Add a schedule, by the command."""
-    jobrunner("schedule", "add", name, "--type", job_type, "--cron", cron, "--timezone", timezone, "--overlap", "allow")
+    jobrunner(
+        "schedule", "add", name, "--type", job_type, "--schedule", cron, "--timezone", timezone, "--overlap", "allow"
+    )
 
 
 def ticks_at_once(jobrunner: Commands, count: int, env: Mapping[str, str | None] | None = None) -> None:

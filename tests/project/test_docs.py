@@ -228,7 +228,16 @@ def test_every_schedule_command_and_every_option_of_its_slots_is_in_the_page():
     table = re.findall(r"^\| `jobrunner schedule (\w+)` \|", SCHEDULES, re.MULTILINE)
     assert sorted(table) == sorted(commands)
     options = set(re.findall(r"^  (--[a-z-]+)", help_of("schedule", "edit"), re.MULTILINE))
-    named_elsewhere = {"--type", "--cron", "--timezone", "--payload", "--description", "--name", "--allow-unknown"}
+    named_elsewhere = {
+        "--type",
+        "--schedule",
+        "--cron",
+        "--timezone",
+        "--payload",
+        "--description",
+        "--name",
+        "--allow-unknown",
+    }
     of_every_command = {"--env-file", "--config", "--utc", "--reason"}
     assert set(names_in(first_table(SCHEDULES, "Options"))) == options - named_elsewhere - of_every_command
 

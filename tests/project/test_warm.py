@@ -35,7 +35,7 @@ TABLE = [
     "apply --dry-run",
     "tick -v",
     "status --json",
-    "stats nothing",
+    "stats --type nothing",
     "metrics --help",
     "explain 1",
     "health --only uncertain_effects",

@@ -101,7 +101,7 @@ class Month:
 
     def schedules(self) -> None:
         for name, cron in (("nightly", "0 3 * * *"), ("weekly", "0 3 * * sun"), ("broken", "@daily")):
-            self.jobrunner("schedule", "add", name, "--type", "echo", "--cron", cron)
+            self.jobrunner("schedule", "add", name, "--type", "echo", "--schedule", cron)
         # As a person might do by hand.
         self.database.execute("UPDATE job_definitions SET timezone = 'Europe/Atlantis' WHERE name = 'broken'")
 

@@ -21,7 +21,7 @@ def late(ctx: Context):
 
 
 def add(jobrunner: Commands, *options: str, name: str = "s", job_type: str = "append", cron: str) -> None:
-    jobrunner("schedule", "add", name, "--type", job_type, "--cron", cron, *options)
+    jobrunner("schedule", "add", name, "--type", job_type, "--schedule", cron, *options)
 
 
 def reasons(database: Database) -> list[tuple[str, int]]:

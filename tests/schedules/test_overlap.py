@@ -53,7 +53,7 @@ def _handlers(app: App) -> None:
 
 
 def add(jobrunner: Commands, job_type: str, *options: str, cron: str = "0 0 1 1 *") -> None:
-    jobrunner("schedule", "add", "s", "--type", job_type, "--cron", cron, *options)
+    jobrunner("schedule", "add", "s", "--type", job_type, "--schedule", cron, *options)
 
 
 def trigger(jobrunner: Commands, database: Database, count: int = 1) -> list[int]:

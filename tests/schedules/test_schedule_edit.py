@@ -134,7 +134,7 @@ def test_a_slot_of_both_expressions_fires_once(jobrunner: Commands, database: Da
     go_to(database, utc(2026, 5, 1, 13, 0, 1))
     tick(jobrunner)
     for cron in ("0,30 * * * *", "0 13 * * *", "@hourly", "* * * * *"):
-        jobrunner("schedule", "edit", "n", "--cron", cron)
+        jobrunner("schedule", "edit", "n", "--schedule", cron)
         tick(jobrunner)
     assert slots_with_runs(database, "n") == [utc(2026, 5, 1, 13)]
 
@@ -258,7 +258,7 @@ def test_schedule_of_code_cannot_be_edited_but_can_be_paused(
     assert database.query("SELECT * FROM job_definitions") == before
     jobrunner("schedule", "pause", "n")
     jobrunner("schedule", "trigger", "n")
-    jobrunner("schedule", "backfill", "n", "--from", "2026-05-01T10:00:00Z", "--to", "2026-05-01T11:00:00Z")
+    jobrunner("schedule", "backfill", "n", "--since", "2026-05-01T10:00:00Z", "--until", "2026-05-01T11:00:00Z")
     jobrunner("schedule", "resume", "n")
     assert database.value("SELECT count(*) FROM job_runs") == 3
 

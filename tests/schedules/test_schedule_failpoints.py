@@ -9,7 +9,7 @@ from harness import App, Commands, Database
 from harness.fault_points import COMMAND_POINTS
 from harness.slots import go_to, utc
 
-SPAN = ["--from", "2026-05-01T09:00:00Z", "--to", "2026-05-01T12:00:00Z"]
+SPAN = ["--since", "2026-05-01T09:00:00Z", "--until", "2026-05-01T12:00:00Z"]
 COMMANDS = {
     "add": ["add", "new", "--type", "echo", "--cron", "@daily", "--paused"],
     "edit": ["edit", "n", "--cron", "*/5 * * * *"],

@@ -13,7 +13,7 @@ pytestmark = sqlite_only
 
 BERLIN = ("--timezone", "Europe/Berlin")
 NO_DATABASE = {"JOBRUNNER_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing"}
-AFTER = ("--after", "2026-03-28T00:00:00Z")
+AFTER = ("--since", "2026-03-28T00:00:00Z")
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_schedule_without_a_dst_effect_has_no_warning(bare: Any) -> None:
 
 
 def test_intervals_and_aliases_are_expressions_too(bare: Any) -> None:
-    assert bare("@daily", *AFTER, "-n", 1, "--json").json()[0]["utc"] == "2026-03-29T00:00:00Z"
+    assert bare("@daily", *AFTER, "-n", 1, "--json").json()[0]["utc"] == "2026-03-28T00:00:00Z"
     anchored = "every 10m from 2026-01-01T09:03:00+01:00"
     assert bare(anchored, *AFTER, "-n", 1, "--json").json()[0]["utc"] == "2026-03-28T00:03:00Z"
 
@@ -84,7 +84,7 @@ def test_schedule_next_starts_from_now_without_after(bare: Any) -> None:
     (found,) = bare("* * * * *", "-n", 1, "--json").json()
     slot = datetime.fromisoformat(found["utc"])
     assert before < slot <= datetime.now(UTC) + timedelta(minutes=1)
-    later = datetime.fromisoformat(bare("* * * * *", "-n", 1, "--json", "--after", "+2h").json()[0]["utc"])
+    later = datetime.fromisoformat(bare("* * * * *", "-n", 1, "--json", "--since", "+2h").json()[0]["utc"])
     assert timedelta(hours=2) <= later - slot <= timedelta(hours=2, minutes=2)
 
 
@@ -103,8 +103,8 @@ def test_schedule_next_starts_from_now_without_after(bare: Any) -> None:
         (("every 10",), "has no unit; write 10m"),
         (("@daily", "--timezone", "Europe/Berln"), "did you mean Europe/Berlin?"),
         (("@daily", "--timezone", ""), "not a known zone"),
-        (("@daily", "--after", "2026-01-01T00:00"), "has no offset; write 2026-01-01T00:00Z"),
-        (("@daily", "--after", "yesterday"), "is not a time"),
+        (("@daily", "--since", "2026-01-01T00:00"), "has no offset; write 2026-01-01T00:00Z"),
+        (("@daily", "--since", "yesterday"), "is not a time"),
         (("@daily", "-n", "0"), "whole number from 1 to 1000"),
         (("a_name", "--timezone", "UTC"), "--timezone is for an expression"),
     ],
@@ -129,6 +129,6 @@ def test_an_expression_creates_no_database(jobrunner: Commands, tmp_path: Path) 
 
 
 def test_slots_in_the_first_years_and_the_last_are_no_error(bare: Any) -> None:
-    assert len(bare("@daily", *BERLIN, "--after", "0001-01-01T00:00:00Z", "--json").json()) == 5
-    assert bare("@daily", *BERLIN, "--after", "9999-12-31T23:59:59Z", "--json").json() == []
-    assert "no slot" in bare("@daily", *BERLIN, "--after", "9999-12-31T23:59:59Z").stdout
+    assert len(bare("@daily", *BERLIN, "--since", "0001-01-01T00:00:00Z", "--json").json()) == 5
+    assert bare("@daily", *BERLIN, "--since", "9999-12-31T23:59:59Z", "--json").json() == []
+    assert "no slot" in bare("@daily", *BERLIN, "--since", "9999-12-31T23:59:59Z").stdout

@@ -53,7 +53,7 @@ def test_backfills_and_ticks_at_once_make_each_slot_once(jobrunner: Commands, da
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "*/10 * * * *", "--misfire", "all")
     go_to(database, utc(2026, 5, 1, 14, 5))
-    words = ["schedule", "backfill", "n", "--from", "2026-05-01T10:00:00Z", "--to", "2026-05-01T14:00:00Z"]
+    words = ["schedule", "backfill", "n", "--since", "2026-05-01T10:00:00Z", "--until", "2026-05-01T14:00:00Z"]
     started = [jobrunner.start(*words) for _ in range(4)]
     started += [jobrunner.start("tick", env=NO_HANDLERS) for _ in range(2)]
     ends = [process.communicate(timeout=90) for process in started]
@@ -65,7 +65,7 @@ def test_backfills_and_ticks_at_once_make_each_slot_once(jobrunner: Commands, da
 def test_backfills_that_waited_for_each_other_make_each_slot_once(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "@hourly")
-    words = ["schedule", "backfill", "n", "--from", "2026-05-01T08:00:00Z", "--to", "2026-05-01T12:00:00Z"]
+    words = ["schedule", "backfill", "n", "--since", "2026-05-01T08:00:00Z", "--until", "2026-05-01T12:00:00Z"]
     with locked_definition(database, "n"):
         started = [jobrunner.start(*words) for _ in range(3)]
         wait_for_lock(database, len(started))
@@ -87,7 +87,7 @@ def test_slot_whose_run_may_be_pruned_is_unknown_without_again(jobrunner: Comman
     span = ("2026-05-02T00:00:00Z", "2026-05-07T00:00:00Z")
     found = backfill(jobrunner, *span)
     assert answers(found) == ["unknown"] * 4 + ["made"] * 2
-    told = jobrunner("schedule", "backfill", "n", "--from", span[0], "--to", span[1])
+    told = jobrunner("schedule", "backfill", "n", "--since", span[0], "--until", span[1])
     assert "older than 7d" in told.stdout
     assert "--again" in told.stdout
     assert answers(backfill(jobrunner, *span, "--again")) == ["made"] * 6
@@ -129,13 +129,13 @@ def test_backfilled_runs_come_one_after_another_the_oldest_first(
 def test_backfill_of_more_slots_than_most_is_refused_with_the_remedy(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 3))
     add(jobrunner, "* * * * *")
-    words = ["schedule", "backfill", "n", "--from", "2026-05-01T00:00:00Z", "--to", "2026-05-01T16:40:00Z"]
+    words = ["schedule", "backfill", "n", "--since", "2026-05-01T00:00:00Z", "--until", "2026-05-01T16:40:00Z"]
     refused = jobrunner(*words, check=False)
     assert (refused.returncode, refused.stdout, len(refused.stderr.splitlines())) == (2, "", 1)
     assert "1001" in refused.stderr
-    assert "--most 1001" in refused.stderr
+    assert "--limit 1001" in refused.stderr
     assert database.value("SELECT count(*) FROM job_runs") == 0
-    done = jobrunner(*words, "--most", "1001")
+    done = jobrunner(*words, "--limit", "1001")
     assert done.stdout.splitlines()[-1] == "1001 made"
     assert database.value("SELECT count(DISTINCT scheduled_for) FROM job_runs") == 1001
 
@@ -145,7 +145,7 @@ def test_a_full_queue_refuses_a_backfill_as_a_whole(jobrunner: Commands, app: Ap
     jobrunner("enqueue", "few")
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "@hourly", job_type="few")
-    words = ["schedule", "backfill", "n", "--from", "2026-05-01T09:00:00Z", "--to", "2026-05-01T11:00:00Z"]
+    words = ["schedule", "backfill", "n", "--since", "2026-05-01T09:00:00Z", "--until", "2026-05-01T11:00:00Z"]
     refused = jobrunner(*words, check=False)
     assert (refused.returncode, refused.stdout, len(refused.stderr.splitlines())) == (1, "", 1)
     assert "max_waiting" in refused.stderr
@@ -171,13 +171,20 @@ def test_backfill_reports_runs_dropped_by_a_full_queue(jobrunner: Commands, app:
     assert (details[0]["made"], details[0]["dropped"], details[1:]) == (1, 2, [{"dropped": True}] * 2)
 
 
+def test_times_of_a_backfill_are_counted_back_from_the_databases_now(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12, 30))
+    add(jobrunner, "@hourly")
+    jobrunner("schedule", "backfill", "n", "--since", "4h", "--until", "2h")
+    assert slots_with_runs(database, "n") == [utc(2026, 5, 1, 9), utc(2026, 5, 1, 10)]
+
+
 BAD = {
-    "the future": ["--from", "2026-05-01T00:00:00Z", "--to", "2099-01-01T00:00:00Z"],
-    "backwards": ["--from", "2026-05-01T00:00:00Z", "--to", "2026-04-01T00:00:00Z"],
-    "no offset": ["--from", "2026-05-01T00:00:00", "--to", "2026-05-02T00:00:00Z"],
-    "a relative time": ["--from", "+5m", "--to", "2026-05-02T00:00:00Z"],
-    "no end": ["--from", "2026-05-01T00:00:00Z"],
-    "too many": ["--from", "2026-05-01T00:00:00Z", "--to", "2026-05-02T00:00:00Z", "--most", "100001"],
+    "the future": ["--since", "2026-05-01T00:00:00Z", "--until", "2099-01-01T00:00:00Z"],
+    "backwards": ["--since", "2026-05-01T00:00:00Z", "--until", "2026-04-01T00:00:00Z"],
+    "no offset": ["--since", "2026-05-01T00:00:00", "--until", "2026-05-02T00:00:00Z"],
+    "a relative time": ["--since", "+5m", "--until", "2026-05-02T00:00:00Z"],
+    "no end": ["--since", "2026-05-01T00:00:00Z"],
+    "too many": ["--since", "2026-05-01T00:00:00Z", "--until", "2026-05-02T00:00:00Z", "--limit", "100001"],
 }
 
 
@@ -193,7 +200,7 @@ def test_a_bad_span_is_refused_in_one_line(jobrunner: Commands, database: Databa
 def test_span_without_slots_and_ended_schedule_backfill_nothing(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "@hourly", "--ends-at", "2026-05-01T09:30:00Z")
-    words = ["schedule", "backfill", "n", "--from", "2026-05-01T09:01:00Z", "--to", "2026-05-01T11:00:00Z"]
+    words = ["schedule", "backfill", "n", "--since", "2026-05-01T09:01:00Z", "--until", "2026-05-01T11:00:00Z"]
     assert jobrunner(*words).stdout == "no slot lies between them\n"
     assert database.value("SELECT count(*) FROM job_runs") == 0
 

@@ -152,7 +152,7 @@ def test_a_payload_that_the_settings_allow_is_no_problem(jobrunner: Commands, da
 NAMED = ["show", "edit", "remove", "pause", "resume", "trigger", "backfill"]
 WORDS = {
     "edit": ["--jitter", "5m"],
-    "backfill": ["--from", "2026-05-01T00:00:00Z", "--to", "2026-05-01T00:00:00Z"],
+    "backfill": ["--since", "2026-05-01T00:00:00Z", "--until", "2026-05-01T00:00:00Z"],
 }
 
 
@@ -200,7 +200,19 @@ def test_description_is_kept_unchanged_and_is_cleared_by_none(jobrunner: Command
 def test_schedule_add_stores_each_slot_option(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     jobrunner(
-        *["schedule", "add", "n", "--type", "echo", "--cron", "every 10m", "--misfire", "skip", "--overlap", "replace"],
+        *[
+            "schedule",
+            "add",
+            "n",
+            "--type",
+            "echo",
+            "--schedule",
+            "every 10m",
+            "--misfire",
+            "skip",
+            "--overlap",
+            "replace",
+        ],
         *["--misfire-window", "1h", "--start-deadline", "2m", "--jitter", "30", "--ends-at", "2026-06-01T00:00:00Z"],
         *["--max-runs", "3", "--misfire-most", "9"],
     )

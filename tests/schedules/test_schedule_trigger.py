@@ -59,7 +59,7 @@ def test_unreadable_schedule_is_neither_triggered_nor_backfilled(jobrunner: Comm
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "@hourly")
     database.execute("UPDATE job_definitions SET job_type = 'two words'")
-    span = ["--from", "2026-05-01T09:00:00Z", "--to", "2026-05-01T11:00:00Z"]
+    span = ["--since", "2026-05-01T09:00:00Z", "--until", "2026-05-01T11:00:00Z"]
     for words in (["trigger", "n"], ["backfill", "n", *span]):
         done = jobrunner("schedule", *words, check=False)
         assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)

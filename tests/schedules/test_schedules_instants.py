@@ -27,7 +27,7 @@ SHIFTS = {
 
 
 def add(jobrunner: Commands, name: str, cron: str, zone: str, *words: str, env: dict[str, str] | None = None) -> None:
-    jobrunner("schedule", "add", name, "--type", "echo", "--cron", cron, "--timezone", zone, *words, env=env)
+    jobrunner("schedule", "add", name, "--type", "echo", "--schedule", cron, "--timezone", zone, *words, env=env)
 
 
 @pytest.mark.long(sample=0.5)

@@ -22,7 +22,7 @@ ENDED = "start deadline passed"
 
 
 def add(jobrunner: Commands, *options: str, job_type: str = "append", cron: str = "0 * * * *") -> None:
-    jobrunner("schedule", "add", "s", "--type", job_type, "--cron", cron, *options)
+    jobrunner("schedule", "add", "s", "--type", job_type, "--schedule", cron, *options)
 
 
 def expanded(database: Database) -> list[Expanded]:

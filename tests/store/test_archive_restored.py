@@ -40,7 +40,7 @@ def archived(jobrunner: Commands, database: Database, file: Path, count: int = 3
         jobrunner("enqueue", "echo", "--key", f"once:{number}", "--payload", json.dumps({"n": number}))
     jobrunner.tick()
     count_attempts(database)
-    jobrunner("archive", "--before", "0s", file)
+    jobrunner("archive", "--until", "0s", file)
     return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
 
 
@@ -164,7 +164,7 @@ def test_restored_run_belongs_to_the_schedule_of_its_name_and_to_no_other(
     jobrunner.tick()
     count_attempts(database)
     file = tmp_path / "runs.jsonl"
-    jobrunner("archive", "--before", "0s", "--keep", file)
+    jobrunner("archive", "--until", "0s", "--keep", file)
     jobrunner(*add, "other", *words, env=url(elsewhere))
     jobrunner("archive", "--restore", file, env=url(elsewhere))
     named = "SELECT job_runs.definition_id FROM job_runs"

@@ -85,7 +85,7 @@ def test_schedules_pauses_keys_effects_and_events_get_into_a_database_of_the_oth
     done = jobrunner("archive", "--state", state)
     assert done.stdout.startswith("wrote 2 schedules, 1 pause, 2 keys, 2 effects, ")
     assert done.stdout.endswith(f" to {state}; nothing was deleted\n")
-    jobrunner("archive", "--before", "0s", "--keep", runs)
+    jobrunner("archive", "--until", "0s", "--keep", runs)
     before = everything(database)
     env = url(elsewhere)
     # A schedule of the new one already has the number that nightly had.

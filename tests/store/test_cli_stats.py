@@ -44,7 +44,7 @@ def test_stats_of_each_type_say_how_many_ended_and_how_long_they_waited_and_ran(
         ["append", "9", "1", "0", "90.0%", "10"],
         ["other", "0", "0", "0", "-", "2"],
     ]
-    assert [each["job_type"] for each in jobrunner("stats", "other", "--json").json()["types"]] == ["other"]
+    assert [each["job_type"] for each in jobrunner("stats", "--type", "other", "--json").json()["types"]] == ["other"]
 
 
 def test_stats_count_the_ends_of_the_period_only(jobrunner: Commands, database: Database) -> None:

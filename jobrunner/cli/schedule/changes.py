@@ -17,6 +17,7 @@ from jobrunner.jobs.payload import parse_payload
 from jobrunner.model import Declaration
 from jobrunner.names import check_job_type
 from jobrunner.schedules.declare import Schedule, check, declare
+from jobrunner.schedules.intervals import is_interval
 from jobrunner.schedules.options import OPTIONS, Option
 from jobrunner.schedules.policy import make_slot_policy
 from jobrunner.settings.config import Config
@@ -28,10 +29,9 @@ from jobrunner.text import visible, whole_number
 from jobrunner.worker import expansion
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_CRON = 'Five fields as in a crontab, a word such as @daily, or "every 10m".'
 _PAYLOAD = "JSON|@FILE|-"
 _FIELDS = {each: each for each in ("job_type", "timezone", "payload", "description")}
-_FIELDS |= {"cron": "schedule", "new_name": "name"}
+_FIELDS |= {"schedule": "schedule", "new_name": "name"}
 _CLEARABLE = {"description", *(name for name, option in OPTIONS.items() if option.can_be_none)}
 
 
@@ -61,12 +61,44 @@ def _policy_options(command: _Command) -> _Command:
     return click.option("--description", metavar="TEXT", help="What the schedule is for.")(command)
 
 
+def _cron(context: click.Context, _: click.Parameter, given: str | None) -> None:
+    """The expression of ``--cron`` becomes that of ``--schedule``."""
+    if given is None:
+        return
+    if is_interval(given):
+        raise UsageError(f"--cron is for the expressions of a crontab; write --schedule {given[:60]!r}")
+    if context.params.get("schedule") is not None:
+        raise UsageError("--schedule and --cron are two ways to say when it fires; give one of them")
+    context.params["schedule"] = given
+
+
+def _when(command: _Command) -> _Command:
+    for option in (
+        click.option(
+            "--cron",
+            metavar="EXPR",
+            expose_value=False,
+            callback=_cron,
+            help="When it fires, as in a crontab: five fields, or a word such as @daily.",
+        ),
+        # Before --cron, which looks at it.
+        click.option(
+            "--schedule",
+            metavar="EXPR",
+            is_eager=True,
+            help='When it fires: "every 10m", or what --cron takes.',
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 @click.command()
 @click.argument("name")
 @click.option(
-    "--type", "job_type", required=True, metavar="T", shell_complete=known.job_types, help="The job type to run."
+    "--type", "job_type", required=True, metavar="TYPE", shell_complete=known.job_types, help="The job type to run."
 )
-@click.option("--cron", required=True, metavar="EXPR", help=_CRON)
+@_when
 @click.option("--timezone", default="UTC", metavar="ZONE", help="An IANA time zone. [default: UTC]")
 @click.option("--payload", default="{}", metavar=_PAYLOAD, help="The payload of each run. [default: {}]")
 @_policy_options
@@ -76,7 +108,7 @@ def _policy_options(command: _Command) -> _Command:
 def add(
     name: str,
     job_type: str,
-    cron: str,
+    schedule: str | None,
     timezone: str,
     payload: str,
     description: str | None,
@@ -88,10 +120,13 @@ def add(
 
     Example: jobrunner schedule add nightly --type send_report --cron '30 2 * * *'
     """
+    if schedule is None:
+        raise UsageError("say when it fires: --schedule 'every 10m', or --cron '30 2 * * *'")
     config = environment.load()
     given = {"payload": _payload(config, payload), **_given({"description": description, **policy})}
-    schedule = Schedule(cron, timezone, name=name, **given)
-    new = declare(schedule, job_type, "command", payload_limit=config.payload_limit)
+    new = declare(
+        Schedule(schedule, timezone, name=name, **given), job_type, "command", payload_limit=config.payload_limit
+    )
     if not allow_unknown:
         session.policy_of(config, job_type, _UNKNOWN, new.payload)
     database = session.open_database(config, creates=True)
@@ -105,8 +140,8 @@ def add(
 @click.command()
 @click.argument("name", shell_complete=known.schedules)
 @click.option("--name", "new_name", metavar="NEW", help="Rename the schedule; its runs and its history stay.")
-@click.option("--type", "job_type", metavar="T", shell_complete=known.job_types, help="The job type to run.")
-@click.option("--cron", metavar="EXPR", help=_CRON)
+@click.option("--type", "job_type", metavar="TYPE", shell_complete=known.job_types, help="The job type to run.")
+@_when
 @click.option("--timezone", metavar="ZONE", help="An IANA time zone.")
 @click.option("--payload", metavar=_PAYLOAD, help="The payload of each run.")
 @_policy_options
@@ -123,7 +158,7 @@ def edit(name: str, allow_unknown: bool, **options: Any) -> None:
     config = environment.load()
     given = _given(options)
     if not given:
-        raise UsageError("nothing to change; name what to change, such as --cron or --payload")
+        raise UsageError("nothing to change; name what to change, such as --schedule or --payload")
     if "payload" in given:
         given["payload"] = _payload(config, given["payload"])
     database = session.open_database(config)

@@ -9,7 +9,7 @@ import click
 
 from jobrunner import clock
 from jobrunner.cli import environment, known, render
-from jobrunner.cli.types import Checked, parse_run_at
+from jobrunner.cli.types import Checked, instant_or_ago, parse_run_at
 from jobrunner.durations import format_duration
 from jobrunner.errors import BadSchedule, JobrunnerError, UsageError
 from jobrunner.model import Definition
@@ -21,17 +21,36 @@ from jobrunner.text import iso_instant, whole_number
 
 _YEAR = timedelta(days=366)
 _COUNT = Checked(lambda text: whole_number(text, least=1, most=1000))
+_INSTANT = timedelta(microseconds=1)
+
+
+def _instant_or_from_now(text: str) -> datetime | timedelta:
+    """An instant, or a duration from now, which is negative for an instant in the past. Raises UsageError."""
+    if text.startswith("+"):
+        return parse_run_at(text)
+    when = instant_or_ago(text)
+    return when if isinstance(when, datetime) else -when
+
+
+def _just_before(at: datetime) -> datetime:
+    try:
+        return at - _INSTANT
+    except OverflowError:
+        return at
 
 
 @click.command(name="next")
 @click.argument("asked", metavar="EXPR|NAME", shell_complete=known.schedules)
 @click.option("--timezone", metavar="ZONE", help="The IANA time zone of an expression. [default: UTC]")
 @click.option(
-    "--after", type=Checked(parse_run_at), metavar="INSTANT", help="Only slots later than this. [default: now]"
+    "--since",
+    type=Checked(_instant_or_from_now),
+    metavar="TIME",
+    help="Slots not earlier than this: ISO 8601 with an offset, 2h for two hours ago, or +2h from now. [default: now]",
 )
-@click.option("-n", "count", type=_COUNT, default="5", show_default=True, metavar="N", help="How many slots.")
+@click.option("-n", "--limit", type=_COUNT, default="5", show_default=True, metavar="N", help="How many slots.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-def next_(asked: str, timezone: str | None, after: datetime | timedelta | None, count: int, as_json: bool) -> None:
+def next_(asked: str, timezone: str | None, since: datetime | timedelta | None, limit: int, as_json: bool) -> None:
     """Show when an expression or a schedule fires next.
 
     EXPR is five fields as in a crontab, a word such as @daily, or "every 10m"; it needs no database.
@@ -47,11 +66,12 @@ def next_(asked: str, timezone: str | None, after: datetime | timedelta | None, 
     else:
         definition, now, problem = _read(config, asked)
         recurrence = _recurrence_of(definition)
-    begin = after if isinstance(after, datetime) else now + (after or timedelta())
+    # What fires at that instant is one of them.
+    begin = now if since is None else _just_before(since if isinstance(since, datetime) else now + since)
     if definition is not None:
         # The slots up to the watermark are decided already.
         begin = max(begin, definition.last_slot_at)
-    slots = _upcoming(recurrence, begin, count, definition)
+    slots = _upcoming(recurrence, begin, limit, definition)
     zone = timezones.find(recurrence.timezone)
     if as_json:
         render.echo_json([_as_data(slot, zone, definition) for slot in slots])
@@ -63,7 +83,7 @@ def next_(asked: str, timezone: str | None, after: datetime | timedelta | None, 
     else:
         click.echo("no slot")
     notes = [] if problem is None else [f"problem: {problem}"]
-    notes += [*_limits(definition, len(slots), count), *_warnings(recurrence, begin, definition)]
+    notes += [*_limits(definition, len(slots), limit), *_warnings(recurrence, begin, definition)]
     for line in ["", *notes] if notes else []:
         render.line(line)
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 import click
 
 from jobrunner.cli import environment, known, options, render, session, streams
-from jobrunner.cli.types import Checked, parse_instant
+from jobrunner.cli.types import Checked, instant_or_ago
 from jobrunner.durations import format_duration
 from jobrunner.errors import UsageError
 from jobrunner.store.changes import backfill as store
+from jobrunner.store.queue.ticks import tallies
 from jobrunner.text import visible, whole_number
 
-_instant = Checked(parse_instant)
+_WHEN = Checked(instant_or_ago)
 
 
 @click.command()
@@ -48,35 +49,51 @@ def trigger(name: str, as_json: bool) -> None:
 @click.command()
 @click.argument("name", shell_complete=known.schedules)
 @click.option(
-    "--from", "begin", required=True, type=_instant, metavar="TIME", help="The first slot, ISO 8601 with an offset."
+    "--since",
+    required=True,
+    type=_WHEN,
+    metavar="TIME",
+    help="Slots not earlier than this: ISO 8601 with an offset, or 2h for two hours ago.",
 )
-@click.option("--to", "end", required=True, type=_instant, metavar="TIME", help="The last slot; not in the future.")
+@click.option(
+    "--until", required=True, type=_WHEN, metavar="TIME", help="Slots not later than this, which is not in the future."
+)
 @click.option("--dry-run", is_flag=True, help="Show which runs would be made, and make none.")
 @click.option("--again", is_flag=True, help="Also slots that have a run already, or may have had one.")
 @click.option(
-    "--most",
+    "--limit",
     type=Checked(partial(whole_number, least=1, most=100_000)),
     default=1000,
     metavar="N",
-    help="Refuse if there are more slots than this. [default: 1000]",
+    help="At most this many slots; if there are more, make none. [default: 1000]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each slot.")
 @options.REASON
-def backfill(name: str, begin: datetime, end: datetime, dry_run: bool, again: bool, most: int, as_json: bool) -> None:
+def backfill(
+    name: str,
+    since: datetime | timedelta,
+    until: datetime | timedelta,
+    dry_run: bool,
+    again: bool,
+    limit: int,
+    as_json: bool,
+) -> None:
     """Make a run for each past slot that has none, also of a paused schedule.
 
     A cancelled run is queued again. A slot is listed as unknown, and gets no run, if it is so old that its run may have
     been deleted. A second backfill makes nothing.
 
-    Example: jobrunner schedule backfill nightly --from 2026-11-01T00:00Z --to 2026-11-03T00:00Z --dry-run
+    Example: jobrunner schedule backfill nightly --since 2026-11-01T00:00Z --until 2026-11-03T00:00Z --dry-run
     """
-    if begin > end:
-        raise UsageError("--from is later than --to; no slot lies between them")
     config = environment.load()
     kept = min(config.keep[status] for status in ("succeeded", "cancelled", "dead"))
-    span = store.Span(begin, end, most, kept, again)
     who = session.actor()
     database = session.open_database(config, for_many_rows=True)
+    at = database.read(tallies.now)
+    begin, end = (each if isinstance(each, datetime) else at - each for each in (since, until))
+    if begin > end:
+        raise UsageError("--since is later than --until; no slot lies between them")
+    span = store.Span(begin, end, limit, kept, again)
     with render.progress(None, f"backfill of {name}") as advance:
         given: dict[str, Any] = {"name": name, "span": span, "payload_limit": config.payload_limit}
         try:
@@ -85,7 +102,7 @@ def backfill(name: str, begin: datetime, end: datetime, dry_run: bool, again: bo
             else:
                 found = database.write(partial(store.backfill, **given, actor=who, progress=advance))
         except store.TooManySlots as error:
-            raise UsageError(f"{error}, or say --most {error.count} if you mean it") from None
+            raise UsageError(f"{error}, or say --limit {error.count} if you mean it") from None
     words = {"made": "would be made", "retried": "would be retried"} if dry_run else {}
     rows = [{**asdict(filled), "answer": words.get(filled.answer, filled.answer)} for filled in found]
     if as_json:

@@ -70,7 +70,7 @@ class Asked:
 
     since: datetime | timedelta
     until: datetime | timedelta | None = None
-    job_type: str | None = None
+    job_types: tuple[str, ...] = ()
     schedule: str | None = None
     limit: int = 200
     killed_after: timedelta = timedelta(minutes=5)
@@ -81,13 +81,13 @@ class _Span:
     since: datetime
     until: datetime
     now: datetime
-    job_type: str | None
+    job_types: tuple[str, ...]
     definition: int | None
     killed_after: timedelta
 
     @property
     def is_of_all(self) -> bool:
-        return self.job_type is None and self.definition is None
+        return not self.job_types and self.definition is None
 
 
 def history(connection: Connection, asked: Asked) -> History:
@@ -95,7 +95,7 @@ def history(connection: Connection, asked: Asked) -> History:
     at = connection.execute(select(now())).scalar_one()
     since = asked.since if isinstance(asked.since, datetime) else at - asked.since
     until = asked.until if isinstance(asked.until, datetime) else at - (asked.until or timedelta())
-    span = _Span(since, until, at, asked.job_type, _definition(connection, asked.schedule), asked.killed_after)
+    span = _Span(since, until, at, asked.job_types, _definition(connection, asked.schedule), asked.killed_after)
     parts = [sorted(part(connection, span), key=_at) for part in (_slots, _attempts, _at_work, _events, _ticks)]
     found = sorted(chain(*parts), key=_at)
     ends = [part[_MOST_READ].at for part in parts if len(part) > _MOST_READ]
@@ -182,9 +182,9 @@ def _slots(connection: Connection, span: _Span) -> Iterator[Entry]:
 
 
 def _of_type(span: _Span) -> list[Any]:
-    conditions = []
-    if span.job_type is not None:
-        conditions.append(job_runs.c.job_type == span.job_type)
+    conditions: list[Any] = []
+    if span.job_types:
+        conditions.append(job_runs.c.job_type.in_(span.job_types))
     if span.definition is not None:
         conditions.append(job_runs.c.definition_id == span.definition)
     return conditions
@@ -271,8 +271,8 @@ def _events(connection: Connection, span: _Span) -> Iterator[Entry]:
         .order_by(columns.at, columns.id)
         .limit(_MOST_READ + 1)
     )
-    if span.job_type is not None:
-        statement = statement.where(job_type == span.job_type)
+    if span.job_types:
+        statement = statement.where(job_type.in_(span.job_types))
     if span.definition is not None:
         statement = statement.where(func.coalesce(columns.definition_id, job_runs.c.definition_id) == span.definition)
     for row in connection.execute(statement):

@@ -60,7 +60,7 @@ def enqueue(*words: str) -> tuple[str, ...]:
 
 def schedule(*words: str) -> tuple[str, ...]:
     """A schedule that is right but for the given options: the last one of a name counts."""
-    return ("schedule", "add", "n", "--type", "echo", "--cron", "@daily", *words)
+    return ("schedule", "add", "n", "--type", "echo", "--schedule", "@daily", *words)
 
 
 PAYLOADS = {

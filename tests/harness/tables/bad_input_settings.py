@@ -174,7 +174,7 @@ NAMES = ["", " ", "n" * 201, ESCAPES, "a\nb", "a\u202eb", "a\u200bb", NOT_UTF8, 
 
 
 def cron_rows() -> Section:
-    return {short(text): Bad(schedule("--cron", text), says) for text, says in CRONS.items()}
+    return {short(text): Bad(schedule("--schedule", text), says) for text, says in CRONS.items()}
 
 
 def zone_rows() -> Section:
