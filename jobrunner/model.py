@@ -138,6 +138,11 @@ class Lease(NamedTuple):
     run_id: int
     token: str
 
+    @classmethod
+    def of(cls, row: Any) -> Lease:
+        """The lease that a row names: a row of ``job_runs`` by its ``id``, every other one by its ``run_id``."""
+        return cls(row.run_id if hasattr(row, "run_id") else row.id, row.lease_token)
+
 
 class ClaimedRun(NamedTuple):
     """A run that this tick owns, with what its handler needs to know. ``timeout`` None means no limit."""

@@ -251,8 +251,8 @@ MUTATIONS = (
         "a run ended by recovery is taken for finalized",
         f"{STORE}/queue/holding.py:ended_attempts",
         Swap(
-            "{Lease(row.run_id, row.lease_token): row for row in found if row.error_type != EXPIRED}",
-            "{Lease(row.run_id, row.lease_token): row for row in found}",
+            "{Lease.of(row): row for row in found if row.error_type != EXPIRED}",
+            "{Lease.of(row): row for row in found}",
         ),
         [f"{TOGETHER}::test_finalize_that_got_no_answer_is_recognized_as_applied_or_lost"],
     ),

@@ -42,8 +42,8 @@ class StartRun(NamedTuple):
     The child does not begin it after ``begin_before``, on the clock of ``clock.elapsed``.
 
     Instants are in ISO 8601 and UTC. After ``alarm_seconds`` the kernel ends the child, in case the tick stalls.
-    ``slot`` is the entry in the page of ``begun_page`` where the child notes that it begins the run. ``lease_token``
-    is the fence of what the handler writes through its context. ``traceparent`` is that of the run.
+    ``slot`` is the entry in the page of ``begun_page`` where the child notes that it begins the run. ``token`` is
+    that of the lease, the fence of what the handler writes through its context. ``traceparent`` is that of the run.
     """
 
     run_id: int
@@ -59,7 +59,7 @@ class StartRun(NamedTuple):
     timeout_seconds: float | None = None
     alarm_seconds: float | None = None
     slot: int | None = None
-    lease_token: str = ""
+    token: str = ""
     traceparent: str | None = None
 
 

@@ -172,7 +172,7 @@ def _call(config: Config, job: Job[Any, Any], run: ClaimedRun, beat: _Beat) -> R
         lateness_seconds=0.0,
         result_limit=config.payload_limit,
         begin_before=float("inf"),
-        lease_token=run.lease.token,
+        token=run.lease.token,
     )
     arguments = reports.arguments_of(job, start, is_async=job.policy.is_async)
     if isinstance(arguments, Report):

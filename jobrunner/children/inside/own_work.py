@@ -93,7 +93,7 @@ class OwnWork:
             from jobrunner.model import Lease
 
             start = self._start
-            lease = Lease(start.run_id, start.lease_token)
+            lease = Lease(start.run_id, start.token)
             run = EffectRun(lease, start.job_type, start.attempt, start.result_limit)
             self._effects = RunEffects(self._access.database(), run, self._access.shield)
         return self._effects

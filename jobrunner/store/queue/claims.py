@@ -172,7 +172,7 @@ def _claimed(rows: Sequence[Row]) -> list[ClaimedRun]:
     urgent_first = sorted(rows, key=lambda row: (row.turn_at, row.run_at, row.id))
     return [
         ClaimedRun(
-            lease=Lease(row.id, row.lease_token),
+            lease=Lease.of(row),
             job_type=row.job_type,
             payload=getattr(row, "payload", {}),
             attempt=row.attempts,

@@ -33,12 +33,12 @@ class StoredEffect(NamedTuple):
     @property
     def lease(self) -> Lease:
         """The lease under which the intent was recorded."""
-        return Lease(self.run_id, self.lease_token)
+        return Lease.of(self)
 
 
 def intend(connection: Connection, lease: Lease, key: str, call: str) -> bool:
     """Record the intent to apply an effect. False: the lease is lost, or the key has a row already."""
-    values = {"effect": key, "call": call, "run": lease.run_id, "lease": lease.token}
+    values = {"effect": key, "call": call, "run": lease.run_id, "token": lease.token}
     is_recorded = connection.execute(Prepared("effects.intend", (connection.database,)), values).first() is not None
     if is_recorded:
         failpoints.hit("effect.intend_before_commit", cut=connection.sever)
@@ -60,7 +60,7 @@ def take_over(
         "known_call": found.token,
         "call": call,
         "run": lease.run_id,
-        "lease": lease.token,
+        "token": lease.token,
         "of_type": job_type,
         "of_attempt": attempt,
     }

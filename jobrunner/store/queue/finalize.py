@@ -97,14 +97,14 @@ def _succeed(
     given = [each | one for each, one in zip(as_rows(results), reported, strict=True)]
     if database == "postgresql":
         rows = yield (_SUCCEED_WAITING if waits else _SUCCEED), {"given": given}
-        left = {Lease(row.id, row.lease_token): row for row in rows}
+        left = {Lease.of(row): row for row in rows}
         return {lease: _succeeded(row, results[lease]) for lease, row in left.items()}
     recorded = (yield _RECORD_SUCCESS, {"given": given}).all()
     if not recorded:
         return {}
     updated = yield _LEAVE_AS_SUCCEEDED, {"given": given, "at": recorded[0].finished_at}
     by_id = {row.id: row for row in updated}
-    leases = [Lease(row.run_id, row.lease_token) for row in recorded]
+    leases = [Lease.of(row) for row in recorded]
     return {lease: _succeeded(by_id[lease.run_id], results[lease]) for lease in leases}
 
 
@@ -122,7 +122,7 @@ def _end_locked(
 ) -> list[Ended | Refusal]:
     """As ``finalize_all``, for every result: lock the rows, decide, write."""
     found = connection.execute(_LOCKED, {"given": as_rows(lease for lease, _ in ends)})
-    held = {Lease(row.id, row.lease_token): row for row in found}
+    held = {Lease.of(row): row for row in found}
     matched = [(lease, result, held.pop(lease, None)) for lease, result in ends]
     ended = end(connection, [(row, result) for _, result, row in matched if row is not None], deploy_grace)
     missing = {lease: result for lease, result, row in matched if row is None}

@@ -45,7 +45,7 @@ def renew(connection: Connection, leases: Collection[Lease], lease: timedelta) -
         return Renewal()
     values = {"given": as_rows(leases), "lease_seconds": lease.total_seconds()}
     found = connection.execute(_RENEW, values)
-    renewed = {Lease(row.id, row.lease_token): row.cancel_requested_at is not None for row in found}
+    renewed = {Lease.of(row): row.cancel_requested_at is not None for row in found}
     missing = [held for held in leases if held not in renewed]
     # In this order, because a transaction that has locked a row may end at any moment.
     locked = still_held(connection, missing)
@@ -58,7 +58,7 @@ def still_held(connection: Connection, leases: Collection[Lease]) -> set[Lease]:
     if not leases:
         return set()
     found = connection.execute(_HELD, {"given": as_rows(leases)})
-    return {Lease(row.id, row.lease_token) for row in found}
+    return {Lease.of(row) for row in found}
 
 
 def ended_attempts(connection: Executor, leases: Collection[Lease]) -> dict[Lease, Row]:
@@ -67,7 +67,7 @@ def ended_attempts(connection: Executor, leases: Collection[Lease]) -> dict[Leas
         return {}
     found = connection.execute(_ENDED, {"given": as_rows(leases)})
     # Recovery writes the name of the owner, too. In that case the lease was lost.
-    return {Lease(row.run_id, row.lease_token): row for row in found if row.error_type != EXPIRED}
+    return {Lease.of(row): row for row in found if row.error_type != EXPIRED}
 
 
 def report(connection: Connection, reports: Mapping[Lease, Mapping[str, Any]]) -> set[Lease]:

@@ -135,7 +135,7 @@ def start_message(held: RunInHand, policy: Policy, config: Config, slot: int | N
         lateness_seconds=run.lateness.total_seconds(),
         result_limit=config.payload_limit,
         begin_before=held.begin_before,
-        lease_token=run.lease.token,
+        token=run.lease.token,
         scheduled_for=None if run.scheduled_for is None else run.scheduled_for.isoformat(),
         timeout_seconds=None if timeout is None else timeout.total_seconds(),
         # The kernel ends the child at this time if this tick stalls.

@@ -872,7 +872,7 @@ WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR""",
     ('effects.intend', ('postgresql',)): (
         """INSERT INTO jobrunner_schema.job_effects (key, state, run_id, job_type, attempt, lease_token, token, intended_at) SELECT %(effect)s::VARCHAR AS anon_1, 'intended', jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.lease_token, %(call)s::VARCHAR AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = %(lease)s::VARCHAR ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_effects.token""",
+WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_effects.token""",
         {},
         {},
         (('token', None),),
@@ -900,9 +900,9 @@ WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR FOR UPDATE OF job_e
         (('token', None),),
     ),
     ('effects.take_over', ()): (
-        """UPDATE jobrunner_schema.job_effects SET state='intended', run_id=%(run)s::BIGINT, job_type=%(of_type)s::VARCHAR, attempt=%(of_attempt)s::INTEGER, lease_token=%(lease)s::VARCHAR, token=%(call)s::VARCHAR, intended_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR AND jobrunner_schema.job_effects.token = %(known_call)s::VARCHAR AND jobrunner_schema.job_effects.state != 'applied' AND (EXISTS (SELECT jobrunner_schema.job_runs.id
+        """UPDATE jobrunner_schema.job_effects SET state='intended', run_id=%(run)s::BIGINT, job_type=%(of_type)s::VARCHAR, attempt=%(of_attempt)s::INTEGER, lease_token=%(token)s::VARCHAR, token=%(call)s::VARCHAR, intended_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR AND jobrunner_schema.job_effects.token = %(known_call)s::VARCHAR AND jobrunner_schema.job_effects.state != 'applied' AND (EXISTS (SELECT jobrunner_schema.job_runs.id
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = %(lease)s::VARCHAR)) RETURNING jobrunner_schema.job_effects.token""",
+WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR)) RETURNING jobrunner_schema.job_effects.token""",
         {},
         {},
         (('token', None),),

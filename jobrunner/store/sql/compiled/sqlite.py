@@ -866,7 +866,7 @@ WHERE job_effects."key" = :effect""",
     ('effects.intend', ('sqlite',)): (
         """INSERT INTO job_effects ("key", state, run_id, job_type, attempt, lease_token, token, intended_at) SELECT :effect AS anon_1, 'intended', job_runs.id, job_runs.job_type, job_runs.attempts, job_runs.lease_token, :call AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
 FROM job_runs
-WHERE job_runs.id = :run AND job_runs.status = 'running' AND job_runs.lease_token = :lease ON CONFLICT DO NOTHING RETURNING token""",
+WHERE job_runs.id = :run AND job_runs.status = 'running' AND job_runs.lease_token = :token ON CONFLICT DO NOTHING RETURNING token""",
         {},
         {},
         (('token', None),),
@@ -894,9 +894,9 @@ WHERE job_effects."key" = :effect""",
         (('token', None),),
     ),
     ('effects.take_over', ()): (
-        """UPDATE job_effects SET state='intended', run_id=:run, job_type=:of_type, attempt=:of_attempt, lease_token=:lease, token=:call, intended_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_effects."key" = :effect AND job_effects.token = :known_call AND job_effects.state != 'applied' AND (EXISTS (SELECT job_runs.id
+        """UPDATE job_effects SET state='intended', run_id=:run, job_type=:of_type, attempt=:of_attempt, lease_token=:token, token=:call, intended_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_effects."key" = :effect AND job_effects.token = :known_call AND job_effects.state != 'applied' AND (EXISTS (SELECT job_runs.id
 FROM job_runs
-WHERE job_runs.id = :run AND job_runs.status = 'running' AND job_runs.lease_token = :lease)) RETURNING token""",
+WHERE job_runs.id = :run AND job_runs.status = 'running' AND job_runs.lease_token = :token)) RETURNING token""",
         {},
         {},
         (('token', None),),

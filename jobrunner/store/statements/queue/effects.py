@@ -80,7 +80,7 @@ def take_over() -> Update:
             run_id=_given("run_id", "run"),
             job_type=_given("job_type", "of_type"),
             attempt=_given("attempt", "of_attempt"),
-            lease_token=_given("lease_token", "lease"),
+            lease_token=_given("lease_token", "token"),
             token=_given("token", "call"),
             intended_at=now(),
         )
@@ -147,7 +147,7 @@ def _is_of_call() -> ColumnElement[bool]:
 def _holds_lease() -> ColumnElement[bool]:
     runs = job_runs.c
     return and_(
-        runs.id == _given("run_id", "run"), runs.status == RUNNING, runs.lease_token == _given("lease_token", "lease")
+        runs.id == _given("run_id", "run"), runs.status == RUNNING, runs.lease_token == _given("lease_token", "token")
     )
 
 
