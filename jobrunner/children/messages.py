@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from jobrunner.children.frames import BrokenFrame, Frame
+
+if TYPE_CHECKING:
+    from jobrunner.model import ClaimedRun
 
 NOT_BEGUN = "not_begun"
 """The outcome of a run that its child returns without having started it."""
@@ -61,6 +64,36 @@ class StartRun(NamedTuple):
     slot: int | None = None
     token: str = ""
     traceparent: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        run: ClaimedRun,
+        result_limit: int,
+        *,
+        begin_before: float = float("inf"),
+        alarm_after: timedelta | None = None,
+        slot: int | None = None,
+    ) -> StartRun:
+        """The message for a claimed run. ``alarm_after`` is how long after its timeout the kernel ends the child."""
+        timeout = run.timeout
+        return cls(
+            run_id=run.lease.run_id,
+            job_type=run.job_type,
+            payload=run.payload,
+            attempt=run.attempt,
+            max_attempts=run.max_attempts,
+            started_at=run.started_at.isoformat(),
+            lateness_seconds=run.lateness.total_seconds(),
+            result_limit=result_limit,
+            begin_before=begin_before,
+            scheduled_for=None if run.scheduled_for is None else run.scheduled_for.isoformat(),
+            timeout_seconds=None if timeout is None else timeout.total_seconds(),
+            alarm_seconds=None if timeout is None or alarm_after is None else (timeout + alarm_after).total_seconds(),
+            slot=slot,
+            token=run.lease.token,
+            traceparent=run.traceparent,
+        )
 
 
 class StartRuns(NamedTuple):

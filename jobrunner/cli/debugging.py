@@ -162,18 +162,8 @@ class _Beginning:
 
 
 def _call(config: Config, job: Job[Any, Any], run: ClaimedRun, beat: _Beat) -> Report:
-    start = StartRun(
-        run_id=run.lease.run_id,
-        job_type=run.job_type,
-        payload=run.payload,
-        attempt=run.attempt,
-        max_attempts=run.max_attempts,
-        started_at=run.started_at.isoformat(),
-        lateness_seconds=0.0,
-        result_limit=config.payload_limit,
-        begin_before=float("inf"),
-        token=run.lease.token,
-    )
+    # Without its timeout, because nobody can step through a handler so quickly.
+    start = StartRun.of(run._replace(timeout=None), config.payload_limit)
     arguments = reports.arguments_of(job, start, is_async=job.policy.is_async)
     if isinstance(arguments, Report):
         # The run is claimed: it must be ended, whatever the reason.

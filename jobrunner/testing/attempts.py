@@ -103,7 +103,7 @@ def attempt(
     finish: Callable[[Any], Any],
 ) -> Called:
     """Call the handler. ``finish`` gets what an ``async def`` handler returns, and returns what that returns."""
-    start = _start_message(run, result_limit)
+    start = StartRun.of(run, result_limit)
     arguments = reports.arguments_of(job, start, is_async=job.policy.is_async)
     if isinstance(arguments, Report):
         return Called(arguments, None, PayloadMismatch(f"run {start.run_id}, {job.name}: {arguments.error}"))
@@ -130,20 +130,3 @@ def attempt(
 def _note(noted: list[Mapping[str, Any]], message: object) -> None:
     if isinstance(message, ProgressMessage):
         noted.append(message.progress)
-
-
-def _start_message(run: ClaimedRun, result_limit: int) -> StartRun:
-    return StartRun(
-        run_id=run.lease.run_id,
-        job_type=run.job_type,
-        payload=run.payload,
-        attempt=run.attempt,
-        max_attempts=run.max_attempts,
-        started_at=run.started_at.isoformat(),
-        lateness_seconds=run.lateness.total_seconds(),
-        result_limit=result_limit,
-        begin_before=float("inf"),
-        scheduled_for=None if run.scheduled_for is None else run.scheduled_for.isoformat(),
-        timeout_seconds=None if run.timeout is None else run.timeout.total_seconds(),
-        traceparent=run.traceparent,
-    )

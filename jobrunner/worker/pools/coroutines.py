@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from jobrunner.children.messages import NOT_BEGUN, Cancel, CancelReceived, Output, Report
+from jobrunner.children.messages import NOT_BEGUN, Cancel, CancelReceived, Output, Report, StartRun
 from jobrunner.children.output import Tail
 from jobrunner.children.protocol import OfRun
 from jobrunner.children.python_child import ChildProcess
@@ -16,7 +16,7 @@ from jobrunner.settings.config import Config
 from jobrunner.worker.attempt import Attempt, StopReason
 from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.phase import Phase
-from jobrunner.worker.pools.pool import Pool, PoolCapacity, PoolStep, start_message
+from jobrunner.worker.pools.pool import Pool, PoolCapacity, PoolStep
 from jobrunner.worker.pools.starts import ChildStarts
 
 _MANY = 20
@@ -133,8 +133,14 @@ class CoroutinePool(Pool):
             policy = self.types.known[held.run.job_type]
             held.started = AsyncAttempt(held.run, policy, child)
             self._hand.move(held, Phase.WORKING)
-            slot = self._supervisor.page.slot_of(held.lease)
-            child.send(start_message(held, policy, self._config, slot))
+            start = StartRun.of(
+                held.run,
+                self._config.payload_limit,
+                begin_before=held.begin_before,
+                alarm_after=policy.kill_after + self._config.grace,
+                slot=self._supervisor.page.slot_of(held.lease),
+            )
+            child.send(start)
             self._at_work += 1
             started.append(held)
         return PoolStep(started=started)

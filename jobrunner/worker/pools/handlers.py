@@ -17,7 +17,7 @@ from jobrunner.worker.attempt import Attempt
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.phase import Phase
-from jobrunner.worker.pools.pool import Pool, PoolCapacity, PoolStep, start_message
+from jobrunner.worker.pools.pool import Pool, PoolCapacity, PoolStep
 from jobrunner.worker.pools.prefetch import PrefetchQueue
 from jobrunner.worker.pools.starts import ChildStarts
 from jobrunner.worker.pools.throughput import AHEAD_SECONDS, INERTIA, Throughput
@@ -151,8 +151,13 @@ class HandlerPool(Pool):
         queue.is_closed = not self._throughput.is_short(held.run.job_type)
 
     def _message(self, held: RunInHand) -> StartRun:
-        slot = self._supervisor.page.slot_of(held.lease)
-        return start_message(held, self.types.known[held.run.job_type], self._config, slot)
+        return StartRun.of(
+            held.run,
+            self._config.payload_limit,
+            begin_before=held.begin_before,
+            alarm_after=self.types.known[held.run.job_type].kill_after + self._config.grace,
+            slot=self._supervisor.page.slot_of(held.lease),
+        )
 
     def _open_queues(self) -> list[PrefetchQueue]:
         return [queue for queue in self._queues.values() if queue.is_open()]

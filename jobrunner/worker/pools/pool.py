@@ -12,10 +12,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from jobrunner.children.events import Reported
-from jobrunner.children.messages import Report, StartRun
+from jobrunner.children.messages import Report
 from jobrunner.lifecycle import AttemptResult
 from jobrunner.model import Capacity, Policy
-from jobrunner.settings.config import Config
 from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.phase import Phase
 
@@ -119,27 +118,3 @@ class Pool(ABC):
 
     def _count_waiting(self) -> int:
         return sum(held.run.job_type in self.types.known for held in self._hand.each_in(Phase.WAITING))
-
-
-def start_message(held: RunInHand, policy: Policy, config: Config, slot: int | None) -> StartRun:
-    """The message that gives a run to a child. ``slot`` is the run's entry in the page of ``children.begun_page``."""
-    run = held.run
-    timeout = run.timeout
-    return StartRun(
-        run_id=run.lease.run_id,
-        job_type=run.job_type,
-        payload=run.payload,
-        attempt=run.attempt,
-        max_attempts=run.max_attempts,
-        started_at=run.started_at.isoformat(),
-        lateness_seconds=run.lateness.total_seconds(),
-        result_limit=config.payload_limit,
-        begin_before=held.begin_before,
-        token=run.lease.token,
-        scheduled_for=None if run.scheduled_for is None else run.scheduled_for.isoformat(),
-        timeout_seconds=None if timeout is None else timeout.total_seconds(),
-        # The kernel ends the child at this time if this tick stalls.
-        alarm_seconds=None if timeout is None else (timeout + policy.kill_after + config.grace).total_seconds(),
-        slot=slot,
-        traceparent=run.traceparent,
-    )
