@@ -9,22 +9,21 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
 from jobrunner import clock, names
-from jobrunner.application import middleware
 from jobrunner.application.job import Job
 from jobrunner.application.registry import registered
-from jobrunner.children.inside import connections, reports
+from jobrunner.children.inside import connections
+from jobrunner.children.inside.attempt import Attempt
 from jobrunner.children.inside.imports import import_handlers
-from jobrunner.children.inside.own_work import DatabaseAccess, OwnWork
+from jobrunner.children.inside.own_work import DatabaseAccess
 from jobrunner.children.messages import FromChild, Hello, ImportFailed, Progress, Report, StartRun
 from jobrunner.cli import environment, render, session, streams
 from jobrunner.errors import ConnectionLost, DatabaseUnavailable, HandlersUnavailable, JobrunnerError, UsageError
-from jobrunner.jobs.outcomes import Discard, Retry, Snooze
 from jobrunner.jobs.payload import check_match
 from jobrunner.model import ClaimedRun, Owner
 from jobrunner.settings.config import Config
@@ -162,39 +161,23 @@ class _Beginning:
 
 
 def _call(config: Config, job: Job[Any, Any], run: ClaimedRun, beat: _Beat) -> Report:
-    # Without its timeout, because nobody can step through a handler so quickly.
-    start = StartRun.of(run._replace(timeout=None), config.payload_limit)
-    arguments = reports.arguments_of(job, start, is_async=job.policy.is_async)
-    if isinstance(arguments, Report):
-        # The run is claimed: it must be ended, whatever the reason.
-        return arguments
     url = environment.database_url(config)
     hello = Hello((), "", database_url=url, schema=config.schema, lease_seconds=config.lease.total_seconds())
-    own = OwnWork(start, DatabaseAccess(hello))
-    progress = reports.Progress(start.run_id, beat.note)
-    context = reports.context_of(start, progress, lambda: beat.was_asked_to_stop, own)
-    try:
-        connections.prepare()
-        connections.before_run()
-        if job.policy.is_async:
-            value = asyncio.run(_call_async(job, context, arguments, own))
-        else:
-            value = middleware.wrapped(job.function)(context, **arguments)
-            own.close(value)
-        report = reports.returned(value, job, start)
-    except (Retry, Discard, Snooze) as asked:
-        report = reports.requested(asked, job, start)
-    except BaseException as error:  # noqa: BLE001 - also what leaves the debugger, and Ctrl-C
-        report = reports.failed(error, job, start)
-    progress.flush()
+    # Without its timeout, because nobody can step through a handler so quickly.
+    start = StartRun.of(run._replace(timeout=None), config.payload_limit)
+    attempt = beat.attempt = Attempt(start, beat.note, DatabaseAccess(hello))
+    # The run is claimed: whatever leaves the debugger, Ctrl-C too, ends it.
+    report = attempt.run(job, _connected(), asyncio.run)
+    attempt.progress.flush()
     connections.after_run(report)
     return report
 
 
-async def _call_async(job: Job[Any, Any], context: Any, arguments: Mapping[str, Any], own: OwnWork) -> Any:
-    value = await middleware.wrapped_async(job.function)(context, **arguments)
-    await own.close_async(value)
-    return value
+@contextmanager
+def _connected() -> Iterator[None]:
+    connections.prepare()
+    connections.before_run()
+    yield
 
 
 class _Beat(threading.Thread):
@@ -202,7 +185,7 @@ class _Beat(threading.Thread):
 
     def __init__(self, config: Config, database: Database, run: ClaimedRun) -> None:
         super().__init__(name="jobrunner-heartbeat", daemon=True)
-        self.was_asked_to_stop = False
+        self.attempt: Attempt | None = None
         self._config = config
         self._database = database
         self._lease = run.lease
@@ -234,7 +217,8 @@ class _Beat(threading.Thread):
 
     def _beat(self, connection: Connection) -> None:
         renewal = holding.renew(connection, [self._lease], self._config.lease)
-        self.was_asked_to_stop = bool(renewal.renewed.get(self._lease))
+        if self.attempt is not None:
+            self.attempt.was_asked_to_stop = bool(renewal.renewed.get(self._lease))
         is_held = self._lease in renewal.renewed or self._lease in renewal.locked or self._lease in renewal.committed
         if not is_held and not self._is_lost:
             self._is_lost = True

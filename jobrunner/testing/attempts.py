@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from jobrunner import clock
-from jobrunner.application import middleware
 from jobrunner.application.job import Job
-from jobrunner.children.inside import reports
-from jobrunner.children.inside.reports import Progress
+from jobrunner.children.inside.attempt import Attempt
 from jobrunner.children.messages import Progress as ProgressMessage
 from jobrunner.children.messages import Report, StartRun
 from jobrunner.durations import Duration, parse_duration
@@ -104,27 +102,31 @@ def attempt(
 ) -> Called:
     """Call the handler. ``finish`` gets what an ``async def`` handler returns, and returns what that returns."""
     start = StartRun.of(run, result_limit)
-    arguments = reports.arguments_of(job, start, is_async=job.policy.is_async)
-    if isinstance(arguments, Report):
-        return Called(arguments, None, PayloadMismatch(f"run {start.run_id}, {job.name}: {arguments.error}"))
     noted: list[Mapping[str, Any]] = []
-    progress = Progress(start.run_id, lambda message: _note(noted, message))
-    given = reports.context_of(start, progress, lambda: False)
-    error: BaseException | None = None
+    # Without the database through its context: the connection of the test is not one that a child would open.
+    here = Attempt(start, lambda message: _note(noted, message), None)
+    raised: list[BaseException] = []
+    report = here.run(job, _undone(savepoint, raised), finish)
+    here.progress.flush()
+    progress = noted[-1] if noted else None
+    if report.error_type == "bad_payload" and not raised:
+        return Called(report, progress, PayloadMismatch(f"run {start.run_id}, {job.name}: {report.error}"))
+    error = raised[0] if raised else None
+    if error is not None and not isinstance(error, Exception | SystemExit):
+        # It is meant for the test, such as the end of the test itself; a child reports the others.
+        raise error
+    return Called(report, progress, None if isinstance(error, Retry | Discard | Snooze) else error)
+
+
+@contextmanager
+def _undone(savepoint: Callable[[], AbstractContextManager[Any]], raised: list[BaseException]) -> Iterator[None]:
+    """Undo what the handler has written if it raises, as the end of its own transaction would do, and note what."""
     try:
-        # What the handler has written is undone if it raises, as the end of its own transaction would do.
         with savepoint():
-            if job.policy.is_async:
-                value = finish(middleware.wrapped_async(job.function)(given, **arguments))
-            else:
-                value = middleware.wrapped(job.function)(given, **arguments)
-        report = reports.returned(value, job, start)
-    except (Retry, Discard, Snooze) as asked:
-        report = reports.requested(asked, job, start)
-    except (Exception, SystemExit) as raised:  # noqa: BLE001 - a child reports these as the end of the attempt
-        report, error = reports.failed(raised, job, start), raised
-    progress.flush()
-    return Called(report, noted[-1] if noted else None, error)
+            yield
+    except BaseException as error:
+        raised.append(error)
+        raise
 
 
 def _note(noted: list[Mapping[str, Any]], message: object) -> None:

@@ -18,13 +18,13 @@ from collections.abc import Coroutine, Generator, Sequence
 from typing import Any
 
 from jobrunner import clock, failpoints
-from jobrunner.application import middleware, tracing
 from jobrunner.application.registry import registered
 from jobrunner.children.begun_marks import BegunMarks
 from jobrunner.children.frames import Inbox, encode
 from jobrunner.children.inside import attribution, connections, reports
-from jobrunner.children.inside.own_work import DatabaseAccess, OwnWork
-from jobrunner.children.inside.reports import Progress, Send
+from jobrunner.children.inside.attempt import Attempt
+from jobrunner.children.inside.own_work import DatabaseAccess
+from jobrunner.children.inside.reports import Send
 from jobrunner.children.messages import (
     Cancel,
     CancelReceived,
@@ -37,7 +37,6 @@ from jobrunner.children.messages import (
 )
 from jobrunner.children.messages import Output as OutputMessage
 from jobrunner.children.output import TAIL_BYTES
-from jobrunner.jobs.outcomes import Discard, Retry, Snooze
 
 _OUTPUT_EVERY_SECONDS = 0.1
 _LINE_BYTES = 1024
@@ -102,13 +101,13 @@ class _Server:
             # Also for a run that is over: the answer shows that nothing blocks the loop.
             self._send(CancelReceived(message.run_id))
             if run := self._runs.get(message.run_id):
-                run.was_asked_to_stop = True
+                run.attempt.was_asked_to_stop = True
                 # Else it sees this in its first step: a task that is cancelled before that reports nothing.
                 if run.has_begun:
                     run.work.cancel()
 
     def _begin(self, start: StartRun) -> None:
-        run = _Run(start, self._send, self._loop)
+        run = _Run(Attempt(start, self._send, self._access), self._send, self._loop)
         context = contextvars.copy_context()
         context.run(_running.set, run.run_id)
         context.run(attribution.sink.set, run.output.write)
@@ -128,36 +127,18 @@ class _Server:
             # The background tasks of a handler end with it.
             left.cancel()
         run.output.flush()
-        run.progress.flush()
+        run.attempt.progress.flush()
         self._send(report)
 
     async def _attempt(self, run: _Run) -> Report:
-        start = run.start
+        start = run.attempt.start
         # Asked here, in the first step of the run: another handler may have blocked the loop since it was received.
-        if clock.elapsed() > start.begin_before or run.was_asked_to_stop:
+        if clock.elapsed() > start.begin_before or run.attempt.was_asked_to_stop:
             # The host or the loop has stalled since the claim: another tick may have the run by now.
             return reports.not_begun(start)
         run.has_begun = True
         self._marks.begin(start.slot)
-        job = registered().get(start.job_type)
-        arguments = reports.arguments_of(job, start, is_async=True)
-        if isinstance(arguments, Report):
-            return arguments
-        assert job is not None
-        own = OwnWork(start, self._access)
-        context = reports.context_of(start, run.progress, lambda: run.was_asked_to_stop, own)
-        try:
-            async with connections.around_async_run():
-                function = tracing.traced_async(middleware.wrapped_async(job.function), start)
-                value = await function(context, **arguments)
-            await own.close_async(value)
-        except asyncio.CancelledError as error:
-            return reports.stopped(error, start) if run.was_asked_to_stop else reports.failed(error, job, start)
-        except (Retry, Discard, Snooze) as asked:
-            return reports.requested(asked, job, start)
-        except BaseException as error:  # noqa: BLE001 - sys.exit() ends the attempt, not the child
-            return reports.failed(error, job, start)
-        return reports.returned(value, job, start)
+        return await run.attempt.run_async(registered().get(start.job_type), connections.around_async_run())
 
     def _set_alarm(self) -> None:
         """Let the kernel end this process at the earliest limit of all runs, in case the parent is stopped or stuck."""
@@ -181,14 +162,13 @@ class _Server:
 class _Run:
     work: asyncio.Task[None]
 
-    def __init__(self, start: StartRun, send: Send, loop: asyncio.AbstractEventLoop) -> None:
-        self.start = start
-        self.run_id = start.run_id
-        self.has_begun = self.was_asked_to_stop = False
+    def __init__(self, attempt: Attempt, send: Send, loop: asyncio.AbstractEventLoop) -> None:
+        self.attempt = attempt
+        self.run_id = attempt.start.run_id
+        self.has_begun = False
         self.background: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
-        self.progress = Progress(self.run_id, send)
         self.output = _Output(self.run_id, send, loop)
-        alarm = start.alarm_seconds
+        alarm = attempt.start.alarm_seconds
         self.last_resort_at = None if alarm is None else clock.elapsed() + alarm
 
 

@@ -20,22 +20,21 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from jobrunner import clock, failpoints
-from jobrunner.application import middleware, tracing
+from jobrunner.application import tracing
 from jobrunner.application.job import Job
 from jobrunner.application.registry import registered
 from jobrunner.children import at_work
 from jobrunner.children.begun_marks import BegunMarks
 from jobrunner.children.frames import Inbox, encode
 from jobrunner.children.inside import attribution, connections, reports
+from jobrunner.children.inside.attempt import Attempt
 from jobrunner.children.inside.imports import import_handlers
 from jobrunner.children.inside.lifetime import end_with_parent
-from jobrunner.children.inside.own_work import DatabaseAccess, OwnWork
-from jobrunner.children.inside.reports import Progress
+from jobrunner.children.inside.own_work import DatabaseAccess
 from jobrunner.children.inside.stdio import Streams
 from jobrunner.children.messages import (
     FromChild,
     Hello,
-    Report,
     StartRun,
     StartRuns,
     ToChild,
@@ -43,7 +42,7 @@ from jobrunner.children.messages import (
     of_parent,
 )
 from jobrunner.children.tokens import BadToken, Tokens
-from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
+from jobrunner.jobs.outcomes import HandlerStopped
 
 _MOST_CLOSED_IN_A_ROW = 2
 _signals: Any = sys.modules.get("_signal", signal)
@@ -100,8 +99,7 @@ class Child:
         self._pid = os.getpid()
         self._rung_at = 0.0
         self._is_heard = True
-        self._is_at_work = False
-        self._was_asked_to_stop = False
+        self._attempt: Attempt | None = None
         self._is_shielded = self._is_interrupted = False
         self._closed_in_a_row = 0
         self._hello: Hello | None = None
@@ -213,22 +211,23 @@ class Child:
             self._send(reports.not_begun(start))
             return
         self._marks.begin(start.slot)
-        progress = Progress(start.run_id, self._send_progress)
-        report = self._attempt(self._jobs.get(start.job_type), start, progress)
+        attempt = self._attempt_at(start)
+        connections.before_run()
+        report = attempt.run(self._jobs.get(start.job_type))
         if os.getpid() != self._pid:
             # This is a copy that the handler has forked. It must not send a report for the child.
             os._exit(0)
         failpoints.hit("child.handler_returned")
         connections.after_run(report)
         self._streams.end_of_run()
-        progress.flush()
+        attempt.progress.flush()
         self._closed_in_a_row = self._closed_in_a_row + 1 if reports.shows_closed_connection(report) else 0
         ended_at = clock.elapsed()
         is_success = report.outcome == "succeeded"
-        if is_success and report.result is None and not self._was_asked_to_stop:
+        if is_success and report.result is None and not attempt.was_asked_to_stop:
             self._send_encoded(reports.encode_success(start.run_id, ended_at))
         else:
-            asked, is_last = self._was_asked_to_stop, self._has_lost_connections()
+            asked, is_last = attempt.was_asked_to_stop, self._has_lost_connections()
             self._send(report._replace(ended_at=ended_at, was_asked_to_stop=asked, is_last=is_last))
         if not is_success or ended_at >= self._rung_at + _RING_SECONDS:
             self._ring()
@@ -241,44 +240,25 @@ class Child:
         """Whether a connection that the handlers keep is closed, so that all further runs would fail in this child."""
         return self._closed_in_a_row >= _MOST_CLOSED_IN_A_ROW
 
-    def _attempt(self, job: Job[Any, Any] | None, start: StartRun, progress: Progress) -> Report:
-        arguments = reports.arguments_of(job, start, is_async=False)
-        if isinstance(arguments, Report):
-            return arguments
-        assert job is not None
-        own = OwnWork(start, self._access)
-        context = reports.context_of(start, progress, lambda: self._was_asked_to_stop, own)
+    def _attempt_at(self, start: StartRun) -> Attempt:
+        """Make the attempt, and let signals be for it."""
         # Before each run, because a job handler or its module may have set another signal handler.
         _signals.signal(signal.SIGTERM, self._handle_sigterm)
-        self._was_asked_to_stop = False
+        attempt = self._attempt = Attempt(start, self._send_progress, self._access)
         # If the parent is stopped or stuck, the kernel ends this process at this time, even if it holds a lock. It is
         # set before the action, because the run before may have left an alarm of its own.
         signal.setitimer(signal.ITIMER_REAL, start.alarm_seconds or 0)
         _signals.signal(signal.SIGALRM, _signals.SIG_DFL)
-        connections.before_run()
-        try:
-            self._is_at_work = True
-            try:
-                value = tracing.traced(middleware.wrapped(job.function), start)(context, **arguments)
-                own.close(value)
-            finally:
-                # From here on SIGTERM must not interrupt: an incomplete report would be an invalid frame.
-                self._is_at_work = False
-        except HandlerStopped as error:
-            return reports.stopped(error, start)
-        except (Retry, Discard, Snooze) as asked:
-            return reports.requested(asked, job, start)
-        except BaseException as error:  # noqa: BLE001 - sys.exit() ends the attempt, not the child
-            return reports.failed(error, job, start)
-        return reports.returned(value, job, start)
+        return attempt
 
     def _on_sigterm(self, *_: Any) -> None:
         # The first SIGTERM asks the handler to stop. The second, half of kill_after later, interrupts it.
-        if not self._is_at_work:
+        attempt = self._attempt
+        if attempt is None or not attempt.is_at_work:
             return
-        if self._was_asked_to_stop:
+        if attempt.was_asked_to_stop:
             self._interrupt()
-        self._was_asked_to_stop = True
+        attempt.was_asked_to_stop = True
 
     def _interrupt(self) -> None:
         self._is_interrupted = self._is_shielded
@@ -294,7 +274,8 @@ class Child:
             # Signals do not interrupt it anyway.
             yield
             return
-        self._is_shielded, self._is_interrupted = self._is_at_work, False
+        attempt = self._attempt
+        self._is_shielded, self._is_interrupted = attempt is not None and attempt.is_at_work, False
         try:
             yield
         finally:

@@ -21,7 +21,7 @@ from jobrunner.children.messages import Progress as ProgressMessage
 from jobrunner.errors import BadPayload, PayloadMismatch
 from jobrunner.jobs import payload
 from jobrunner.jobs.context import Context
-from jobrunner.jobs.outcomes import Discard, Retry, Snooze
+from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
 
 _TRACEBACK_CHARACTERS = 32_000
 _MESSAGE_CHARACTERS = 10_000
@@ -107,10 +107,19 @@ def arguments_of(job: Job[Any, Any] | None, start: StartRun, *, is_async: bool) 
 def returned(value: object, job: Job[Any, Any], start: StartRun) -> Report:
     """The report of a handler that has returned."""
     if isinstance(value, Retry | Discard | Snooze):
-        return requested(value, job, start)
+        return _requested(value, job, start)
     if isinstance(value, _NEVER_RUN):
         return _never_run(value, job, start)
     return Report(start.run_id, "succeeded", result=_kept(value, start.result_limit))
+
+
+def ending(error: BaseException, job: Job[Any, Any], start: StartRun, *, was_cancelled: bool = False) -> Report:
+    """The report of a handler that has raised. ``was_cancelled``: its event loop has cancelled it to stop it."""
+    if was_cancelled or isinstance(error, HandlerStopped):
+        return _stopped(error, start)
+    if isinstance(error, Retry | Discard | Snooze):
+        return _requested(error, job, start)
+    return _failed(error, job, start)
 
 
 def _never_run(value: object, job: Job[Any, Any], start: StartRun) -> Report:
@@ -131,8 +140,8 @@ def encode_success(run_id: int, ended_at: float) -> bytes:
     return framed(b'{"kind":"report","run_id":%d,"outcome":"succeeded","ended_at":%a}' % (run_id, ended_at))
 
 
-def requested(outcome: Retry | Discard | Snooze, job: Job[Any, Any], start: StartRun) -> Report:
-    """The report of a handler that has returned or raised Retry, Discard or Snooze."""
+def _requested(outcome: Retry | Discard | Snooze, job: Job[Any, Any], start: StartRun) -> Report:
+    """What a handler has returned or raised to ask for it."""
     run_id, error = start.run_id, text_of(outcome)
     if isinstance(outcome, Snooze):
         return Report(run_id, "snoozed", wait_seconds=outcome.wait.total_seconds(), error=error)
@@ -151,8 +160,7 @@ def requested(outcome: Retry | Discard | Snooze, job: Job[Any, Any], start: Star
     )
 
 
-def failed(error: BaseException, job: Job[Any, Any], start: StartRun) -> Report:
-    """The report of a handler that has raised."""
+def _failed(error: BaseException, job: Job[Any, Any], start: StartRun) -> Report:
     return Report(
         start.run_id,
         "discarded" if job.is_permanent(error) else "failed",
@@ -176,8 +184,8 @@ def shows_closed_connection(report: Report) -> bool:
     return report.error is not None and _CLOSED.search(report.error) is not None
 
 
-def stopped(error: BaseException, start: StartRun) -> Report:
-    """The report of a handler that was interrupted. If the parent has stopped it, the parent knows the reason."""
+def _stopped(error: BaseException, start: StartRun) -> Report:
+    # If the parent has stopped it, the parent knows the reason.
     return Report(start.run_id, "stopped", error_type="stopped", error=text_of(error), traceback=stack(error))
 
 
