@@ -63,7 +63,7 @@ class Attempt:
                     self.is_at_work = False
         except BaseException as error:  # noqa: BLE001 - sys.exit() ends the attempt, not the child
             return reports.ending(error, job, self.start)
-        return reports.returned(value, job, self.start)
+        return reports.returned(value, self.start)
 
     async def run_async(self, job: Job[Any, Any] | None, around: AbstractAsyncContextManager[object]) -> Report:
         """As ``run``, for an ``async def`` handler in the event loop of the caller."""
@@ -76,7 +76,7 @@ class Attempt:
                 value = await self._await(job, arguments)
         except BaseException as error:  # noqa: BLE001 - as above
             return reports.ending(error, job, self.start, was_cancelled=self._was_cancelled_by(error))
-        return reports.returned(value, job, self.start)
+        return reports.returned(value, self.start)
 
     async def _await(self, job: Job[Any, Any], arguments: Mapping[str, Any]) -> Any:
         function = tracing.traced_async(middleware.wrapped_async(job.function), self.start)

@@ -104,12 +104,12 @@ def arguments_of(job: Job[Any, Any] | None, start: StartRun, *, is_async: bool) 
         return Report(start.run_id, "discarded", error_type="bad_payload", error=str(error))
 
 
-def returned(value: object, job: Job[Any, Any], start: StartRun) -> Report:
+def returned(value: object, start: StartRun) -> Report:
     """The report of a handler that has returned."""
     if isinstance(value, Retry | Discard | Snooze):
-        return _requested(value, job, start)
+        return _requested(value, start)
     if isinstance(value, _NEVER_RUN):
-        return _never_run(value, job, start)
+        return _never_run(value, start)
     return Report(start.run_id, "succeeded", result=_kept(value, start.result_limit))
 
 
@@ -118,17 +118,16 @@ def ending(error: BaseException, job: Job[Any, Any], start: StartRun, *, was_can
     if was_cancelled or isinstance(error, HandlerStopped):
         return _stopped(error, start)
     if isinstance(error, Retry | Discard | Snooze):
-        return _requested(error, job, start)
+        return _requested(error, start)
     return _failed(error, job, start)
 
 
-def _never_run(value: object, job: Job[Any, Any], start: StartRun) -> Report:
+def _never_run(value: object, start: StartRun) -> Report:
     # Otherwise the run would have succeeded, and done nothing.
     kind = type(value).__name__
     return Report(
         start.run_id,
         "failed",
-        wait_seconds=job.policy.backoff.wait(start.attempt).total_seconds(),
         error_type="TypeError",
         error_class="builtins.TypeError",
         error=f"the handler returned a {kind} that nobody has run; await it, or loop over it, in the handler",
@@ -140,7 +139,7 @@ def encode_success(run_id: int, ended_at: float) -> bytes:
     return framed(b'{"kind":"report","run_id":%d,"outcome":"succeeded","ended_at":%a}' % (run_id, ended_at))
 
 
-def _requested(outcome: Retry | Discard | Snooze, job: Job[Any, Any], start: StartRun) -> Report:
+def _requested(outcome: Retry | Discard | Snooze, start: StartRun) -> Report:
     """What a handler has returned or raised to ask for it."""
     run_id, error = start.run_id, text_of(outcome)
     if isinstance(outcome, Snooze):
@@ -149,11 +148,10 @@ def _requested(outcome: Retry | Discard | Snooze, job: Job[Any, Any], start: Sta
     error_class = f"jobrunner.{error_type}"
     if isinstance(outcome, Discard):
         return Report(run_id, "discarded", error_type=error_type, error=error, error_class=error_class)
-    wait = job.policy.backoff.wait(start.attempt) if outcome.after is None else outcome.after
     return Report(
         run_id,
         "failed",
-        wait_seconds=wait.total_seconds(),
+        wait_seconds=None if outcome.after is None else outcome.after.total_seconds(),
         error_type=error_type,
         error=error,
         error_class=error_class,
@@ -164,7 +162,6 @@ def _failed(error: BaseException, job: Job[Any, Any], start: StartRun) -> Report
     return Report(
         start.run_id,
         "discarded" if job.is_permanent(error) else "failed",
-        wait_seconds=job.policy.backoff.wait(start.attempt).total_seconds(),
         error_type=type(error).__name__,
         error=text_of(error) or type(error).__name__,
         traceback=stack(error),
