@@ -9,11 +9,16 @@ RENAMED: dict[str, dict[str, str]] = {
     },
     "option": {
         "archive --before": "--until",
+        "migrate --delete-data": "jobrunner downgrade VERSION --delete-data",
+        "migrate --to": "jobrunner downgrade VERSION",
+        "pause --json": "jobrunner pauses --json",
+        "pause --list": "jobrunner pauses",
         "schedule backfill --from": "--since",
         "schedule backfill --most": "--limit",
         "schedule backfill --to": "--until",
         "schedule next --after": "--since",
         "tick --types": "--type, once for each type",
+        "web --add-user": "jobrunner users add NAME",
     },
     "argument": {
         "stats": "--type TYPE",

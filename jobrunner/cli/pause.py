@@ -1,4 +1,4 @@
-"""pause, resume: no run of a type, on a host or anywhere begins until it is resumed."""
+"""pause, pauses, resume: no run of a type, on a host or anywhere begins until it is resumed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jobrunner.cli import environment, known, options, render, session
 from jobrunner.errors import UsageError
 from jobrunner.names import check_job_type
 from jobrunner.store.drivers.database import Database
-from jobrunner.store.queue import pauses
+from jobrunner.store.queue import pauses as store
 from jobrunner.store.queue.pauses import MOST_COUNTED, Concerned, Kind, Pause
 from jobrunner.text import visible
 
@@ -47,39 +47,40 @@ def _of_what(command: _Command) -> _Command:
 @click.command()
 @_of_what
 @options.REASON
-@click.option("--list", "lists", is_flag=True, help="List what is paused, and pause nothing.")
-@click.option("--json", "as_json", is_flag=True, help="With --list: print a JSON array.")
-def pause(lists: bool, as_json: bool, **given: Any) -> None:
+def pause(**given: Any) -> None:
     """Stop starting runs: of one job type, on one host, or everywhere. `jobrunner resume` starts them again.
 
     Running handlers go on. New runs are accepted and wait; schedules go on making runs, which wait, too
-    (`schedule pause` stops that). Start deadlines, recovery and cancellations go on.
+    (`schedule pause` makes no more of them). Start deadlines, recovery and cancellations go on.
 
     Example: `jobrunner pause --type report.send --reason "the mail server is down"`
     """
     named = list(_named(**given))
-    if not named and not lists:
-        raise UsageError("name what to pause: --type TYPE, --host HOST or --all; --list shows what is paused")
-    if lists and named:
-        raise UsageError("--list pauses nothing; leave out --type, --host and --all")
-    if as_json and not lists:
-        raise UsageError("--json belongs to --list")
+    if not named:
+        raise UsageError("name what to pause: --type TYPE, --host HOST or --all; jobrunner pauses lists what is paused")
     database = session.open_database(environment.load())
-    if lists:
-        found = database.read(pauses.listed)
-        if as_json:
-            render.echo_json(found)
-        elif found:
-            render.table(HEADINGS, rows(found), indent="")
-        else:
-            click.echo("nothing is paused")
-        return
     who = session.actor()
     for kind, name in named:
-        before = database.write(partial(pauses.pause, kind=kind, name=name, actor=who))
-        concerned = database.read(partial(pauses.concerned, kind=kind, name=name))
+        before = database.write(partial(store.pause, kind=kind, name=name, actor=who))
+        concerned = database.read(partial(store.concerned, kind=kind, name=name))
         render.done(f"{words(kind, name)}: paused{_since(before)}; {_told(kind, concerned)}")
     _suggest(database, named)
+
+
+@click.command(name="pauses")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def list_(as_json: bool) -> None:
+    """List what is paused, since when, by whom and why.
+
+    Example: jobrunner pauses
+    """
+    found = session.open_database(environment.load()).read(store.listed)
+    if as_json:
+        render.echo_json(found)
+    elif found:
+        render.table(HEADINGS, rows(found), indent="")
+    else:
+        click.echo("nothing is paused")
 
 
 @click.command()
@@ -95,15 +96,15 @@ def resume(**given: Any) -> None:
     """
     named = list(_named(**given))
     if not named:
-        raise UsageError("name what to resume: --type TYPE, --host HOST or --all; see: jobrunner pause --list")
+        raise UsageError("name what to resume: --type TYPE, --host HOST or --all; see: jobrunner pauses")
     database = session.open_database(environment.load())
     who = session.actor()
     for kind, name in named:
-        since = database.write(partial(pauses.resume, kind=kind, name=name, actor=who))
+        since = database.write(partial(store.resume, kind=kind, name=name, actor=who))
         state = "not paused" if since is None else f"resumed; it was paused since {render.instant(since)}"
         render.done(f"{words(kind, name)}: {state}")
     _suggest(database, named)
-    for left in database.read(pauses.listed):
+    for left in database.read(store.listed):
         click.echo(f"still paused: {words(left.kind, left.name)}{_since(left)}")
 
 
@@ -157,4 +158,4 @@ def _number(count: int) -> str:
     return f"{count}{'+' * (count == MOST_COUNTED)}"
 
 
-COMMANDS = (pause, resume)
+COMMANDS = (pause, list_, resume)

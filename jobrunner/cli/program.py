@@ -28,19 +28,44 @@ _MODULES = {
     "dev": "dev",
     **dict.fromkeys(("prune", "archive", "restore"), "keep"),
     "web": "web",
+    "users": "users",
+    "downgrade": "downgrade",
     "doctor": "doctor",
     "effects": "effects",
     "schedule": "schedule.group",
     "completion": "completion",
-    **dict.fromkeys(("pause", "resume"), "pause"),
+    **dict.fromkeys(("pause", "pauses", "resume"), "pause"),
 }
 
 _SECTIONS = {
     "Work": ("tick", "enqueue", "run", "dev"),
-    "See what happens": ("status", "health", "explain", "runs", "show", "logs", "watch", "errors", "history", "stats"),
+    "See what happens": (
+        "status",
+        "health",
+        "pauses",
+        "explain",
+        "runs",
+        "show",
+        "logs",
+        "watch",
+        "errors",
+        "history",
+        "stats",
+    ),
     "Change runs": ("retry", "cancel", "discard", "reschedule", "priority", "pause", "resume", "effects"),
     "Schedules and job types": ("apply", "schedule", "types"),
-    "Set up and keep house": ("migrate", "doctor", "prune", "archive", "restore", "metrics", "web", "completion"),
+    "Set up and keep house": (
+        "migrate",
+        "doctor",
+        "prune",
+        "archive",
+        "restore",
+        "metrics",
+        "web",
+        "users",
+        "downgrade",
+        "completion",
+    ),
 }
 
 

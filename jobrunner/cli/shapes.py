@@ -228,7 +228,7 @@ SHAPES: dict[str, Any] = {
     "health --json": Health,
     "history --json": History,
     "types --json": list[JobType],
-    "pause --json": list[Pause],
+    "pauses --json": list[Pause],
     "priority --json": Changed,
     "prune --json": Pruned,
     "reschedule --json": Changed,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -70,13 +69,7 @@ def _proxy(text: str) -> Address:
     "--user-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Sign in the users of this file, with their passwords, and not by a link.",
-)
-@click.option(
-    "--add-user",
-    metavar="NAME",
-    help="Ask for a password, or read it from stdin, write NAME into the user file and end; with --read-only for one"
-    " who may only look.",
+    help="Sign in the users of this file, with their passwords, and not by a link; `users add` writes it.",
 )
 @click.option(
     "--trust-header", metavar="NAME", help="Sign in the user whom a proxy names in this header, such as X-Remote-User."
@@ -112,9 +105,6 @@ def web(
     Example: jobrunner web --port 8321 --read-only
     """
     asked = _Doors(**doors)
-    if asked.add_user is not None:
-        _add_user(asked)
-        return
     address = _address(host, asked)
     config = environment.load()
     try:
@@ -147,7 +137,6 @@ class _Doors:
 
     read_only: bool
     user_file: Path | None
-    add_user: str | None
     trust_header: str | None
     proxies: tuple[Address, ...]
 
@@ -180,19 +169,6 @@ class _Doors:
         if people is not None:
             return PasswordDoor(people, port, self.proxies, log, is_read_only=self.read_only)
         return ProxyDoor(str(self.trust_header), self.proxies, verbs)
-
-
-def _add_user(asked: _Doors) -> None:
-    from jobrunner.web import people
-
-    if asked.user_file is None or asked.add_user is None:
-        raise UsageError("--add-user needs --user-file FILE, the file to write to")
-    if session.can_ask():
-        password = click.prompt("password", hide_input=True, confirmation_prompt=True, err=True)
-    else:
-        password = sys.stdin.readline().rstrip("\n") if sys.stdin is not None else ""
-    people.add(asked.user_file, asked.add_user, password, "read-only" if asked.read_only else "all")
-    render.done(f"{asked.add_user} may sign in where `jobrunner web --user-file {asked.user_file}` runs")
 
 
 def _address(host: str, asked: _Doors) -> str:

@@ -70,25 +70,13 @@ def tick(verbose: bool, log_file: Path | None, types: tuple[str, ...], **flags: 
 
 @click.command()
 @click.option("--sql", is_flag=True, help="Print the SQL that creates the schema, for an administrator to run.")
-@click.option(
-    "--to",
-    "version",
-    type=click.IntRange(0),
-    metavar="VERSION",
-    help="Go down to this version of the schema; 0 removes all tables.",
-)
-@click.option("--delete-data", is_flag=True, help="With --to: agree to the loss of data.")
-def migrate(sql: bool, version: int | None, delete_data: bool) -> None:
+def migrate(sql: bool) -> None:
     """Create the tables, or bring them to this version. It is safe at every deploy, and from many hosts at once.
 
     Example: jobrunner migrate
     """
     from jobrunner.store.upkeep import migrate as migrations
 
-    if sql and version is not None:
-        raise click.UsageError("--sql prints the way up only; leave --to out")
-    if delete_data and version is None:
-        raise click.UsageError("--delete-data belongs to --to")
     config = environment.load()
     database = session.unopened(config, waits.of_migration(config.patience))
     if sql:
@@ -96,11 +84,8 @@ def migrate(sql: bool, version: int | None, delete_data: bool) -> None:
         return
     # A database that does not answer is reported as soon as by other commands, in spite of the longer waits.
     session.check_answers(config)
-    if version is None:
-        with render.progress(None, "migration") as progress:
-            changes = migrations.migrate(database, progress)
-    else:
-        changes = ["migrated"] if migrations.go_down(database, version, delete_data=delete_data) else []
+    with render.progress(None, "migration") as progress:
+        changes = migrations.migrate(database, progress)
     render.done(f"{database.location.label}: {'; '.join(changes) or 'up to date'}")
 
 

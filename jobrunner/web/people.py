@@ -104,7 +104,7 @@ def read(path: Path) -> People:
         if found is None or found["role"] not in ROLES:
             raise ConfigurationError(
                 f"user file {path}: line {number} is not NAME:{_COST}$SALT$HASH:ROLE; make it with:"
-                f" jobrunner web --add-user NAME --user-file {path}"
+                f" jobrunner users add NAME --user-file {path}"
             )
         if found["name"] in people:
             raise ConfigurationError(f"user file {path}: line {number} has a name that an earlier line has; delete one")
@@ -112,7 +112,7 @@ def read(path: Path) -> People:
         people[found["name"]] = Person(visitor, _bytes(found["salt"]), _bytes(found["hash"]))
     if not people:
         raise ConfigurationError(
-            f"user file {path} has nobody in it; add somebody with: jobrunner web --add-user NAME --user-file {path}"
+            f"user file {path} has nobody in it; add somebody with: jobrunner users add NAME --user-file {path}"
         )
     return People(people)
 

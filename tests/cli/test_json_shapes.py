@@ -29,7 +29,7 @@ CALLS: dict[str, tuple[str | None, str]] = {
     "health --json": ("health --json", "health --json"),
     "history --json": ("history --json", "history --json --since 20d"),
     "types --json": ("types --json", "types --json"),
-    "pause --json": ("pause --list --json", "pause --list --json"),
+    "pauses --json": ("pauses --json", "pauses --json"),
     "priority --json": ("priority 5 --all --json", "priority 5 --all --dry-run --json"),
     "reschedule --json": (
         "reschedule --all --run-at +1h --json",

@@ -28,14 +28,14 @@ def test_paused_run_does_not_begin_until_it_is_resumed(jobrunner: Commands, data
     waiting = [before, after] if kind == "type" else [before, after, other]
     assert [status_of(database, each) for each in waiting] == ["queued"] * len(waiting)
     assert status_of(database, other) == ("succeeded" if kind == "type" else "queued")
-    (pause,) = jobrunner("pause", "--list", "--json").json()
+    (pause,) = jobrunner("pauses", "--json").json()
     assert (pause["kind"], pause["reason"]) == (kind, "the disk is full")
     assert jobrunner("status", "--json").json()["pauses"] == [pause]
     assert "the disk is full" in jobrunner("status").stdout
     assert f"paused since {pause['paused_at'][:10]}" in jobrunner("pause", *words).stdout
     assert ": resumed; " in jobrunner("resume", *words).stdout
     assert ": not paused" in jobrunner("resume", *words).stdout
-    assert jobrunner("pause", "--list").stdout == "nothing is paused\n"
+    assert jobrunner("pauses").stdout == "nothing is paused\n"
     jobrunner.tick(env=HERE)
     assert [status_of(database, each) for each in (before, after, other)] == ["succeeded"] * 3
     events = database.query("SELECT action, detail FROM job_events ORDER BY id")
@@ -113,8 +113,6 @@ def test_listening_tick_takes_the_waiting_runs_soon_after_resume(jobrunner: Comm
 REFUSED = {
     "nothing named": ["pause"],
     "nothing to resume": ["resume"],
-    "a list of something": ["pause", "--list", "--all"],
-    "json of nothing": ["pause", "--all", "--json"],
     "no type": ["pause", "--type", ""],
     "no host": ["pause", "--host", ""],
     "no reason": ["pause", "--all", "--reason", " "],

@@ -51,7 +51,7 @@ WITH_A_SCHEMA = [
     ["apply"],
     ["prune"],
     ["archive", "--until", "1d", "/nowhere/runs.jsonl"],
-    ["pause", "--list"],
+    ["pauses"],
     ["resume", "--all"],
 ]
 

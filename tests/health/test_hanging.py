@@ -51,7 +51,7 @@ NEEDED_BY = {
     "job_locks": ["apply"],
     "job_notices": ["status"],
     "job_parents": [],
-    "job_pauses": ["pause", "--list"],
+    "job_pauses": ["pauses"],
     "job_runs": ["tick"],
     "job_schema_version": ["status"],
     "job_state": ["run", "echo"],

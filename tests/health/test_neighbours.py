@@ -177,7 +177,7 @@ def revision(folder: Path, database: Database, configure: str, options: str = ""
 @pytest.fixture
 def beside(jobrunner: Commands, database: Database) -> str:
     """Our tables in the schema jobs, and two tables of the application that have our names, in other schemas."""
-    jobrunner("migrate", "--to", 0, "--delete-data")
+    jobrunner("downgrade", 0, "--delete-data")
     jobrunner("migrate", env={"JOBRUNNER_SCHEMA": "jobs"})
     database.execute("CREATE TABLE job_events (id INTEGER)")
     database.execute("CREATE SCHEMA app")

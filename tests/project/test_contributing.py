@@ -134,5 +134,5 @@ def test_an_option_of_a_schedule_with_its_migration_is_added_by_its_list_alone(t
     jobrunner("apply")
     found = {each["name"]: each["quiet_time"] for each in json.loads(jobrunner("schedule", "list", "--json"))}
     assert found == {"nightly": 420.0, "other": 540.0}
-    jobrunner("migrate", "--to", "1", "--delete-data")
+    jobrunner("downgrade", "1", "--delete-data")
     jobrunner("migrate")

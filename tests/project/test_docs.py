@@ -186,13 +186,15 @@ def test_reference_of_the_command_line_has_every_command_with_every_option():
         assert [option for option in options if f"{option}" not in section + every] == []
 
 
+GROUPS = ("effects", "schedule", "users")
+
+
 @cache
 def all_commands() -> list[str]:
     def listed(*group: str) -> list[str]:
         return listed_commands(help_of(*group))
 
-    groups = ("effects", "schedule")
-    return [*(set(listed()) - set(groups)), *(f"{group} {each}" for group in groups for each in listed(group))]
+    return [*(set(listed()) - set(GROUPS)), *(f"{group} {each}" for group in GROUPS for each in listed(group))]
 
 
 def test_exit_codes_of_the_reference_are_those_of_the_errors():
@@ -214,7 +216,7 @@ def test_no_page_names_a_command_or_an_option_that_does_not_exist(page: str):
 
 def check_exists(typed: str) -> None:
     words = re.sub(r"'[^']*'|\"[^\"]*\"", "", typed).partition(" | ")[0].split()
-    count = 2 if words[:1] in (["schedule"], ["effects"]) else 1
+    count = 2 if {*words[:1]} & {*GROUPS} else 1
     if len(words) < count or not re.fullmatch("[a-z ]+", command := " ".join(words[:count])):
         return  # a group, an option of jobrunner itself, or a placeholder
     assert command in all_commands(), typed

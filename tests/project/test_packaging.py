@@ -214,7 +214,7 @@ def works(installed: Commands, database: Database) -> None:
 
 def test_installed_package_migrates_down_and_up(installed: Commands, database: Database) -> None:
     """Down from the schema that the checkout made, so the tables that work afterwards are the installed wheel's."""
-    assert installed("migrate", "--to", "0", "--delete-data").stdout.endswith(": migrated\n")
+    assert installed("downgrade", "0", "--delete-data").stdout.endswith(": migrated\n")
     refused = installed("tick", check=False)
     assert (refused.returncode, "jobrunner migrate" in refused.stderr) == (78, True)
     assert installed("migrate").stdout.endswith(": migrated\n")

@@ -55,4 +55,4 @@ def test_each_new_name_of_a_command_or_an_option_is_there_and_no_old_one() -> No
         if new.startswith("--"):
             assert new.split(",")[0].split()[0] in spelled(tree[path]), old
         else:
-            assert any(new.startswith(f"jobrunner {each} ") for each in tree), old
+            assert any(f"{new} ".startswith(f"jobrunner {each} ") for each in tree), old

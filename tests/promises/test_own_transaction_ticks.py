@@ -86,7 +86,7 @@ def test_effects_and_own_transactions_work_in_a_schema_that_is_on_no_search_path
     jobrunner: Commands, app: App, database: PostgresDatabase
 ) -> None:
     in_schema = {"JOBRUNNER_SCHEMA": "jobs"}
-    jobrunner("migrate", "--to", 0, "--delete-data")
+    jobrunner("downgrade", 0, "--delete-data")
     jobrunner("migrate", env=in_schema)
     for job_type, payload in (("work", "{}"), ("mail", '{"key": "k"}')):
         jobrunner("enqueue", job_type, "--payload", payload, env=in_schema)

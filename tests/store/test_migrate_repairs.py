@@ -102,7 +102,7 @@ def test_migrate_names_the_tables_that_only_a_backup_has(jobrunner: Commands, da
     assert "lost job_keys, job_attempts, " in said
     assert objects(database) == before
     # What it says to do instead of a restore.
-    for command in ("jobrunner migrate --to 0 --delete-data", "jobrunner migrate"):
+    for command in ("jobrunner downgrade 0 --delete-data", "jobrunner migrate"):
         assert command in said
         jobrunner(*command.split()[1:])
     check_works(jobrunner, database)
@@ -112,11 +112,11 @@ def test_migrate_names_the_tables_that_only_a_backup_has(jobrunner: Commands, da
 def test_what_has_our_name_and_is_not_ours_is_named_and_never_dropped(
     jobrunner: Commands, database: Database, name: str
 ) -> None:
-    jobrunner("migrate", "--to", 0, "--delete-data")
+    jobrunner("downgrade", 0, "--delete-data")
     statement, wrong = STRANGERS[name]
     execute(database, statement)
     before = schema(database)
-    for words in (["migrate"], ["migrate", "--to", 0, "--delete-data"]):
+    for words in (["migrate"], ["downgrade", 0, "--delete-data"]):
         said = refused(jobrunner, *words)
         assert f" a {name} that is not jobrunner's (it {wrong})" in said
         assert "JOBRUNNER_SCHEMA" in said
@@ -128,7 +128,7 @@ def test_stranger_in_the_place_of_a_lost_table_is_not_dropped_on_the_way_down(
 ) -> None:
     execute(database, "DROP TABLE job_events", "CREATE TABLE job_events (happened VARCHAR(10))")
     database.execute("INSERT INTO job_events VALUES ('once')")
-    assert "job_events" in refused(jobrunner, "migrate", "--to", 0, "--delete-data")
+    assert "job_events" in refused(jobrunner, "downgrade", 0, "--delete-data")
     assert database.query("SELECT * FROM job_events") == [{"happened": "once"}]
 
 

@@ -7,7 +7,7 @@ from harness.schemas import objects, schema
 from jobrunner.store.schema import metadata
 from jobrunner.store.sql.versions import SCHEMA_REVISION, VERSION_TABLE
 
-DOWN = ["migrate", "--to", "0"]
+DOWN = ["downgrade", "0"]
 SURE = [*DOWN, "--delete-data"]
 APPLICATION = (
     "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)",
@@ -103,13 +103,12 @@ def test_downgrade_is_refused_without_the_option_that_accepts_the_loss(jobrunner
 @pytest.mark.parametrize(
     "words",
     [
-        ["migrate", "--to", str(SCHEMA_REVISION + 1), "--delete-data"],
-        ["migrate", "--to", "99999999999999999999", "--delete-data"],
-        ["migrate", "--to", "-1", "--delete-data"],
-        ["migrate", "--to", "base", "--delete-data"],
-        ["migrate", "--to", "", "--delete-data"],
-        ["migrate", "--to", "0", "--delete-data", "--sql"],
-        ["migrate", "--delete-data"],
+        ["downgrade", str(SCHEMA_REVISION + 1), "--delete-data"],
+        ["downgrade", "99999999999999999999", "--delete-data"],
+        ["downgrade", "--delete-data", "--", "-1"],
+        ["downgrade", "base", "--delete-data"],
+        ["downgrade", "", "--delete-data"],
+        ["downgrade", "--delete-data"],
     ],
     ids=" ".join,
 )
@@ -125,7 +124,7 @@ def test_unknown_migration_target_is_refused_and_changes_nothing(
 def test_downgrade_to_the_present_schema_changes_nothing(jobrunner: Commands, database: Database) -> None:
     fill(jobrunner)
     before = rows(database)
-    done = jobrunner("migrate", "--to", SCHEMA_REVISION, "--delete-data")
+    done = jobrunner("downgrade", SCHEMA_REVISION, "--delete-data")
     assert done.stdout.endswith(": up to date\n")
     assert rows(database) == before
 

@@ -16,8 +16,8 @@ PASSWORD = "of-a-role"
 SCHEMA = {"JOBRUNNER_SCHEMA": "jobs"}
 ROLES = ("jobs_tick", "jobs_app", "jobs_look")
 LOOKING = [
-    "status", "status --json", "show 1", "logs 1", "stats", "health", "jobs", "effects list", "schedule list",
-    "schedule show nightly", "schedule next nightly", "apply --dry-run", "prune --dry-run", "pause --list",
+    "status", "status --json", "show 1", "logs 1", "stats", "health", "types", "effects list", "schedule list",
+    "schedule show nightly", "schedule next nightly", "apply --dry-run", "prune --dry-run", "pauses",
     "doctor --no-crontab",
 ]  # fmt: skip
 ACTING = [

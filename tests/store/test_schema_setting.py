@@ -192,7 +192,7 @@ def test_each_kind_of_callers_connection_enqueues_into_the_schema(placed: Comman
 def test_downgrade_removes_the_tables_of_that_schema_only(placed: Commands, database: PostgresDatabase) -> None:
     placed.database.execute("CREATE TABLE job_offers (id INTEGER)")
     before = objects(database)
-    placed("migrate", "--to", 0, "--delete-data")
+    placed("downgrade", 0, "--delete-data")
     left = "SELECT relname FROM pg_class WHERE relnamespace = ?::regnamespace"
     assert placed.database.query(left, [f'"{SCHEMA}"']) == [{"relname": "job_offers"}]
     assert objects(database) == before
@@ -244,7 +244,7 @@ def test_enqueue_with_await_and_from_sql_finds_the_schema(placed: Commands, monk
 @postgresql_only
 def test_migrate_sql_prints_a_script_that_needs_no_search_path(placed: Commands) -> None:
     script = placed("migrate", "--sql").stdout
-    placed("migrate", "--to", 0, "--delete-data")
+    placed("downgrade", 0, "--delete-data")
     with psycopg.connect(placed.database.url, autocommit=True) as connection:
         connection.execute(f'DROP SCHEMA "{SCHEMA}"')
         connection.execute(script.encode())

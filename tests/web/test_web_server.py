@@ -112,7 +112,6 @@ def test_what_web_refuses_is_one_line(jobrunner: Commands) -> None:
         (["--proxy", "10.0.0.1", "--host", "0.0.0.0"], 2, "no loopback address"),
         (["--user-file", "f", "--trust-header", "X-User", "--proxy", "::1"], 2, "give one of them"),
         (["--user-file", "/nowhere/at/all"], 78, "No such file"),
-        (["--add-user", "ada"], 2, "needs --user-file"),
         (["--port", "70000"], 2, "from 0 to 65535"),
     ):
         refused = jobrunner("web", *words, check=False)

@@ -231,7 +231,9 @@ def _check_one_or_all(name: str | None, every: bool) -> None:
 @_all
 @options.REASON
 def pause(name: str | None, every: bool) -> None:
-    """Pause a schedule: its slots get no runs until it is resumed. Waiting and running runs go on.
+    """Make no more runs of a schedule until it is resumed. Its waiting and running runs go on.
+
+    `jobrunner pause` holds back the runs that are there.
 
     Example: jobrunner schedule pause nightly --reason "the printer is away"
     """
@@ -257,7 +259,7 @@ def pause(name: str | None, every: bool) -> None:
 )
 @options.REASON
 def resume(name: str | None, every: bool, begin: str | None) -> None:
-    """Resume a paused schedule.
+    """Make runs of a paused schedule again.
 
     With --from now it also repairs a schedule that makes no runs because a host's clock was ahead: its future slots are
     expanded again. `--all --from now` passes over the missed slots of every schedule, paused or not: do this after you

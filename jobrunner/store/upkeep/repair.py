@@ -113,7 +113,7 @@ class Inventory:
             raise JobrunnerError(
                 f"the database {self._label} has lost {', '.join(missing)}, but not the other tables of jobrunner;"
                 " restore them from a backup, or begin anew, without any run:"
-                " jobrunner migrate --to 0 --delete-data, then jobrunner migrate"
+                " jobrunner downgrade 0 --delete-data, then jobrunner migrate"
             )
 
     def clear(self) -> None:
