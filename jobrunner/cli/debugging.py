@@ -35,7 +35,7 @@ from jobrunner.store.queue.claims import ClaimRequest
 from jobrunner.store.queue.enqueue import enqueue
 from jobrunner.store.queue.enqueue_sql import NewRun
 from jobrunner.store.queue.ticks import audit
-from jobrunner.worker.attempt import result_of
+from jobrunner.worker.attempt import result_of, with_wait
 
 _UNDO_SHARE = 0.5
 """For so much of the lease a COMMIT without an answer is followed up, but no longer than a person waits."""
@@ -75,7 +75,7 @@ def run(config: Config, database: Database, job: Job[Any, Any], new: NewRun) -> 
         report = _call(config, job, claimed, beat)
     finally:
         beat.end()
-    result = result_of(report, job.policy, claimed.attempt)
+    result = with_wait(result_of(report), job.policy, claimed.attempt)
     (ended,) = database.write(partial(finalize.finalize_all, owner=owner, ends=[(claimed.lease, result)]))
     if not isinstance(ended, finalize.Ended):
         streams.to_stderr(f"jobrunner: the end of this attempt was not written: {ended.value}")

@@ -28,7 +28,7 @@ from jobrunner.testing.address import url_of
 from jobrunner.testing.attempts import Drained, Ended, attempt
 from jobrunner.testing.made import Made, asked, fits, listed
 from jobrunner.testing.ticks import has_django, run_tick
-from jobrunner.worker.attempt import result_of
+from jobrunner.worker.attempt import result_of, with_wait
 
 T = TypeVar("T")
 _LEASE = timedelta(hours=1)
@@ -179,7 +179,7 @@ def _run(jobs: Jobs, run: ClaimedRun, owner: Owner, payload_limit: int, finish: 
         lambda: callers_transaction.savepoint(transaction) if is_open else nullcontext(),
         finish,
     )
-    result = result_of(called.report, job.policy, run.attempt)
+    result = with_wait(result_of(called.report), job.policy, run.attempt)
 
     def end(connection: Connection) -> finalize.Ended | finalize.Refusal:
         if called.progress is not None:

@@ -34,22 +34,28 @@ class StopReason(Enum):
     LEASE_LOST = "its lease was lost"
 
 
-def result_of(report: Report, policy: Policy, attempt: int, output: str | None = None) -> AttemptResult:
+def with_wait(result: AttemptResult, policy: Policy, attempt: int) -> AttemptResult:
+    """The result with the wait of its type before the next attempt, unless the handler has asked for another one."""
+    # For a run that does not fit the code, the row decides: it waits for a deploy.
+    if result.wait is not None or result.outcome in (Outcome.SUCCEEDED, Outcome.INCOMPATIBLE):
+        return result
+    return result._replace(wait=policy.backoff.wait(attempt))
+
+
+def result_of(report: Report, output: str | None = None) -> AttemptResult:
     """The result of an attempt that nothing has stopped, by the report of what has run the handler."""
     if report.outcome == "succeeded":
         return AttemptResult(Outcome.SUCCEEDED, output=output, result=report.result)
     is_known = report.outcome in ("incompatible", "discarded", "snoozed")
-    ending = AttemptResult(
+    return AttemptResult(
         outcome=Outcome(report.outcome) if is_known else Outcome.FAILED,
         error_type=report.error_type,
         error=report.error,
         traceback=report.traceback,
         output=output,
         error_class=report.error_class,
+        wait=None if report.outcome == "incompatible" else report.wait,
     )
-    if report.outcome == "incompatible":
-        return ending
-    return ending._replace(wait=policy.backoff.wait(attempt) if report.wait is None else report.wait)
 
 
 class Attempt:
@@ -128,7 +134,7 @@ class Attempt:
 
     def reported(self, report: Report) -> AttemptResult:
         """The result by the child's report."""
-        ending = result_of(report, self.policy, self.run.attempt, self.tail.text())
+        ending = result_of(report, self.tail.text())
         if report.outcome == "succeeded":
             # Also after a request to stop: the work is done, and doing it again would be worse.
             return ending
@@ -168,7 +174,6 @@ class Attempt:
             traceback=self.process.stacks(),
             output=self.tail.text(),
             exit_signal=-status if status is not None and status < 0 else None,
-            wait=self.policy.backoff.wait(self.run.attempt),
         )
 
     def _stopped(self, ending: AttemptResult) -> AttemptResult:
@@ -181,7 +186,6 @@ class Attempt:
                 error_type="timeout",
                 error=f"timed out after {limit}{killed}",
                 traceback=self.process.stacks() or ending.traceback,
-                wait=self.policy.backoff.wait(self.run.attempt),
             )
         if self.stopping is StopReason.CANCEL:
             return ending._replace(outcome=Outcome.CANCELLED, error_type="cancelled", error=f"cancelled{killed}")

@@ -105,4 +105,4 @@ class Collector:
             return
         if stopping in (StopReason.SHUTDOWN, StopReason.UNRENEWED):
             log_run(self._context.log, "stopped", held.run, result=result.outcome.value, error=result.error)
-        self._finalizer.add(held, result)
+        self._finalizer.add(held, result, held.attempt.policy)

@@ -106,4 +106,5 @@ class Dispatcher:
     def _end_unstarted(self, held: RunInHand, result: AttemptResult) -> None:
         log_claimed(self._context.log, held.run)
         self._hand.move(held, Phase.ENDED)
-        self._finalizer.add(held, result)
+        policy = self._pools.serving(held.run.job_type).types.known[held.run.job_type]
+        self._finalizer.add(held, result, policy)

@@ -8,12 +8,13 @@ from typing import TypeAlias
 from jobrunner import clock
 from jobrunner.errors import ConnectionLost, DatabaseUnavailable
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.model import Lease
+from jobrunner.model import Lease, Policy
 from jobrunner.store.drivers.database import Connection, Database
 from jobrunner.store.queue import finalize, holding
 from jobrunner.store.queue.finalize import Ended, Refusal
 from jobrunner.store.queue.holding import Renewal
 from jobrunner.text import first_line_of
+from jobrunner.worker.attempt import with_wait
 from jobrunner.worker.beside import Beside
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.hand import Hand, PendingWrite, RunInHand
@@ -54,9 +55,9 @@ class Finalizer:
         # When the last group was sent.
         self._sent_at = 0.0
 
-    def add(self, held: RunInHand, result: AttemptResult) -> None:
+    def add(self, held: RunInHand, result: AttemptResult, policy: Policy) -> None:
         """Take the result of a run. The next ``work`` writes it."""
-        held.result, held.doubt_until = result, None
+        held.result, held.doubt_until = with_wait(result, policy, held.run.attempt), None
         held.write = PendingWrite(clock.elapsed(), _LARGEST_GROUP, _FIRST_PAUSE_SECONDS)
 
     def is_settled(self) -> bool:

@@ -13,7 +13,7 @@ from jobrunner import clock
 from jobrunner.children.begun_page import BegunPage
 from jobrunner.lifecycle import AttemptResult
 from jobrunner.log import Silence
-from jobrunner.model import ClaimedRun, Lease
+from jobrunner.model import ClaimedRun, Lease, Policy
 from jobrunner.settings.config import load
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
@@ -62,7 +62,7 @@ class TickParts:
     def end(self, held: RunInHand, result: AttemptResult) -> None:
         """Its handler ends, and the result is to be written."""
         self.hand.move(held, Phase.ENDED)
-        self.finalizer.add(held, result)
+        self.finalizer.add(held, result, Policy("known"))
 
 
 @contextmanager

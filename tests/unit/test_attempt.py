@@ -3,17 +3,21 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import nullcontext
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from jobrunner import Discard, Retry, Snooze
 from jobrunner.application.job import Job
+from jobrunner.backoff import fixed
 from jobrunner.children.inside.attempt import Attempt
 from jobrunner.children.messages import FromChild, Progress, Report, StartRun
 from jobrunner.jobs.context import Context
 from jobrunner.jobs.outcomes import HandlerStopped
+from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Policy
+from jobrunner.worker.attempt import result_of, with_wait
 
 ENDS: dict[str, Callable[[], object]] = {
     "returns nothing": lambda: None,
@@ -93,3 +97,18 @@ def test_cancelled_coroutine_was_stopped_only_if_it_was_asked_to(was_asked: bool
     attempt.was_asked_to_stop = was_asked
     job = Job(cancelled, Policy("test", is_async=True), None, ())
     assert asyncio.run(attempt.run_async(job, nullcontext())).error_type == error_type
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_a_run_waits_as_its_type_says_unless_its_handler_or_a_deploy_decides(outcome: Outcome) -> None:
+    policy = Policy("test", backoff=fixed("7s", jitter=0))
+    has_its_own_rule = outcome in (Outcome.SUCCEEDED, Outcome.INCOMPATIBLE)
+    expected = None if has_its_own_rule else timedelta(seconds=7)
+    assert with_wait(AttemptResult(outcome), policy, 3).wait == expected
+    assert with_wait(AttemptResult(outcome, wait=timedelta(0)), policy, 3).wait == timedelta(0)
+
+
+def test_report_without_a_wait_leaves_it_to_the_policy() -> None:
+    for how in ("returns a generator", "raises", "exits", "is stopped"):
+        report, _ = ended("in a child", {"how": how})
+        assert result_of(report).wait is None

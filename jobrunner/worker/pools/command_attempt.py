@@ -57,14 +57,14 @@ class CommandAttempt(Attempt):
         status = self.process.exit_status
         refusal = self._refusal()
         if refusal == LATE:
-            return ending._replace(outcome=Outcome.RELEASED, error_type="released", error=refusal, wait=None)
+            return ending._replace(outcome=Outcome.RELEASED, error_type="released", error=refusal)
         if refusal:
             return ending._replace(outcome=Outcome.FAILED, error_type="not_started", error=refusal)
         if status is None or status < 0:
             return ending._replace(error=(ending.error or "").replace("the handler's process", "the command"))
         outcome = self._command.meaning_of(status)
         if outcome is Outcome.SUCCEEDED:
-            return ending._replace(outcome=outcome, error_type=None, error=None, wait=None)
+            return ending._replace(outcome=outcome, error_type=None, error=None)
         last_line = self.tail.last_line()
         error = f"exit status {status}: {last_line}" if last_line else f"exit status {status}"
         return ending._replace(outcome=outcome, error_type="exit_status", error=error)

@@ -59,10 +59,8 @@ class CommandPool(Pool):
             process = self._supervisor.start_command(line)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            wait = command.policy.backoff.wait(run.attempt)
-            return AttemptResult(
-                Outcome.FAILED, error_type="not_started", error=f"no process can be started: {reason}", wait=wait
-            )
+            said = f"no process can be started: {reason}"
+            return AttemptResult(Outcome.FAILED, error_type="not_started", error=said)
         return CommandAttempt(run, command, process)
 
     def ended(self, runs: Sequence[RunInHand], report: Report | None) -> PoolStep:
