@@ -14,6 +14,7 @@ from jobrunner.cli import environment, session
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
     help="Replace this file, as each tick does with JOBRUNNER_METRICS_FILE.",
 )
 def metrics(output: Path | None) -> None:

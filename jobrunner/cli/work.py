@@ -47,7 +47,10 @@ from jobrunner.store.drivers import waits
     help="Work on this job type only; repeatable.",
 )
 @click.option(
-    "--log-file", type=click.Path(path_type=Path, dir_okay=False), help="Append the log to this file, as JSON lines."
+    "--log-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Append the log to this file, as JSON lines.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Log to stderr, also without a terminal.")
 def tick(verbose: bool, log_file: Path | None, types: tuple[str, ...], **flags: Any) -> None:

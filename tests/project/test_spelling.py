@@ -6,8 +6,106 @@ import click
 import pytest
 
 from harness import Commands, sqlite_only
+from jobrunner.cli.options import ALL
 from jobrunner.cli.program import cli
 from jobrunner.renamed import RENAMED
+
+# Each option, with the form of its value (a flag has none; … means repeatable) and the one thing that it means. A new
+# option belongs here; if its name or its meaning is there already, it is that option.
+MEANINGS = {
+    "--after": ("JOB_ID…", "a run that must have ended before"),
+    "--again": ("flag", "also what was done already"),
+    "--all": ("flag", "everything that the command is about"),
+    "--allow-host": ("NAME…", "a host name under which the dashboard is reached"),
+    "--allow-unknown": ("flag", "accept what this host has no handler for"),
+    "--applied": ("flag", "an effect was applied, or was not"),
+    "--attempt": ("N", "an attempt by its number"),
+    "--batch": ("N", "how many runs a tick claims"),
+    "--before": ("JOB_ID", "the run below which a list goes on"),
+    "--budget": ("DURATION", "how long a tick takes new runs"),
+    "--check": ("flag", "exit with 1 if something would change"),
+    "--concurrency": ("N", "how many runs a host has at work"),
+    "--concurrency-key": ("K", "runs by their concurrency key"),
+    "--cron": ("EXPR", "when a schedule fires, as a crontab has it"),
+    "--crontab": ("flag", "look at the crontab"),
+    "--debug": ("flag", "call the handler in this process"),
+    "--delete-data": ("flag", "agree to the loss of data"),
+    "--description": ("TEXT", "what a schedule is for"),
+    "--dry-run": ("flag", "show what would change, and change nothing"),
+    "--ends-at": ("TIME", "when a schedule ends"),
+    "--error-like": ("TEXT", "runs by a part of their error"),
+    "--finish": ("flag", "go on with an interrupted archive"),
+    "--follow": ("flag", "print what is new until the run has ended"),
+    "--force": ("flag", "also runs that have succeeded"),
+    "--from": ("now|missed", "which missed slots a resumed schedule passes over"),
+    "--gone": ("code|file", "a source that no host has any more"),
+    "--grace": ("DURATION", "how long handlers may go on at a stop"),
+    "--host": ("HOST…", "hosts"),
+    "--if-parent-fails": ("cancel|run", "what to do if the run to wait for ends dead or cancelled"),
+    "--if-taken": ("existing|raise|replace", "what to do if a key is taken"),
+    "--install": ("flag", "put the line into the crontab"),
+    "--jitter": ("DURATION", "how far runs of a schedule are spread"),
+    "--json": ("flag", "print one JSON document"),
+    "--jsonl": ("flag", "print a JSON document for each line"),
+    "--keep": ("flag", "delete nothing"),
+    "--key": ("K", "the idempotency key of a run"),
+    "--limit": ("N", "how many at most"),
+    "--linger": ("[DURATION]", "how long to listen for new runs"),
+    "--log-file": ("FILE", "where a tick appends its log"),
+    "--max-attempts": ("N", "how many attempts a run has"),
+    "--max-runs": ("N", "how many runs a schedule makes"),
+    "--metrics": ("flag", "answer /metrics"),
+    "--misfire": ("latest|skip|all", "which missed slots get a run"),
+    "--misfire-most": ("N", "how many missed slots get a run at once"),
+    "--misfire-window": ("DURATION", "how old a missed slot may be"),
+    "--name": ("NEW", "the new name of a schedule"),
+    "--on-failure": ("cancel|run", "what to do if the run to wait for ends dead or cancelled"),
+    "--only": ("NAME,…", "findings by their names"),
+    "--outcome": ("JSON", "what a call would have returned"),
+    "--output": ("FILE", "the file to write instead of standard output"),
+    "--over": ("DURATION", "over which time starts are spread"),
+    "--overlap": ("skip|queue|allow|replace", "what to do when the previous run has not finished"),
+    "--paused": ("flag", "add a schedule paused"),
+    "--payload": ("JSON|@FILE|-", "the arguments of a run"),
+    "--port": ("N", "the port to listen on"),
+    "--prefix": ("PATH", "the path that a proxy adds"),
+    "--priority": ("N", "the priority of a run"),
+    "--proxy": ("ADDRESS…", "a proxy whose headers are trusted"),
+    "--read-only": ("flag", "nobody who is meant can change anything"),
+    "--reason": ("TEXT", "why, for the audit trail"),
+    "--redact": ("NAME…", "names whose values are hidden"),
+    "--remove": ("flag", "remove the line from the crontab"),
+    "--restore": ("flag", "put back what an archive holds"),
+    "--run-at": ("TIME", "the earliest start of a run"),
+    "--schedule": ("NAME", "a schedule by its name"),
+    "--since": ("TIME", "not earlier than this"),
+    "--sql": ("flag", "print SQL, and do nothing"),
+    "--start-deadline": ("DURATION", "how long a run of a schedule may wait for its start"),
+    "--state": ("flag", "archive what is no run"),
+    "--status": ("queued|running|succeeded|failed|dead|cancelled…", "runs by their statuses"),
+    "--strict": ("flag", "commit each result before the next run begins"),
+    "--system": ("flag", "the crontab names users"),
+    "--timeout": ("DURATION", "the limit of each attempt"),
+    "--timezone": ("ZONE", "the time zone of an expression"),
+    "--trust-header": ("NAME", "the header in which a proxy names the user"),
+    "--type": ("TYPE…", "job types"),
+    "--until": ("TIME", "not later than this"),
+    "--user": ("NAME", "the user whose ticks run the jobs"),
+    "--user-file": ("FILE", "the file of the users of the dashboard"),
+    "--verbose": ("flag", "log to stderr"),
+    "--waiting-for": ("time|retry|parent|pause|limit|key|tick…", "runs by what they wait for"),
+    "--watch": ("flag", "show it again and again"),
+    "--yes": ("flag", "do not ask"),
+}
+ELSEWHERE = {
+    "schedule add --schedule": ("EXPR", "when a schedule fires: its name is the argument, and toml calls it schedule"),
+    "schedule edit --schedule": ("EXPR", "the same"),
+    "schedule add --type": ("TYPE", "the job type to run: a schedule has one"),
+    "schedule edit --type": ("TYPE", "the same"),
+    "web --host": ("text", "an address of this host, as servers call it"),
+}
+"""Where an option of this name means something else, and why it may."""
+BEING_RENAMED = {"--on-failure", "--if-parent-fails"}
 
 
 def commands() -> dict[str, click.Command]:
@@ -22,6 +120,15 @@ def commands() -> dict[str, click.Command]:
 
     context = click.Context(cli)
     return dict(walk(cli, ""))
+
+
+def form(option: click.Option) -> str:
+    """What its value looks like in the help."""
+    if option.is_flag:
+        return "flag"
+    choices = option.type.choices if isinstance(option.type, click.Choice) else None
+    value = option.metavar or ("|".join(map(str, choices)) if choices else option.type.name)
+    return f"{value}{'…' * option.multiple}"
 
 
 def spelled(command: click.Command) -> set[str]:
@@ -56,3 +163,17 @@ def test_each_new_name_of_a_command_or_an_option_is_there_and_no_old_one() -> No
             assert new.split(",")[0].split()[0] in spelled(tree[path]), old
         else:
             assert any(f"{new} ".startswith(f"jobrunner {each} ") for each in tree), old
+
+
+def test_each_option_means_one_thing_in_every_command_and_each_thing_has_one_option() -> None:
+    found = set()
+    for path, command in commands().items():
+        for option in command.params:
+            if isinstance(option, click.Option) and option not in ALL:
+                name = max(option.opts, key=len)
+                found.add(name)
+                meant, _ = ELSEWHERE.get(f"{path} {name}") or MEANINGS.get(name, ("not in MEANINGS", ""))
+                assert form(option) == meant, f"{path} {name}"
+    assert MEANINGS.keys() - found <= BEING_RENAMED
+    meanings = [MEANINGS[name][1] for name in found]
+    assert sorted(meanings) == sorted(set(meanings))

@@ -111,7 +111,10 @@ def _read(path: Path) -> bytes:
 
 @click.command()
 @click.option(
-    "--log-file", type=click.Path(path_type=Path, dir_okay=False), help="The file that the tick appends its log to."
+    "--log-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The file that the tick appends its log to.",
 )
 @click.option("--install", is_flag=True, help="Put the line into your crontab; all other lines stay.")
 @click.option("--remove", is_flag=True, help="Remove the line from your crontab.")
