@@ -9,6 +9,7 @@ import click
 
 from jobrunner.cli import environment
 from jobrunner.errors import UsageError
+from jobrunner.settings.config import SETTINGS
 from jobrunner.text import one_line
 
 _ENV_FILE = f"{__name__}.env_file"
@@ -24,6 +25,15 @@ def add_to_all(command: click.Command, options: Sequence[click.Option]) -> None:
     if isinstance(command, click.Group):
         for below in command.commands.values():
             add_to_all(below, options)
+
+
+def of_settings(command: _Command) -> _Command:
+    """Give a command the options of settings, which go before the variables."""
+    for name, row in reversed(list(SETTINGS.items())):
+        if row.metavar:
+            help_ = f"{row.words} [default: {row.default}]"
+            command = click.option(f"--{name.replace('_', '-')}", metavar=row.metavar, help=help_)(command)
+    return command
 
 
 def _apply_env_file(context: click.Context, _: click.Parameter, given: str | None) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from jobrunner.cli import environment, known, render, session
+from jobrunner.cli import environment, known, options, render, session
 from jobrunner.cli.types import Checked
 from jobrunner.durations import format_duration
 from jobrunner.model import Policy
@@ -17,18 +17,7 @@ from jobrunner.store.drivers import waits
 
 
 @click.command()
-@click.option(
-    "--budget",
-    metavar="DURATION",
-    help="How long a tick takes new runs. After that it only finishes those that it has started. [default: 50s]",
-)
-@click.option("--grace", metavar="DURATION", help="How long handlers may go on after SIGTERM. [default: 10s]")
-@click.option(
-    "--concurrency",
-    metavar="N",
-    help="The most runs that this host runs at the same time, all ticks together. [default: 4]",
-)
-@click.option("--batch", metavar="N", help="The most runs that this tick claims. [default: 100000]")
+@options.of_settings
 @click.option("--strict/--no-strict", default=None, help="Commit each result before the same child starts another run.")
 @click.option(
     "--linger",

@@ -3,18 +3,18 @@
 # Without annotations as texts: for so many fields typing would compile each of them in every process.
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.jobs import payload_limits
 from jobrunner.names import TESTED, check_job_type
-from jobrunner.settings import health, state_folder
+from jobrunner.settings import setting, state_folder
+from jobrunner.settings.file_place import path_of_file
 from jobrunner.settings.health import Thresholds
-from jobrunner.settings.paths import absolute
 from jobrunner.settings.reader import SettingsReader
+from jobrunner.settings.setting import Setting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,49 +23,172 @@ if TYPE_CHECKING:
     from jobrunner.settings.notify import Notify
     from jobrunner.settings.toml_file import JobFile
 
-_FILE_NAME = "jobrunner.toml"
 _LONGEST_LINGERING = timedelta(minutes=2)
-_LONGEST_LEASE = timedelta(minutes=10)
-_LONGEST_PATIENCE = timedelta(minutes=10)
+
+
+def _between(least: timedelta, most: timedelta, words: str) -> Callable[[timedelta], None]:
+    def check(found: timedelta) -> None:
+        if not least <= found <= most:
+            raise UsageError(words)
+
+    return check
+
+
+_from_1s_to_10m = _between(timedelta(seconds=1), timedelta(minutes=10), "must lie between 1s and 10m")
+
+
+def _check_budget(budget: timedelta) -> None:
+    if not budget:
+        raise UsageError("must be more than 0: a tick without a budget would do nothing")
+
+
+def _check_linger(linger: timedelta) -> None:
+    if linger > _LONGEST_LINGERING:
+        raise UsageError("must be at most 2m: a tick that lingers keeps the code that it started with")
+
+
+class Retention(NamedTuple):
+    """The settings ``keep_…``: how long what has ended is kept."""
+
+    succeeded: timedelta = setting.duration("7d", "How long a run is kept after it succeeded.")
+    cancelled: timedelta = setting.duration("7d", "How long a run is kept after it was cancelled.")
+    dead: timedelta = setting.duration("90d", "How long a run is kept after it became dead.")
+    ticks: timedelta = setting.duration("7d", "How long the row of a tick is kept.")
+    events: timedelta = setting.duration("365d", "How long the audit trail is kept.")
 
 
 class Config(NamedTuple):
-    """All settings. ``database_url`` None: the embedded database; ``log`` None: no log file.
+    """All settings. Each default is the row of a setting, from which all else about it is made: ``load`` sets values.
 
-    ``schema`` is the schema of PostgreSQL that holds our tables; None: the server's search path decides.
-
+    ``database_url`` None: the embedded database; ``log`` None: no log file. ``schema`` None: the server's search path
+    decides. ``state_dir`` None: see ``state_folder``. Paths are absolute.
     ``commands`` are the job types of the configuration file, by name. ``notify`` None: nobody is told of anything.
-    ``state_dir`` None: see ``state_folder``. Paths are absolute.
+    ``keep`` has the fields of ``Retention``.
     A tuple and not a dataclass, whose import alone costs as much as starting Python (docs/adr/0013-idle-tick.md).
     """
 
     file: str | None
     commands: "Mapping[str, Command]"
     notify: "Notify | None"
-    database_url: str | None
-    schema: str | None
-    imports: tuple[str, ...]
-    application: str
-    app_dir: str | None
-    host: str
-    lease: timedelta
-    heartbeat: timedelta
-    budget: timedelta
-    linger: timedelta
-    grace: timedelta
-    start_limit: timedelta
-    deploy_grace: timedelta
-    patience: timedelta
-    concurrency: int
-    batch: int
-    strict: bool
-    log: str | None
-    state_dir: str | None
-    metrics_file: str | None
-    payload_limit: int
     keep: Mapping[str, timedelta]
-    keep_types: Mapping[str, timedelta]
     health: Thresholds
+    database_url: str | None = setting.url(
+        "`postgresql://…`, `postgres://…` or `sqlite:////absolute/file.db`",
+        shown="`DATABASE_URL`, else `~/.local/share/jobrunner/jobrunner.db`",
+        on_host=True,
+    )
+    schema: str | None = setting.schema(
+        "On PostgreSQL, the schema that has all of jobrunner's tables, also for the application that enqueues."
+        " Without it the search path decides. With an SQLite file it is refused.",
+        on_host=True,
+    )
+    imports: tuple[str, ...] = setting.several(
+        "The handler modules, separated by commas, imported in this order.", name="import", on_host=True
+    )
+    app_dir: str | None = setting.path(
+        "The folder that is put first on the import path. The current folder is not on that path.", on_host=True
+    )
+    application: str = setting.name(
+        "The name of this application, if several share a database: `apply` changes only its schedules, and with"
+        " `--linger` only a tick of the same application takes over.",
+        on_host=True,
+    )
+    host: str = setting.text(
+        "The name of this host. It must differ between hosts.", shown="the system's name", on_host=True
+    )
+    concurrency: int = setting.number(
+        4,
+        1,
+        1000,
+        "The most runs that this host runs at the same time, all ticks together.",
+        on_host=True,
+        metavar="N",
+    )
+    budget: timedelta = setting.duration(
+        "50s",
+        "How long a tick takes new runs. After that it only finishes those that it has started.",
+        _check_budget,
+        on_host=True,
+        metavar="DURATION",
+    )
+    linger: timedelta = setting.duration(
+        "0s",
+        "A tick keeps listening for new runs until the next tick takes over, for at most this long and at most 2m"
+        " ([how](../adr/0015-linger.md)).",
+        _check_linger,
+        on_host=True,
+    )
+    lease: timedelta = setting.duration(
+        "60s", "How long a run belongs to a tick that has died; at most 10m.", _from_1s_to_10m, on_host=True
+    )
+    grace: timedelta = setting.duration(
+        "10s",
+        "How long handlers may go on after SIGTERM. After that their runs go back to the queue.",
+        on_host=True,
+        metavar="DURATION",
+    )
+    log: str | None = setting.path("The file that the log is appended to, as JSON lines.", on_host=True)
+    batch: int = setting.number(100_000, 1, 10_000_000, "The most runs that one tick claims.", metavar="N")
+    strict: bool = setting.switch(
+        "Commit each result before the same child starts another run. Otherwise the results of short runs are written"
+        " in groups."
+    )
+    heartbeat: timedelta = setting.duration(
+        "", "How often leases are renewed; at most a third of the lease.", shown="a quarter of the lease"
+    )
+    state_dir: str | None = setting.path(
+        "Where ticks note their process groups, so that the processes of a killed tick are found, and which database"
+        " they use. It must belong to this user only.",
+        shown="`~/.local/state/jobrunner`, else a folder of the user's in `/run/user` or `/tmp`",
+    )
+    metrics_file: str | None = setting.path(
+        "At its end each tick replaces this file by [metrics](../howto/monitoring.md#prometheus), for the textfile"
+        " collector of Prometheus' node_exporter."
+    )
+    start_limit: timedelta = setting.duration("30s", "How long the import of the handlers may take.")
+    deploy_grace: timedelta = setting.duration(
+        "10m",
+        "How long a run that does not fit the code is tried again, uncharged, before it is dead"
+        " ([why](../adr/0022-a-deploy-is-a-normal-state.md)).",
+    )
+    patience: timedelta = setting.duration(
+        "8s",
+        "How long a command waits for a lock in the database, from 1s to 10m."
+        " [Its other limits](../howto/unreachable.md#time-limits) follow from this one."
+        " The limits of a tick follow from its lease.",
+        _from_1s_to_10m,
+    )
+    payload_limit: int = setting.number(
+        payload_limits.DEFAULT_LIMIT_BYTES, 2, payload_limits.LARGEST_LIMIT_BYTES, "The largest payload, in bytes."
+    )
+    keep_types: Mapping[str, timedelta] = setting.durations(
+        "Job types whose runs are kept for another time: `report=1d,audit=730d`, or a table in `[settings]`:"
+        ' `keep_types = { report = "1d" }` (see below).',
+        check_job_type,
+    )
+
+
+_GROUPS: Mapping[str, Any] = {"keep": Retention, "health": Thresholds}
+
+
+def _table() -> Iterator[tuple[str, Setting]]:
+    """Each setting with its name. A field of a group has the group's name before its own."""
+    for group, fields in (("", Config), *_GROUPS.items()):
+        for field, row in fields._field_defaults.items():
+            found = row.name or (f"{group}_{field}" if group else field)
+            yield found, row._replace(name=found)
+
+
+SETTINGS: Mapping[str, Setting] = dict(_table())
+"""All settings by name, in the order in which they are documented."""
+
+
+def values(config: Config) -> dict[str, Any]:
+    """The value of each setting, by its name."""
+    groups = {"keep": config.keep, "health": config.health._asdict()}
+    given = {"import": config.imports} | config._asdict()
+    given |= {f"{group}_{field}": value for group, fields in groups.items() for field, value in fields.items()}
+    return {each: given[each] for each in SETTINGS}
 
 
 def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Config:
@@ -79,44 +202,31 @@ def load_with_origins(
     """The settings, and the origin of each that is not a default: an option, a variable, or a key of the file."""
     given = {name: value for name, value in (flags or {}).items() if value is not None}
     file = _job_file(environ)
-    reader = SettingsReader(environ, given, file)
-    lease = reader.duration("lease", "60s", _check_lease)
-    heartbeat = reader.duration("heartbeat", lease / 4, partial(_check_heartbeat, lease=lease))
+    reader = SettingsReader(environ, given, file, SETTINGS)
+    read = {each: reader.read(each) for each in SETTINGS}
+    lease, heartbeat = read["lease"], read["heartbeat"]
+    if heartbeat is not None and not timedelta(0) < heartbeat <= lease / 3:
+        raise reader.wrong(
+            "heartbeat", "must be at most a third of JOBRUNNER_LEASE, so that one missed heartbeat loses no run"
+        )
+    fields: dict[str, Any] = {
+        "imports": read.pop("import"),
+        **{
+            group: {field: read.pop(f"{group}_{field}") for field in of_group._fields}
+            for group, of_group in _GROUPS.items()
+        },
+        **read,
+        "heartbeat": lease / 4 if heartbeat is None else heartbeat,
+        "host": read["host"][:200] or os.uname().nodename[:200] or "localhost",
+        "database_url": _or_database_url(read["database_url"], environ),
+    }
     config = Config(
         file=None if file is None else str(file.path),
         commands={} if file is None else file.commands,
         # A run of a test tells no receiver and no monitor: they are the real ones.
         notify=None if file is None or file.notify is None or TESTED in environ else _notify(file.path, file.notify),
-        database_url=_database_url(reader, environ),
-        schema=_schema(reader),
-        imports=tuple(name.strip() for name in reader.text("import").split(",") if name.strip()),
-        application=reader.name("application"),
-        app_dir=reader.path("app_dir"),
-        host=reader.text("host")[:200] or os.uname().nodename[:200] or "localhost",
-        lease=lease,
-        heartbeat=heartbeat,
-        budget=reader.duration("budget", "50s", _check_budget),
-        linger=reader.duration("linger", "0s", _check_linger),
-        grace=reader.duration("grace", "10s"),
-        start_limit=reader.duration("start_limit", "30s"),
-        deploy_grace=reader.duration("deploy_grace", "10m"),
-        patience=reader.duration("patience", "8s", _check_patience),
-        concurrency=reader.number("concurrency", 4, 1, 1000),
-        batch=reader.number("batch", 100_000, 1, 10_000_000),
-        strict=reader.switch("strict"),
-        log=reader.path("log"),
-        state_dir=reader.path("state_dir"),
-        metrics_file=reader.path("metrics_file"),
-        payload_limit=_payload_limit(reader),
-        keep={
-            "succeeded": reader.duration("keep_succeeded", "7d"),
-            "cancelled": reader.duration("keep_cancelled", "7d"),
-            "dead": reader.duration("keep_dead", "90d"),
-            "ticks": reader.duration("keep_ticks", "7d"),
-            "events": reader.duration("keep_events", "365d"),
-        },
-        keep_types=reader.durations("keep_types", check_job_type),
-        health=health.read(reader),
+        health=Thresholds(**fields.pop("health")),
+        **fields,
     )
     reader.close()
     return config, reader.origins
@@ -132,35 +242,30 @@ class EnqueueSettings(NamedTuple):
 def for_enqueue(environ: Mapping[str, str]) -> EnqueueSettings:
     """The settings of an application that enqueues. A mistake in another setting must not stop it."""
     reader = _reader_of_application(environ)
-    return EnqueueSettings(_payload_limit(reader), _schema(reader))
-
-
-def _schema(reader: SettingsReader) -> str | None:
-    return reader.schema("schema")
+    return EnqueueSettings(reader.read("payload_limit"), reader.read("schema"))
 
 
 def database_url(environ: Mapping[str, str]) -> str:
     """The URL of the configured database, or else of the default SQLite file, for an application."""
-    return _database_url(_reader_of_application(environ), environ) or f"sqlite:///{default_database_file()}"
+    return (
+        _or_database_url(_reader_of_application(environ).read("database_url"), environ)
+        or f"sqlite:///{default_database_file()}"
+    )
 
 
 def _reader_of_application(environ: Mapping[str, str]) -> SettingsReader:
-    path = _job_file_path(environ)
+    path = path_of_file(environ)
     if path is None:
-        return SettingsReader(environ, {}, None)
+        return SettingsReader(environ, {}, None, SETTINGS)
     from pathlib import Path
 
     from jobrunner.settings import toml_file
 
-    return SettingsReader(environ, {}, toml_file.read_settings(Path(path)))
+    return SettingsReader(environ, {}, toml_file.read_settings(Path(path)), SETTINGS)
 
 
-def _database_url(reader: SettingsReader, environ: Mapping[str, str]) -> str | None:
-    return reader.url("database_url") or environ.get("DATABASE_URL") or None
-
-
-def _payload_limit(reader: SettingsReader) -> int:
-    return reader.number("payload_limit", payload_limits.DEFAULT_LIMIT_BYTES, 2, payload_limits.LARGEST_LIMIT_BYTES)
+def _or_database_url(url: str | None, environ: Mapping[str, str]) -> str | None:
+    return url or environ.get("DATABASE_URL") or None
 
 
 def _notify(file: "Path", table: Mapping[str, Any]) -> "Notify":
@@ -177,60 +282,14 @@ def application_of(config: Config) -> str:
     return config.application or " ".join([config.app_dir or "", *config.imports]).strip()
 
 
-def _check_lease(lease: timedelta) -> None:
-    if not timedelta(seconds=1) <= lease <= _LONGEST_LEASE:
-        raise UsageError("must lie between 1s and 10m")
-
-
-def _check_patience(patience: timedelta) -> None:
-    if not timedelta(seconds=1) <= patience <= _LONGEST_PATIENCE:
-        raise UsageError("must lie between 1s and 10m")
-
-
-def _check_budget(budget: timedelta) -> None:
-    if not budget:
-        raise UsageError("must be more than 0: a tick without a budget would do nothing")
-
-
-def _check_linger(linger: timedelta) -> None:
-    if linger > _LONGEST_LINGERING:
-        raise UsageError("must be at most 2m: a tick that lingers keeps the code that it started with")
-
-
-def _check_heartbeat(heartbeat: timedelta, lease: timedelta) -> None:
-    if not timedelta(0) < heartbeat <= lease / 3:
-        raise UsageError("must be at most a third of JOBRUNNER_LEASE, so that one missed heartbeat loses no run")
-
-
 def _job_file(environ: Mapping[str, str]) -> "JobFile | None":
-    if (path := _job_file_path(environ)) is None:
+    if (path := path_of_file(environ)) is None:
         return None
     from pathlib import Path
 
     from jobrunner.settings import toml_file
 
     return toml_file.read(Path(path))
-
-
-def _job_file_path(environ: Mapping[str, str]) -> str | None:
-    """The file that is named, else the one in the application folder. Cron chooses the current folder: not used."""
-    if named := environ.get("JOBRUNNER_CONFIG", "").strip():
-        return absolute(named)
-    if app_dir := environ.get("JOBRUNNER_APP_DIR", "").strip():
-        path = os.path.join(absolute(app_dir), _FILE_NAME)
-        return None if _is_missing(path) else path
-    return None
-
-
-def _is_missing(path: str) -> bool:
-    # Only these two errors mean that there is no file. Any other is reported when the file is read.
-    try:
-        os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False
-    return False
 
 
 def url_of(config: Config) -> str:

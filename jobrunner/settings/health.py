@@ -3,37 +3,39 @@
 # Without annotations as texts, because typing compiles each of them in every process.
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from jobrunner.settings.reader import SettingsReader
-
-_MOST = 1_000_000_000
+from jobrunner.settings.setting import count, duration
 
 
 class Thresholds(NamedTuple):
-    """What is still in order. A tuple for the same reason as ``Config``."""
+    """What is still in order. Each default is the row of a setting: ``config.load`` makes the values."""
 
-    tick_age: timedelta = timedelta(minutes=2)
-    host_gone: timedelta = timedelta(days=1)
-    killed_ticks: int = 0
-    overdue: timedelta = timedelta(minutes=10)
-    dead: int = 0
-    expired: timedelta = timedelta(minutes=2)
-    backlog: timedelta = timedelta(hours=1)
-    clock_skew: timedelta = timedelta(seconds=30)
-    pause: timedelta = timedelta(days=1)
+    tick_age: timedelta = duration(
+        "2m",
+        "no tick has started for this long, on one host or on all. Where ticks come less often than each minute,"
+        " `ticks_stopped` waits until two of them [are missing](../howto/troubleshooting.md#when-no-tick-comes)."
+        " If several hosts tick less often, set it to more than twice the time between two ticks.",
+    )
+    host_gone: timedelta = duration(
+        "1d",
+        "a host has stopped ticking. This is for how long a silent host is reported. After this time it counts as"
+        " removed.",
+    )
+    killed_ticks: int = count("more ticks than this were killed in the last hour.")
+    overdue: timedelta = duration("10m", "a due run waits longer than this.")
+    dead: int = count("more runs than this died in the last hour.")
+    expired: timedelta = duration("2m", "the lease of a run expired this long ago, and no tick has recovered it.")
+    backlog: timedelta = duration(
+        "1h", "the next run of a type waits longer than this, and since then more of its runs came than ended."
+    )
+    clock_skew: timedelta = duration(
+        "30s",
+        "a tick started this far in the future, because the database's clock was ahead, or the clocks of this host and"
+        " of the database differ by more.",
+    )
+    pause: timedelta = duration("1d", "a job type, a host or everything is paused for longer than this.")
 
 
-def read(reader: "SettingsReader") -> Thresholds:
-    """The thresholds. Raises ConfigurationError naming the setting."""
-    default = Thresholds()
-    durations: dict[str, Any] = {
-        name: reader.duration(f"health_{name}", value)
-        for name, value in default._asdict().items()
-        if isinstance(value, timedelta)
-    }
-    counts: dict[str, Any] = {
-        name: reader.number(f"health_{name}", getattr(default, name), 0, _MOST) for name in ("killed_ticks", "dead")
-    }
-    return default._replace(**durations, **counts)
+TICK_AGE: timedelta = Thresholds._field_defaults["tick_age"].value
+"""The threshold of who has not set another one."""

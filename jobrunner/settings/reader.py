@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
-from datetime import timedelta
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobrunner import names
-from jobrunner.durations import parse_duration
 from jobrunner.errors import ConfigurationError, UnknownVariable, UsageError
 from jobrunner.settings.paths import absolute
 from jobrunner.settings.toml_reader import TableReader, nearest_of
-from jobrunner.text import whole_number
 
 if TYPE_CHECKING:
+    from jobrunner.settings.setting import Setting
     from jobrunner.settings.toml_file import JobFile
 
-T = TypeVar("T")
-D = TypeVar("D")
-_PREFIX = "JOBRUNNER_"
-# Compiled when they are used first: most ticks have neither of these settings.
+PREFIX = "JOBRUNNER_"
+# Compiled when it is used first: most ticks have no such setting.
 _RELATIVE_SQLITE = r"(?s)(sqlite(?:\+\w+)?:///)([^/:].*)"
-_SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
-_NAME = r"(?a)[\w.-]{1,100}"
 
 
 class _Found(NamedTuple):
@@ -37,156 +30,105 @@ class _Found(NamedTuple):
 
 
 class SettingsReader:
-    """Reads each setting once. After the last one, ``close`` refuses the keys and variables that were not read.
+    """Reads the settings of a table. ``close`` refuses keys and variables that are not in it.
 
     ``origins`` are the names of the settings that were given, and where: an option, a variable, or a key of the file.
     """
 
-    def __init__(self, environ: Mapping[str, str], flags: Mapping[str, Any], file: JobFile | None) -> None:
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        flags: Mapping[str, Any],
+        file: JobFile | None,
+        table: Mapping[str, Setting],
+    ) -> None:
         self._environ = environ
         self._flags = flags
         self._file = file
-        self._table = TableReader("settings", {} if file is None else file.settings)
-        self._switches: set[str] = set()
-        self._read: set[str] = set()
+        self._table = table
         self.origins: dict[str, str] = {}
 
-    def text(self, name: str) -> str:
-        return self._found(name).text
-
-    def name(self, name: str) -> str:
-        """A name of letters, digits, '.', '_' and '-'; "" for none."""
-
-        def parse(text: str) -> str:
-            if not re.fullmatch(_NAME, text):
-                raise UsageError(f"{text[:60]!r} is not a name; write up to 100 letters, digits, '.', '_' and '-'")
-            return text
-
-        return self._parsed(name, parse, default="")
-
-    def schema(self, name: str) -> str | None:
-        """The name of a schema of PostgreSQL."""
-        return self._parsed(name, names.check_schema_name, default=None)
-
-    def path(self, name: str) -> str | None:
-        """An absolute path; a relative one in the configuration file begins at the folder of that file."""
-        found = self._found(name)
+    def read(self, name: str) -> Any:
+        """The value of a setting. Raises ConfigurationError, or UsageError for a flag, which names its origin."""
+        setting = self._table[name]
+        found = self._found(setting)
         if not found.text:
-            return None
-        # The file is UTF-8, and the path must have the same bytes in every locale.
-        named = found.text if found.folder is None else os.path.join(found.folder, os.fsdecode(found.text.encode()))
-        return absolute(named)
+            return setting.value
+        self.origins[name] = found.origin
+        try:
+            return setting.parse(_placed(setting, found))
+        except UsageError as error:
+            raise self.wrong(name, str(error)) from None
 
-    def url(self, name: str) -> str:
-        """The URL; a relative SQLite path in the configuration file begins at the folder of that file."""
-        found = self._found(name)
-        if found.folder is None or (relative := re.fullmatch(_RELATIVE_SQLITE, found.text)) is None:
-            return found.text
-        return f"{relative[1]}{absolute(os.path.join(found.folder, relative[2]))}"
-
-    def duration(
-        self, name: str, default: str | timedelta, check: Callable[[timedelta], None] = lambda _: None
-    ) -> timedelta:
-        def parse(text: str) -> timedelta:
-            duration = parse_duration(text)
-            check(duration)
-            return duration
-
-        return self._parsed(name, parse, parse_duration(default))
-
-    def durations(self, name: str, check: Callable[[str], object]) -> Mapping[str, timedelta]:
-        """Durations by name: ``report=1d,audit=2h``, or a table of the configuration file. ``check`` refuses a name."""
-
-        def parse(text: str) -> Mapping[str, timedelta]:
-            found = {}
-            for part in text.split(","):
-                key, is_given, duration = part.rpartition("=")
-                if not is_given:
-                    raise UsageError(f"{part.strip()[:60]!r} is not NAME=DURATION")
-                check(key.strip())
-                found[key.strip()] = parse_duration(duration.strip())
-            return found
-
-        return self._parsed(name, parse, default={})
-
-    def number(self, name: str, default: int, least: int, most: int) -> int:
-        return self._parsed(name, partial(whole_number, least=least, most=most), default)
-
-    def switch(self, name: str) -> bool:
-        """True or false; false by default."""
-
-        def parse(text: str) -> bool:
-            if text.lower() not in _SWITCHES:
-                raise UsageError(f"{text!r} is neither true nor false")
-            return _SWITCHES[text.lower()]
-
-        self._switches.add(name)
-        return self._parsed(name, parse, default=False)
+    def wrong(self, name: str, what: str) -> ConfigurationError | UsageError:
+        """The error of a setting that was read, for the caller to raise."""
+        kind = UsageError if name in self._flags else ConfigurationError
+        return kind(f"{self.origins[name]}: {what}")
 
     def close(self) -> None:
         """Raise ConfigurationError for a key or a variable that is not a setting."""
-        try:
-            self._table.close()
-        except ConfigurationError as error:
-            raise self._filed_wrong(error) from None
+        if self._file is not None:
+            keys = TableReader("settings", self._file.settings)
+            for name in self._table:
+                keys.take_any(name)
+            try:
+                keys.close()
+            except ConfigurationError as error:
+                raise ConfigurationError(f"{self._file.path}: {error}") from None
         for variable in self._environ:
-            name = variable.removeprefix(_PREFIX)
-            if not variable.startswith(_PREFIX) or name in self._read or variable in names.NO_SETTINGS:
+            name = variable.removeprefix(PREFIX)
+            if not variable.startswith(PREFIX) or variable in names.NO_SETTINGS:
                 continue
             # Asked last: it is a regular expression, which an idle tick need not compile.
-            if names.is_orchestrated(variable):
+            if (name.lower() in self._table and name.isupper()) or names.is_orchestrated(variable):
                 continue
             # If it were ignored, a misspelt DATABASE_URL would silently send each tick to another database.
             raise UnknownVariable(
                 f"{variable} is not a setting of this jobrunner ({_version()});"
-                f" {nearest_of(name, [*self._read], _PREFIX)}",
+                f" {nearest_of(name, [each.upper() for each in self._table], PREFIX)}",
                 variable,
             )
 
-    def _parsed(self, name: str, parse: Callable[[str], T], default: D) -> T | D:
-        found = self._found(name)
-        if not found.text:
-            return default
-        try:
-            return parse(found.text)
-        except UsageError as error:
-            if name in self._flags:
-                raise UsageError(f"{found.origin}: {error}") from None
-            raise ConfigurationError(f"{found.origin}: {error}") from None
-
-    def _found(self, name: str) -> _Found:
-        found = self._first(name)
-        if found.text:
-            self.origins[name] = found.origin
-        return found
-
-    def _first(self, name: str) -> _Found:
-        filed = self._filed(name)
-        self._read.add(name.upper())
-        if name in self._flags:
-            return _Found(str(self._flags[name]), f"--{name.replace('_', '-')}")
-        variable = f"{_PREFIX}{name.upper()}"
+    def _found(self, setting: Setting) -> _Found:
+        filed = self._filed(setting)
+        if setting.name in self._flags:
+            return _Found(str(self._flags[setting.name]), f"--{setting.name.replace('_', '-')}")
+        variable = f"{PREFIX}{setting.name.upper()}"
         text = self._environ.get(variable, "").strip()
         if text or not filed or self._file is None:
             return _Found(text, variable)
-        return _Found(filed, f"{self._file.path}: settings.{name}", str(self._file.path.parent))
+        return _Found(filed, f"{self._file.path}: settings.{setting.name}", str(self._file.path.parent))
 
-    def _filed(self, name: str) -> str:
-        value = self._table.take_any(name)
-        if isinstance(value, list) and name == "import" and all(isinstance(each, str) for each in value):
+    def _filed(self, setting: Setting) -> str:
+        value = None if self._file is None else self._file.settings.get(setting.name)
+        if value is None:
+            return ""
+        if setting.filed is bool:
+            if isinstance(value, bool):
+                return str(value)
+            raise self._filed_wrong(setting, "true or false")
+        if setting.filed is list and isinstance(value, list) and all(isinstance(each, str) for each in value):
             return ",".join(value)
-        if isinstance(value, dict) and name == "keep_types" and all(isinstance(each, str) for each in value.values()):
+        if setting.filed is dict and isinstance(value, dict) and all(isinstance(each, str) for each in value.values()):
             return ",".join(f"{key}={each}" for key, each in value.items())
-        if isinstance(value, bool) != (value is not None and name in self._switches):
-            wanted = "true or false" if name in self._switches else "text or a number"
-            raise self._filed_wrong(self._table.wrong(name, f"must be {wanted}"))
-        if value is None or isinstance(value, str | int | float):
-            return "" if value is None else str(value)
-        raise self._filed_wrong(self._table.wrong(name, "must be text or a number"))
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise self._filed_wrong(setting, "text or a number")
+        return str(value)
 
-    def _filed_wrong(self, error: ConfigurationError) -> ConfigurationError:
+    def _filed_wrong(self, setting: Setting, wanted: str) -> ConfigurationError:
         assert self._file is not None
-        return ConfigurationError(f"{self._file.path}: {error}")
+        return ConfigurationError(f"{self._file.path}: settings.{setting.name}: must be {wanted}")
+
+
+def _placed(setting: Setting, found: _Found) -> str:
+    """The text, in which a relative path of the configuration file begins at the folder of that file."""
+    if setting.is_path:
+        # The file is UTF-8, and the path must have the same bytes in every locale.
+        named = found.text if found.folder is None else os.path.join(found.folder, os.fsdecode(found.text.encode()))
+        return absolute(named)
+    if setting.is_url and found.folder is not None and (relative := re.fullmatch(_RELATIVE_SQLITE, found.text)):
+        return f"{relative[1]}{absolute(os.path.join(found.folder, relative[2]))}"
+    return found.text
 
 
 def _version() -> str:

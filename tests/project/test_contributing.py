@@ -90,6 +90,28 @@ def test_lists_name_as_many_places_as_they_say() -> None:
         assert len(re.findall(r"^\d+\. ", items, re.MULTILINE)) >= numbers.index(said) + 2
 
 
+def test_a_setting_is_added_by_its_list_alone(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "jobrunner", tmp_path / "jobrunner", ignore=shutil.ignore_patterns("__pycache__"))
+    file = tmp_path / "jobrunner/settings/config.py"
+    line = "    keep_types: Mapping[str, timedelta] = setting.durations(\n"
+    text = file.read_text("utf-8")
+    assert text.count(line) == 1
+    added = '    quiet_time: timedelta = setting.duration("5m", "Quiet.", on_host=True, metavar="DURATION")\n'
+    file.write_text(text.replace(line, added + line), "utf-8")
+
+    def jobrunner(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(tmp_path), **variables}
+        command = [sys.executable, "-P", "-m", "jobrunner", *words]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+
+    found = jobrunner("doctor", "--json", JOBRUNNER_QUIET_TIME="7m").stdout
+    (row,) = (each for each in json.loads(found)["settings"] if each["name"] == "quiet_time")
+    assert (row["value"], row["origin"]) == ("7m", "JOBRUNNER_QUIET_TIME")
+    misspelt = jobrunner("status", JOBRUNNER_QUIET_TIMES="7m").stderr
+    assert "did you mean 'JOBRUNNER_QUIET_TIME'?" in misspelt
+    assert "--quiet-time DURATION" in jobrunner("tick", "--help").stdout
+
+
 @pytest.mark.long
 def test_an_option_of_a_schedule_with_its_migration_is_added_by_its_list_alone(tmp_path: Path) -> None:
     copy, home = tmp_path / "copy", tmp_path / "home"

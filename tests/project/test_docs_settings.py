@@ -3,17 +3,21 @@
 import re
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness import App, Commands
-from harness.doc_tables import first_table, names_in, text_of
+from harness.doc_tables import first_table, names_in, path_of, text_of
+from harness.pages import ROOT
 from jobrunner.errors import ConfigurationError
 from jobrunner.settings import config, toml_file
 
 JOBFILE = text_of("jobfile.md")
 SECTIONS = ("Settings that most hosts need", "Fine tuning", "Retention", "Thresholds of the health check")
-SETTINGS = [row for section in SECTIONS for row in first_table(text_of("settings.md"), section)]
+ROWS = [row for section in SECTIONS for row in first_table(text_of("settings.md"), section)]
+SETTINGS = [(row[-3].strip("`"), row[-2]) for row in ROWS]
+"""The variable and the default of each."""
 
 
 def known_keys(error: ConfigurationError) -> list[str]:
@@ -58,29 +62,53 @@ def test_defaults_of_keys_in_the_page_are_those_of_the_code(tmp_path: Path):
     assert commands(written) == commands({})
 
 
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The script that makes the tables, as a module."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    import settings_page
+
+    return settings_page
+
+
+def test_tables_of_settings_are_up_to_date(script: Any) -> None:
+    assert path_of("settings.md") == script.PAGE
+    assert script.page(script.PAGE.read_text("utf-8")) == script.PAGE.read_text("utf-8"), "run: make docs"
+
+
 def test_every_setting_is_in_the_page(tmp_path: Path):
     file = tmp_path / "jobrunner.toml"
     file.write_text("[settings]\nqqqq = 1\n")
     with pytest.raises(ConfigurationError) as refused:
         config.load({"JOBRUNNER_CONFIG": str(file)})
-    told = names_in(SETTINGS)
+    told = [variable for variable, _ in SETTINGS]
     assert sorted(name.removeprefix("JOBRUNNER_").lower() for name in told) == known_keys(refused.value)
+    assert sorted(told) == sorted(f"JOBRUNNER_{name.upper()}" for name in config.SETTINGS)
 
 
 def test_defaults_of_settings_in_the_page_are_those_of_the_code():
-    """Those that are numbers or durations: none is missing, and set to what the page says, nothing changes."""
-    defaults = config.load({})
-    rows = {row[0].strip("`"): row[1] for row in SETTINGS}
-    shown = {name: default for name, default in rows.items() if re.fullmatch(r"\d\w*", default)}
-    assert config.load(shown) == defaults
-    of_health = {f"health_{name}": value for name, value in defaults.health._asdict().items()}
-    flat = {
-        **defaults._asdict(),
-        **{f"keep_{name}": duration for name, duration in defaults.keep.items()},
-        **of_health,
-    }
-    numbers = {f"JOBRUNNER_{name.upper()}" for name, value in flat.items() if type(value) in (int, timedelta)}
-    assert set(shown) == numbers - {"JOBRUNNER_HEARTBEAT"}, "the heartbeat follows from the lease"
+    """Those that can be written: set to what the page says, nothing changes."""
+    shown = {name: default for name, default in SETTINGS if re.fullmatch(r"\d\w*|false", default)}
+    assert len(shown) == sum(bool(row.default) for row in config.SETTINGS.values())
+    assert config.load(shown) == config.load({})
+
+
+def test_each_setting_comes_from_its_variable_and_from_its_key_of_the_file(tmp_path: Path):
+    """Another value of each kind, which the variable and the file both give, and doctor's list shows under its name."""
+    file = tmp_path / "jobrunner.toml"
+    bare = config.load({})
+    for name, row in config.SETTINGS.items():
+        written = {"lease": "45s", "linger": "7s", "host": "other", "strict": "true", "database_url": "sqlite:////x.db"}
+        usual = "17" if row.default.isdigit() else "11s" if row.default or name == "heartbeat" else "/written"
+        kinds = {"schema": "written", "application": "written", "import": "written", "keep_types": "written=11s"}
+        text = {**written, **kinds}.get(name, usual)
+        file.write_text(f"[settings]\n{name} = {text if row.filed is bool else repr(text)}\n")
+        by_file, origins = config.load_with_origins({"JOBRUNNER_CONFIG": str(file)})
+        by_variable = config.load({f"JOBRUNNER_{name.upper()}": text})
+        assert by_file._replace(file=None) == by_variable, name
+        assert origins == {name: f"{file}: settings.{name}"}
+        changed = {each for each, value in config.values(by_variable).items() if value != config.values(bare)[each]}
+        assert changed == ({name, "heartbeat"} if name == "lease" else {name})
 
 
 def test_environment_variables_of_commands_are_in_the_page(jobrunner: Commands, app: App):

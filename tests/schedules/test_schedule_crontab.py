@@ -188,10 +188,22 @@ def test_path_of_the_env_file_is_not_repeated_in_the_crontab_line(tmp_path: Path
     assert done.stdout.startswith(f"* * * * * {COMMAND} tick --env-file ")
 
 
-@pytest.mark.parametrize("name", ["JOBRUNNER_DATABASE_URL", "DATABASE_URL", "JOBRUNNER_APP_DIR", "JOBRUNNER_KEEP_DEAD"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "JOBRUNNER_DATABASE_URL",
+        "DATABASE_URL",
+        "JOBRUNNER_APP_DIR",
+        "JOBRUNNER_KEEP_DEAD",
+        "JOBRUNNER_KEEP_TYPES",
+        "JOBRUNNER_HEALTH_DEAD",
+        "JOBRUNNER_IMPORT",
+    ],
+)
 def test_crontab_line_is_refused_if_a_setting_is_only_in_this_environment(name: str, tmp_path: Path) -> None:
     """Its ticks would work on another database than every command by hand, for ever and in silence."""
-    value = {"JOBRUNNER_KEEP_DEAD": "3d", "JOBRUNNER_APP_DIR": str(tmp_path)}.get(name, "sqlite:////srv/secret.db")
+    given = {"KEEP_DEAD": "3d", "KEEP_TYPES": "a=3d", "HEALTH_DEAD": "7", "IMPORT": "json", "APP_DIR": str(tmp_path)}
+    value = given.get(name.removeprefix("JOBRUNNER_"), "sqlite:////srv/secret.db")
     done = printed(tmp_path, **{name: value})
     assert (done.returncode, done.stdout) == (78, "")
     assert name in done.stderr

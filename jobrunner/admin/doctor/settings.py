@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from jobrunner.durations import format_duration
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError
@@ -14,7 +13,6 @@ from jobrunner.settings import config as settings
 from jobrunner.settings.config import Config
 from jobrunner.store.drivers.location import locate
 
-_NO_SETTINGS = ("file", "commands", "keep", "imports", "notify")
 _SECRET = re.compile("password|secret|token|credential", re.IGNORECASE)
 _URL = re.compile(r"([\w+.-]+://)(?:[^/@\s]*@)?([^/\s?#]*)\S*")
 
@@ -46,7 +44,7 @@ def listed(config: Config, origins: Mapping[str, str], env_file: EnvFile) -> lis
     if config.notify is not None:
         # Not more: a command or a URL may hold what is secret.
         found.append(Setting("notify", f"receivers {_text(sorted(config.notify.receivers))}", f"{config.file}: notify"))
-    for name, value in _values(config):
+    for name, value in settings.values(config).items():
         origin = origins.get(name, "default")
         if name == "database_url":
             if config.database_url is not None and name not in origins:
@@ -58,18 +56,6 @@ def listed(config: Config, origins: Mapping[str, str], env_file: EnvFile) -> lis
             origin = f"{origin} in the env file"
         found.append(Setting(name, shown, origin))
     return found
-
-
-def _values(config: Config) -> Iterator[tuple[str, Any]]:
-    given = config._asdict()
-    yield "database_url", given.pop("database_url")
-    yield "import", given["imports"]
-    for name, value in given.items():
-        if name not in _NO_SETTINGS:
-            # A group of settings is a tuple with names.
-            group = value._asdict() if hasattr(value, "_asdict") else None
-            yield from [(name, value)] if group is None else ((f"{name}_{key}", each) for key, each in group.items())
-    yield from ((f"keep_{name}", value) for name, value in config.keep.items())
 
 
 def _database(config: Config) -> str:

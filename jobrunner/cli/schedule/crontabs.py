@@ -13,8 +13,9 @@ from jobrunner.cli import environment, options, render, streams
 from jobrunner.crontab import appending, convert, host, parse, tick_line, toml
 from jobrunner.crontab.report import report
 from jobrunner.errors import ConfigurationError, UsageError
-from jobrunner.settings.config import Config
+from jobrunner.settings.config import SETTINGS, Config
 from jobrunner.settings.files import read_file
+from jobrunner.settings.reader import PREFIX
 from jobrunner.text import storable, visible
 
 _PATHS = ("JOBRUNNER_APP_DIR", "JOBRUNNER_CONFIG", "JOBRUNNER_LOG", "JOBRUNNER_STATE_DIR")
@@ -158,8 +159,7 @@ def _variables(env_file: str | None) -> dict[str, str]:
 
 def _check_reaches_cron(config: Config, env_file: str | None, from_file: dict[str, str]) -> None:
     """Refuse a line whose ticks would have other settings than this command, such as another database."""
-    settings = {f"JOBRUNNER_{name}" for name in ("IMPORT", *map(str.upper, config._fields))}
-    settings |= {f"JOBRUNNER_KEEP_{name.upper()}" for name in config.keep}
+    settings = {f"{PREFIX}{name.upper()}" for name in SETTINGS}
     if config.database_url and config.database_url == os.environ.get("DATABASE_URL"):
         settings.add("DATABASE_URL")
     lost = sorted(name for name in settings - set(from_file) if os.environ.get(name, "").strip())

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jobrunner.lifecycle import Status
+from jobrunner.settings.health import TICK_AGE
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.reading import read
 from jobrunner.store.questions import definitions, findings, uncertain
@@ -15,7 +16,6 @@ from jobrunner.store.questions.definitions import ListedDefinition
 from jobrunner.store.questions.explain import runs as explained
 from jobrunner.store.questions.explain.explanation import Brief
 from jobrunner.store.questions.findings import DueType
-from jobrunner.store.questions.rhythm import TICK_AGE
 from jobrunner.store.questions.uncertain import OpenEffect
 from jobrunner.store.queue import pauses
 from jobrunner.store.queue.pauses import Pause

@@ -7,12 +7,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from jobrunner.settings.health import Thresholds
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.sql.statement import Prepared, Question
 
-TICK_AGE = Thresholds().tick_age
-"""The threshold of who has not set another one."""
 QUESTION: Question = (Prepared("explain.last_ticks"), {"most": 7})
 """What ``look`` asks."""
 _UNKNOWN = timedelta(minutes=5)

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from jobrunner.errors import ConfigurationError
 from jobrunner.settings import config
-from jobrunner.store.questions.rhythm import TICK_AGE
+from jobrunner.settings.health import TICK_AGE
 
 
 def tick_age() -> timedelta:

@@ -14,6 +14,7 @@ from typing import Any
 
 from jobrunner.durations import format_duration
 from jobrunner.model import TickKind
+from jobrunner.settings.health import TICK_AGE
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions import rhythm
 from jobrunner.store.questions.explain.explanation import HostView, ago
@@ -200,7 +201,7 @@ QUESTIONS: tuple[Question, ...] = (
 """What ``look`` asks first."""
 
 
-def look(connection: Connection, tick_age: timedelta = rhythm.TICK_AGE) -> Hosts:
+def look(connection: Connection, tick_age: timedelta = TICK_AGE) -> Hosts:
     """The hosts as they are now. Expects a read transaction. ``tick_age`` is the threshold of ``health``."""
     execute, beat = connection.execute, rhythm.look(connection)
     # The last hour has 60 rows of each kind.

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES, Status
+from jobrunner.settings.health import TICK_AGE
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions import lockers
 from jobrunner.store.questions.explain import hosts as tick_hosts
@@ -16,7 +17,6 @@ from jobrunner.store.questions.explain.asked import Asked, stopped
 from jobrunner.store.questions.explain.explanation import Explanation, HostView, ago, let_end
 from jobrunner.store.questions.explain.hosts import Hosts
 from jobrunner.store.questions.lockers import Locker
-from jobrunner.store.questions.rhythm import TICK_AGE
 from jobrunner.store.sql.statement import Prepared, Question, Row
 from jobrunner.text import iso_instant
 

@@ -11,13 +11,13 @@ from sqlalchemy import func, select
 
 from jobrunner.model import SOURCE_NAMES
 from jobrunner.schedules.slot_plan import NEVER_AGAIN
+from jobrunner.settings.health import TICK_AGE
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.reading import read
 from jobrunner.store.questions import lockers, obstacles
 from jobrunner.store.questions.explain import hosts as tick_hosts
 from jobrunner.store.questions.explain.explanation import Explanation, ago, let_end
 from jobrunner.store.questions.explain.runs import explain_run
-from jobrunner.store.questions.rhythm import TICK_AGE
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_events, job_runs
 from jobrunner.store.sql.dialect.values import now
 from jobrunner.store.sql.statement import Row

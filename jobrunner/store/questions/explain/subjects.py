@@ -11,12 +11,12 @@ from datetime import timedelta
 from sqlalchemy import func, literal_column, select
 
 from jobrunner.errors import NotFoundError
+from jobrunner.settings.health import TICK_AGE
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions.explain import hosts as tick_hosts
 from jobrunner.store.questions.explain.explanation import Explanation
 from jobrunner.store.questions.explain.runs import explain_run
 from jobrunner.store.questions.explain.schedules import explain_schedule
-from jobrunner.store.questions.rhythm import TICK_AGE
 from jobrunner.store.schema import job_definitions, job_runs
 from jobrunner.store.statements.queue.backpressure import WAITING
 from jobrunner.text import nearest, storable

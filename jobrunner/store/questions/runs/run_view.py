@@ -14,11 +14,11 @@ from typing import Any
 from sqlalchemy import Select, and_, func, literal, or_, select
 from sqlalchemy.types import Text
 
+from jobrunner.settings.health import TICK_AGE
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions.explain import ahead
 from jobrunner.store.questions.explain.explanation import Explanation
 from jobrunner.store.questions.explain.runs import explain_run
-from jobrunner.store.questions.rhythm import TICK_AGE
 from jobrunner.store.questions.runs.queries import RUN_ID, Attempt, Run, RunEvent, events_of, statements
 from jobrunner.store.schema import (
     job_attempts,
