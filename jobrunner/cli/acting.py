@@ -13,8 +13,8 @@ from jobrunner.application.enqueueing import check_run_at
 from jobrunner.cli import options, session
 from jobrunner.cli.changing import Many, change_each, change_many
 from jobrunner.cli.mending import mend, not_retried
+from jobrunner.cli.parameters import PRIORITY, Checked, parse_run_at
 from jobrunner.cli.selecting import ids_argument, selection_options
-from jobrunner.cli.types import PRIORITY, Checked, parse_run_at
 from jobrunner.durations import parse_duration
 from jobrunner.lifecycle import Status
 from jobrunner.store.changes import admin, bulk

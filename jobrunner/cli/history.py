@@ -8,8 +8,8 @@ from functools import partial
 import click
 
 from jobrunner.cli import environment, known, render, session
+from jobrunner.cli.parameters import Checked, instant_or_ago
 from jobrunner.cli.selecting import stored_text
-from jobrunner.cli.types import Checked, instant_or_ago
 from jobrunner.durations import format_duration
 from jobrunner.store.questions import history as store
 from jobrunner.store.questions.history import Asked, Entry, History

@@ -12,7 +12,7 @@ from jobrunner.admin import archive as archives
 from jobrunner.admin import archive_file, archive_state, restoring
 from jobrunner.admin import prune as pruning
 from jobrunner.cli import environment, known, options, render, session, streams
-from jobrunner.cli.types import Checked, instant_or_ago
+from jobrunner.cli.parameters import Checked, instant_or_ago
 from jobrunner.names import check_job_type
 from jobrunner.store.drivers.database import Database
 

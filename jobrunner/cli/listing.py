@@ -7,8 +7,8 @@ from functools import partial
 import click
 
 from jobrunner.cli import environment, known, render, session, streams
+from jobrunner.cli.parameters import Checked, job_id
 from jobrunner.cli.selecting import selection_options, some_selection_options
-from jobrunner.cli.types import Checked, job_id
 from jobrunner.errors import UsageError
 from jobrunner.store.questions import error_groups
 from jobrunner.store.questions.error_groups import ErrorGroup

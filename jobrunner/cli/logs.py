@@ -8,7 +8,7 @@ from functools import partial
 import click
 
 from jobrunner.cli import environment, following, render, session
-from jobrunner.cli.types import Checked, job_id
+from jobrunner.cli.parameters import Checked, job_id
 from jobrunner.durations import format_duration
 from jobrunner.errors import NotFoundError
 from jobrunner.lifecycle import FINISHED, Status

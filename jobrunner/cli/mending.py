@@ -10,7 +10,7 @@ import click
 from jobrunner.admin.new_payload import new_payload
 from jobrunner.cli import environment, render, session
 from jobrunner.cli.changing import Many, change_each
-from jobrunner.cli.types import read_payload
+from jobrunner.cli.parameters import read_payload
 from jobrunner.errors import NotFoundError
 from jobrunner.lifecycle import Status
 from jobrunner.masking.values import Names

@@ -12,7 +12,9 @@ from jobrunner.cli.lazy import LazyGroup
 from jobrunner.renamed import new_name
 
 _MODULES = {
-    **dict.fromkeys(("tick", "migrate", "types"), "work"),
+    "tick": "tick",
+    "migrate": "migrate",
+    "types": "types",
     **dict.fromkeys(("enqueue", "show"), "runs"),
     **dict.fromkeys(("retry", "cancel", "discard", "reschedule", "priority"), "acting"),
     **dict.fromkeys(("runs", "errors"), "listing"),

@@ -16,7 +16,7 @@ from jobrunner import clock
 from jobrunner.application.enqueueing import new_run
 from jobrunner.cli import environment, following, known, options, render, session, streams
 from jobrunner.cli.logs import Printer
-from jobrunner.cli.types import Checked, read_payload, timeout_of_a_run
+from jobrunner.cli.parameters import Checked, read_payload, timeout_of_a_run
 from jobrunner.errors import JobrunnerError, UsageError
 from jobrunner.jobs.payload import parse_payload
 from jobrunner.lifecycle import CLAIMABLE, Status

@@ -12,7 +12,7 @@ import click
 from jobrunner.admin.own_ticks import add_own_ticks
 from jobrunner.application.enqueueing import new_run
 from jobrunner.cli import environment, known, render, session, streams
-from jobrunner.cli.types import PRIORITY, Checked, job_id, parse_run_at, read_payload, timeout_of_a_run
+from jobrunner.cli.parameters import PRIORITY, Checked, job_id, parse_run_at, read_payload, timeout_of_a_run
 from jobrunner.errors import NotFoundError
 from jobrunner.jobs.options import choice
 from jobrunner.jobs.payload import parse_payload

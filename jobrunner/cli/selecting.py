@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from jobrunner.cli import known
-from jobrunner.cli.types import Checked, instant_or_ago, job_id
+from jobrunner.cli.parameters import Checked, instant_or_ago, job_id
 from jobrunner.errors import UsageError
 from jobrunner.lifecycle import Status
 from jobrunner.store.questions.selection import WAITING_FOR, Selection

@@ -10,8 +10,8 @@ import click
 from jobrunner.admin.stats import Durations, TypeStats
 from jobrunner.admin.stats import stats as stats_of
 from jobrunner.cli import environment, known, render, session
+from jobrunner.cli.parameters import Checked, instant_or_ago
 from jobrunner.cli.selecting import stored_text
-from jobrunner.cli.types import Checked, instant_or_ago
 from jobrunner.durations import format_duration
 from jobrunner.errors import UsageError
 from jobrunner.renamed import RENAMED

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobrunner.cli import environment, opening, render, session
-from jobrunner.cli.types import Checked
+from jobrunner.cli.parameters import Checked
 from jobrunner.errors import ConfigurationError, JobrunnerError, UsageError
 from jobrunner.log import Log, open_log
 from jobrunner.text import whole_number

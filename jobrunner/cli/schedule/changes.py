@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from jobrunner.cli import environment, known, options, render, session
+from jobrunner.cli.parameters import Checked, read_payload
 from jobrunner.cli.status import next_slot
-from jobrunner.cli.types import Checked, read_payload
 from jobrunner.errors import JobrunnerError, UsageError
 from jobrunner.jobs.payload import parse_payload
 from jobrunner.model import Declaration

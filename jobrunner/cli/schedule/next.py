@@ -9,7 +9,7 @@ import click
 
 from jobrunner import clock
 from jobrunner.cli import environment, known, render
-from jobrunner.cli.types import Checked, instant_or_ago, parse_run_at
+from jobrunner.cli.parameters import Checked, instant_or_ago, parse_run_at
 from jobrunner.durations import format_duration
 from jobrunner.errors import BadSchedule, JobrunnerError, UsageError
 from jobrunner.model import Definition

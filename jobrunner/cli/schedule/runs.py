@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from jobrunner.cli import environment, known, options, render, session, streams
-from jobrunner.cli.types import Checked, instant_or_ago
+from jobrunner.cli.parameters import Checked, instant_or_ago
 from jobrunner.durations import format_duration
 from jobrunner.errors import UsageError
 from jobrunner.store.changes import backfill as store

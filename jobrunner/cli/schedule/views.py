@@ -11,8 +11,8 @@ import click
 
 from jobrunner.admin.own_ticks import add_own_ticks
 from jobrunner.cli import environment, known, render, session
+from jobrunner.cli.parameters import Checked
 from jobrunner.cli.status import SCHEDULES, next_slot, schedule_cells
-from jobrunner.cli.types import Checked
 from jobrunner.durations import format_duration
 from jobrunner.errors import BadSchedule
 from jobrunner.model import SOURCE_NAMES
