@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jobrunner.application.enqueueing import Enqueued, Entry, enqueue, enqueue_many
+    from jobrunner.application.enqueueing import Enqueued, Entry, HandlerEntry, enqueue, enqueue_many
     from jobrunner.application.enqueueing_async import enqueue_async, enqueue_many_async
     from jobrunner.application.grouping import group
     from jobrunner.application.middleware import after_run, around_run, before_run
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from jobrunner.jobs.context import Context
     from jobrunner.jobs.effect import Effect, EffectInProgress, NotApplied, UncertainEffect
     from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
+    from jobrunner.jobs.run_options import EntryOptions, ManyOptions, RunOptions
     from jobrunner.schedules.declare import Schedule
 
 __version__ = "0.1.0"
@@ -29,11 +30,15 @@ __all__ = [
     "EffectInProgress",
     "Enqueued",
     "Entry",
+    "EntryOptions",
+    "HandlerEntry",
     "HandlerStopped",
     "KeyTaken",
+    "ManyOptions",
     "NotApplied",
     "QueueFull",
     "Retry",
+    "RunOptions",
     "Schedule",
     "Snooze",
     "TransactionTooLong",
@@ -60,7 +65,7 @@ __all__ = [
 _MODULES = {
     **dict.fromkeys(("exponential", "fixed", "polynomial", "waits"), "backoff"),
     "Context": "jobs.context",
-    **dict.fromkeys(("Enqueued", "Entry", "enqueue", "enqueue_many"), "application.enqueueing"),
+    **dict.fromkeys(("Enqueued", "Entry", "HandlerEntry", "enqueue", "enqueue_many"), "application.enqueueing"),
     **dict.fromkeys(("enqueue_async", "enqueue_many_async"), "application.enqueueing_async"),
     **dict.fromkeys(("Effect", "EffectInProgress", "NotApplied", "UncertainEffect"), "jobs.effect"),
     **dict.fromkeys(("CommitUnconfirmed", "KeyTaken", "QueueFull", "TransactionTooLong"), "errors"),
@@ -70,6 +75,7 @@ _MODULES = {
     "migrate": "application.migration",
     "post_webhook": "effects.webhooks",
     "write_file": "effects.files",
+    **dict.fromkeys(("EntryOptions", "ManyOptions", "RunOptions"), "jobs.run_options"),
     "Schedule": "schedules.declare",
     **dict.fromkeys(("Discard", "HandlerStopped", "Retry", "Snooze"), "jobs.outcomes"),
 }

@@ -31,7 +31,7 @@ class UsageError(JobrunnerError):
 
 
 class WrongOption(UsageError):
-    """An option of a job type has a value that it cannot have. ``reason`` says what it must be.
+    """An option of a job type or of a run has a value that it cannot have. ``reason`` says what it must be.
 
     With ``option`` alone that is the whole message, and the option is not known: so an error can be made anew.
     """
@@ -43,7 +43,7 @@ class WrongOption(UsageError):
         self.reason = option if reason is None else reason
 
 
-_VERBS = ("must ", "needs ", "is ")
+_VERBS = ("must ", "needs ", "is ", "has ", "holds ")
 
 
 class BadPayload(UsageError):

@@ -23,7 +23,8 @@ OnStop: TypeAlias = Literal["release", "drop"]
 KeyScope: TypeAlias = Literal["forever", "active", "window"]
 Taken: TypeAlias = Literal["existing", "raise", "replace"]
 """What happens to an enqueue whose key is taken."""
-OnFailure: TypeAlias = Literal["cancel", "run"]
+OnParentFailure: TypeAlias = Literal["cancel", "run"]
+"""What happens to a run if one that it waits for ends dead or cancelled."""
 Misfire: TypeAlias = Literal["latest", "skip", "all"]
 Overlap: TypeAlias = Literal["skip", "queue", "allow", "replace"]
 Source: TypeAlias = Literal["command", "code", "file"]

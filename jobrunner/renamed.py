@@ -7,8 +7,14 @@ RENAMED: dict[str, dict[str, str]] = {
     "command": {
         "jobs": "types",
     },
+    "parameter": {
+        "idempotency_key": "key",
+        "taken": "if_taken",
+        "on_failure": "if_parent_fails",
+    },
     "option": {
         "archive --before": "--until",
+        "enqueue --on-failure": "--if-parent-fails",
         "migrate --delete-data": "jobrunner downgrade VERSION --delete-data",
         "migrate --to": "jobrunner downgrade VERSION",
         "pause --json": "jobrunner pauses --json",

@@ -23,7 +23,17 @@ _GROUPS = {
         *("around_run", "before_run", "after_run"),
     ),
     "Enqueue": (
-        *("enqueue", "enqueue_many", "enqueue_async", "enqueue_many_async", "JobWithOptions", "Entry", "Enqueued"),
+        *(
+            "enqueue",
+            "enqueue_many",
+            "enqueue_async",
+            "enqueue_many_async",
+            "JobWithOptions",
+            "Entry",
+            "HandlerEntry",
+            "Enqueued",
+        ),
+        *("RunOptions", "EntryOptions", "ManyOptions"),
         *("group", "Group"),
     ),
     "The context, and how a handler ends": ("Context", "Retry", "Discard", "Snooze", "HandlerStopped"),
@@ -36,6 +46,7 @@ _RETURNED = {
     "Job": "jobrunner.application.job",
     "JobWithOptions": "jobrunner.application.with_options",
     "Group": "jobrunner.application.grouping",
+    "HandlerEntry": "jobrunner.application.enqueueing",
 }
 
 _HEAD = """\
@@ -125,6 +136,10 @@ def _is_described(value: Any) -> bool:
 def _parameters(value: Any) -> tuple[list[str], str]:
     if isinstance(value, type) and issubclass(value, BaseException) and not inspect.isfunction(value.__init__):
         return [], ""
+    if typing.is_typeddict(value):
+        # The annotation of a row holds more than its type.
+        rows = value.__annotations__.items()
+        return [f"{name}: {inspect.formatannotation(typing.get_args(hint)[0])}" for name, hint in rows], ""
     overloads = typing.get_overloads(value) if inspect.isfunction(value) else []
     signature = inspect.signature(overloads[-1] if overloads else value)
     shown: list[str] = []

@@ -7,176 +7,171 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any, TypeAlias, TypeVar, get_args
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, Unpack
 
 from jobrunner import clock
 from jobrunner.application import tracing
-from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
-from jobrunner.jobs.options import choice, parse_timeout, whole_number
-from jobrunner.jobs.parents import After, parent_ids
 from jobrunner.jobs.payload import checked_text
 from jobrunner.jobs.policy import declared, encoded
-from jobrunner.jobs.trace_context import checked
-from jobrunner.model import OnFailure, Taken
+from jobrunner.jobs.run_options import (
+    OF_ENTRY,
+    OF_MANY,
+    OF_RUN,
+    EntryOptions,
+    ManyOptions,
+    RunOptions,
+    check_names,
+    checked,
+)
+from jobrunner.jobs.trace_context import checked as checked_trace
+from jobrunner.model import Policy, Taken
 from jobrunner.names import check_job_type
 from jobrunner.settings import config
 from jobrunner.store.callers.borrowed import Transaction, connection_of_caller
+from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.steps import Steps, follow
 from jobrunner.store.queue import dependants
+from jobrunner.store.queue.enqueue import make_durable
 from jobrunner.store.queue.enqueue import steps as steps_of_one
 from jobrunner.store.queue.enqueue_many import steps as steps_of_many
 from jobrunner.store.queue.enqueue_sql import Enqueued, NewRun
-from jobrunner.text import storable
 
-__all__ = ["Enqueued", "Entry", "Transaction", "enqueue", "enqueue_many", "new_run"]
+__all__ = ["Enqueued", "Entry", "HandlerEntry", "Transaction", "enqueue", "enqueue_many", "new_run"]
 
+P = ParamSpec("P")
 T = TypeVar("T")
-_TAKEN: tuple[Taken, ...] = get_args(Taken)
+_COLUMNS = {"key": "idempotency_key"}
+_OF_CALL = ("if_taken", "after", "if_parent_fails")
+"""The options that are no column of the run."""
 Work: TypeAlias = Callable[[str], Steps[T]]
 """What enqueues checked runs: it makes the steps for a database."""
 
 
 def enqueue(
-    transaction: Transaction,
+    transaction: Transaction | None,
     job_type: str,
     payload: Mapping[str, Any] | None = None,
-    *,
-    run_at: datetime | timedelta | None = None,
-    priority: int = 0,
-    idempotency_key: str | None = None,
-    max_attempts: int | None = None,
-    timeout: Duration | None = None,
-    taken: Taken = "existing",
-    after: After | None = None,
-    on_failure: OnFailure = "cancel",
+    **options: Unpack[RunOptions],
 ) -> Enqueued:
     """Insert a run on the caller's connection. This function never commits.
 
     ``transaction`` is a SQLAlchemy connection or session, Django's ``connection``, or a connection of psycopg or
-    sqlite3 on which a transaction is open. The run appears if and only if that transaction commits. If this process has
+    sqlite3 on which a transaction is open. The run appears if and only if that transaction commits. None: a connection
+    of jobrunner's own to the configured database, in a transaction that is committed. If this process has
     a handler for the type, the payload may hold whatever the handler's annotations say, otherwise only what JSON has.
     ``run_at`` is an aware datetime, or a timedelta from now. Of runs of about the same age that of higher ``priority``
-    is first: each step (-1000 to 1000) counts like a minute of waiting. Raises UsageError or BadPayload before anything
-    is sent, also if the handler cannot take the payload.
+    is first: each step (-1000 to 1000) counts like a minute of waiting. ``max_attempts`` and ``timeout`` are those of
+    the job type if they are not given. Raises UsageError or BadPayload before anything is sent, also if the handler
+    cannot take the payload.
 
-    If another run of the type has the ``idempotency_key`` (for how long, the type's ``key_scope`` says), ``taken``
-    decides. "existing": the answer has the id of that run. "raise": KeyTaken is raised, and the transaction can still
-    be used. "replace": if that run was never begun, it gets this payload and this ``run_at``, and keeps all else. The
-    answer's ``outcome`` says what was done.
+    If another run of the type has the ``key`` (for how long, the type's ``key_scope`` says), ``if_taken`` decides.
+    "existing": the answer has the id of that run. "raise": KeyTaken is raised, and the transaction can still be used.
+    "replace": if that run was never begun, it gets this payload and this ``run_at``, and keeps all else. The answer's
+    ``outcome`` says what was done.
 
     With ``after``, the id of a run or several, the run waits until all of them have ended; they are locked until the
-    transaction ends. ``on_failure`` says what happens if one of them ends dead or cancelled: "cancel" this run, or
+    transaction ends. ``if_parent_fails`` says what happens if one of them ends dead or cancelled: "cancel" this run, or
     "run" it. Raises NotFoundError if one of them does not exist.
 
     If the type has a ``max_waiting`` and that many runs wait, nothing is inserted. Then QueueFull is raised, and the
     transaction can still be used; or with ``when_full="drop"`` the ``id`` of the answer is None. To keep the count
     exact, enqueues of such a type wait for each other until each transaction ends: keep it short.
     """
-    work = one_run(
-        job_type,
-        payload or {},
-        taken=taken,
-        after=after,
-        on_failure=on_failure,
-        run_at=run_at,
-        priority=priority,
-        idempotency_key=idempotency_key,
-        max_attempts=max_attempts,
-        timeout=timeout,
-    )
-    caller = connection_of_caller(transaction, schema_of_ours())
-    return follow(caller, work(caller.database))
+    return _do(transaction, one_run(job_type, payload or {}, options))
 
 
-def one_run(
-    job_type: str,
-    payload: Mapping[str, Any],
-    *,
-    taken: Taken,
-    after: After | None = None,
-    on_failure: OnFailure = "cancel",
-    **options: Any,
-) -> Work[Enqueued]:
+def one_run(job_type: str, payload: Mapping[str, Any], options: RunOptions) -> Work[Enqueued]:
     """Check everything about a run with the options of ``enqueue``. Returns the steps that enqueue it."""
-    new = new_run(job_type, encoded(job_type, payload), payload_limit=_settings().payload_limit, **options)
-    policy, taken, parents = declared(job_type), _check_taken(taken), parent_ids(after, on_failure)
+    values = checked(options)
+    new = new_run(job_type, encoded(job_type, payload), _settings().payload_limit, values)
+    return steps_of_run(new, declared(job_type), values)
+
+
+def steps_of_run(new: NewRun, policy: Policy | None, values: Mapping[str, Any]) -> Work[Enqueued]:
+    """The steps that enqueue a run by these checked options."""
 
     def steps(database: str) -> Steps[Enqueued]:
-        enqueued = yield from steps_of_one(database, new, policy, taken)
-        if parents and enqueued.created and enqueued.id is not None:
-            yield from dependants.attach_steps(database, enqueued.id, parents, on_failure)
+        enqueued = yield from steps_of_one(database, new, policy, values["if_taken"])
+        if values["after"] and enqueued.created and enqueued.id is not None:
+            yield from dependants.attach_steps(database, enqueued.id, values["after"], values["if_parent_fails"])
         return enqueued
 
     return steps
 
 
-@dataclass(frozen=True, slots=True)
 class Entry:
     """One run of ``enqueue_many`` with its own options. None means the option of the call."""
 
-    payload: Mapping[str, Any]
-    run_at: datetime | timedelta | None = None
-    priority: int | None = None
-    idempotency_key: str | None = None
-    max_attempts: int | None = None
-    timeout: Duration | None = None
-    taken: Taken | None = None
+    __slots__ = ("options", "payload")
+
+    def __init__(self, payload: Mapping[str, Any], **options: Unpack[EntryOptions]) -> None:
+        check_names(options, OF_ENTRY)
+        self.payload = payload
+        self.options = options
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerEntry(Generic[P]):
+    """An ``Entry`` for one handler. ``handler.using(...).entry(...)`` makes it, with arguments that are checked."""
+
+    job_type: str
+    entry: Entry
+
+
+Payload: TypeAlias = Mapping[str, Any] | Entry | HandlerEntry[P]
+"""A run of ``enqueue_many``: its payload, alone or with its own options."""
 
 
 def enqueue_many(
-    transaction: Transaction,
+    transaction: Transaction | None,
     job_type: str,
-    payloads: Iterable[Mapping[str, Any] | Entry],
-    *,
-    run_at: datetime | timedelta | None = None,
-    priority: int = 0,
-    max_attempts: int | None = None,
-    timeout: Duration | None = None,
-    taken: Taken = "existing",
+    payloads: Iterable[Payload[...]],
+    **options: Unpack[ManyOptions],
 ) -> list[Enqueued]:
     """Insert a run for each payload in a few statements, by the rules of ``enqueue``. Returns the answers in order.
 
-    Give a payload that needs an idempotency key or other own options as an ``Entry``. All are checked before anything
+    Give a payload that needs a key or other own options as an ``Entry``. All are checked before anything
     is sent: BadPayload and UsageError name the index in the list. If the type's ``max_waiting`` does not allow all of
     them, QueueFull is raised and nothing is written, or with ``when_full="drop"`` the last ones are dropped. If a key
     is in the list twice, the first one's run has it when the second one comes.
     """
-    options: dict[str, Any] = {"run_at": run_at, "priority": priority, "max_attempts": max_attempts, "timeout": timeout}
-    work = many_runs(job_type, payloads, options, taken)
-    if work is None:
-        return []
-    caller = connection_of_caller(transaction, schema_of_ours())
-    return follow(caller, work(caller.database))
+    work = many_runs(job_type, payloads, options)
+    return [] if work is None else _do(transaction, work)
 
 
-def many_runs(
-    job_type: str, payloads: Iterable[Mapping[str, Any] | Entry], options: Mapping[str, Any], taken: Taken
-) -> Work[list[Enqueued]] | None:
+def many_runs(job_type: str, payloads: Iterable[Payload[...]], options: ManyOptions) -> Work[list[Enqueued]] | None:
     """Check everything about these runs. Returns the steps that enqueue them, or None for an empty list."""
-    shared, listed, each_taken = _listed(job_type, payloads, options, taken)
+    shared, listed, each_taken = _listed(job_type, payloads, options)
     policy = declared(job_type)
     return (lambda database: steps_of_many(database, shared, listed, policy, each_taken)) if listed else None
 
 
 def _listed(
-    job_type: str, payloads: Iterable[Mapping[str, Any] | Entry], options: Mapping[str, Any], taken: Taken
+    job_type: str, payloads: Iterable[Payload[...]], options: ManyOptions
 ) -> tuple[NewRun, list[dict[str, Any]], list[Taken]]:
     """What all runs of a list share, the columns that each has, and what happens if its key is taken."""
     limit = _settings().payload_limit
-    shared = new_run(job_type, {}, payload_limit=limit, **options)
+    values = checked(options, OF_MANY)
+    shared = new_run(job_type, {}, limit, values)
     listed: list[dict[str, Any]] = []
     each_taken: list[Taken] = []
     seen: dict[str, int] = {}
-    _check_taken(taken)
     for index, given in enumerate(payloads):
         try:
-            listed.append(_own_columns(job_type, given, limit, options))
-            own = given.taken if isinstance(given, Entry) else None
-            each_taken.append(taken if own is None else _check_taken(own))
-            key = listed[-1].get("idempotency_key")
+            entry = _entry(job_type, given)
+            if isinstance(entry, Entry):
+                own = checked(
+                    {**options, **{name: value for name, value in entry.options.items() if value is not None}}
+                )
+                listed.append(_without_type(new_run(job_type, encoded(job_type, entry.payload), limit, own).columns()))
+            else:
+                own = values
+                listed.append({"payload": checked_text(encoded(job_type, entry), limit)})
+            each_taken.append(own["if_taken"])
+            key = own.get("key")
             if key is not None and seen.setdefault(key, index) != index and each_taken[-1] == "raise":
-                raise UsageError(f'its key is that of payloads[{seen[key]}], and taken is "raise"')
+                raise UsageError(f'its key is that of payloads[{seen[key]}], and if_taken is "raise"')
         except UsageError as error:
             raise type(error)(f"payloads[{index}]: {error}") from None
     if any(len(own) > 1 for own in listed):
@@ -186,23 +181,34 @@ def _listed(
     return shared, listed, each_taken
 
 
-def _check_taken(taken: Taken) -> Taken:
-    return choice("taken", taken, _TAKEN)
-
-
-def _own_columns(
-    job_type: str, given: Mapping[str, Any] | Entry, limit: int, options: Mapping[str, Any]
-) -> dict[str, Any]:
-    if not isinstance(given, Entry):
-        return {"payload": checked_text(encoded(job_type, given), limit)}
-    own = {name: getattr(given, name) for name in (*options, "idempotency_key")}
-    set_here = {name: value for name, value in own.items() if value is not None}
-    payload = encoded(job_type, given.payload)
-    return _without_type(new_run(job_type, payload, payload_limit=limit, **{**options, **set_here}).columns())
+def _entry(job_type: str, given: Payload[...]) -> Mapping[str, Any] | Entry:
+    if not isinstance(given, HandlerEntry):
+        return given
+    if given.job_type != job_type:
+        raise UsageError(f"it is an entry of {given.job_type!r}, and the call enqueues {job_type!r}")
+    return given.entry
 
 
 def _without_type(columns: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in columns.items() if name != "job_type"}
+
+
+def _do(transaction: Transaction | None, work: Work[T]) -> T:
+    if transaction is None:
+        # Not at the top: an application that gives its own connections needs none of this.
+        from jobrunner.application.own_connections import own_connections
+
+        return own_connections().write(lambda own: on_own(own, work)).result()
+    caller = connection_of_caller(transaction, schema_of_ours())
+    return follow(caller, work(caller.database))
+
+
+def on_own(own: Connection, work: Work[T]) -> T:
+    """Enqueue in a transaction of jobrunner's own that is about to be committed."""
+    answer: Any = follow(own, work(own.database))
+    make_durable(own, answer if isinstance(answer, list) else [answer])
+    enqueued: T = answer
+    return enqueued
 
 
 def schema_of_ours() -> str | None:
@@ -223,53 +229,25 @@ def _settings_in(_: int) -> config.EnqueueSettings:
 def new_run(
     job_type: str,
     payload: Mapping[str, Any],
-    *,
     payload_limit: int,
-    run_at: datetime | timedelta | None = None,
-    priority: int = 0,
-    idempotency_key: str | None = None,
-    max_attempts: int | None = None,
-    timeout: Duration | None = None,
+    values: Mapping[str, Any],
     traceparent: str | None = None,
 ) -> NewRun:
-    """Check everything about a new run. Every way to enqueue uses it. Raises UsageError or BadPayload.
+    """Check a new run, whose options are checked already. Every way to enqueue uses it.
 
-    Without a ``traceparent`` it is that of the current span, if this process has imported OpenTelemetry.
+    Raises UsageError or BadPayload. Without a ``traceparent`` it is that of the current span, if this process has
+    imported OpenTelemetry.
     """
     check_job_type(job_type)
-    check_run_at(run_at)
-    whole_number("priority", priority, -1000, 1000)
-    if max_attempts is not None:
-        whole_number("max_attempts", max_attempts, 1, 1000)
-    if idempotency_key is not None:
-        if not isinstance(idempotency_key, str):
-            raise UsageError(f"an idempotency key is text, not {type(idempotency_key).__name__}")
-        if not idempotency_key or len(idempotency_key) > 500:
-            raise UsageError("an idempotency key has 1 to 500 characters")
-        if storable(idempotency_key) != idempotency_key:
-            raise UsageError("the idempotency key holds a NUL character or a lone surrogate")
+    columns = {_COLUMNS.get(name, name): value for name, value in values.items() if name not in _OF_CALL}
     return NewRun(
         job_type=job_type,
         payload=checked_text(payload, payload_limit),
-        run_at=run_at,
-        priority=priority,
-        idempotency_key=idempotency_key,
-        max_attempts=max_attempts,
-        # No timeout is stored as zero.
-        timeout=None if timeout is None else parse_timeout(timeout) or timedelta(0),
-        traceparent=checked(traceparent) or tracing.current(),
+        traceparent=checked_trace(traceparent) or tracing.current(),
+        **columns,
     )
 
 
-def check_run_at(run_at: object) -> None:
+def check_run_at(run_at: datetime | timedelta) -> None:
     """Raise UsageError unless a run can be due then."""
-    if isinstance(run_at, timedelta):
-        parse_duration(run_at)
-    elif isinstance(run_at, datetime):
-        if run_at.tzinfo is None:
-            raise UsageError("run_at has no time zone; write 2026-01-31T09:00:00Z or with an offset such as +01:00")
-        # At the ends of the calendar a change of the time zone would give a year that Python cannot represent.
-        if not 1970 <= run_at.year <= 9000:
-            raise UsageError(f"run_at is in the year {run_at.year}; it must lie between 1970 and 9000")
-    elif run_at is not None:
-        raise UsageError(f"run_at is of type {type(run_at).__name__}; give an aware datetime, or a timedelta from now")
+    OF_RUN["run_at"].kind.check("run_at", run_at)

@@ -7,27 +7,23 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack
 
 from jobrunner.application.with_options import JobWithOptions
-from jobrunner.durations import Duration
-from jobrunner.errors import UsageError
+from jobrunner.errors import PayloadMismatch
 from jobrunner.jobs import signature
 from jobrunner.jobs.context import Context
-from jobrunner.jobs.parents import After
-from jobrunner.model import Declaration, OnFailure, Policy, Taken
+from jobrunner.jobs.run_options import OF_RUN, ManyOptions, RunOptions, check_names
+from jobrunner.model import Declaration, Policy
+from jobrunner.renamed import RENAMED
 
 if TYPE_CHECKING:
-    from jobrunner.application.enqueueing import Enqueued, Entry, Transaction
+    from jobrunner.application.enqueueing import Enqueued, Payload, Transaction
     from jobrunner.application.enqueueing_async import AsyncTransaction
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Exceptions = tuple[type[BaseException], ...]
-
-OPTIONS = {"run_at", "priority", "idempotency_key", "max_attempts", "timeout", "after", "on_failure"}
-"""What ``enqueue`` takes beside the arguments. A handler's arguments cannot have these names."""
 
 
 class Job(Generic[P, R]):
@@ -79,40 +75,27 @@ class Job(Generic[P, R]):
 
     def payload_of(self, /, *args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
         """The payload that holds these arguments. Raises PayloadMismatch for a positional one too many."""
+        for name in (*OF_RUN, *RENAMED["parameter"]):
+            if name in kwargs and not signature.takes(self.function, name):
+                new = RENAMED["parameter"].get(name, name)
+                raise PayloadMismatch(f"{name!r} is no argument of the handler; the option is using({new}=...)")
         return {**signature.named(self.function, args, kwargs), **kwargs}
 
-    def using(
-        self,
-        *,
-        run_at: datetime | timedelta | None = None,
-        priority: int | None = None,
-        key: str | None = None,
-        taken: Taken | None = None,
-        max_attempts: int | None = None,
-        timeout: Duration | None = None,
-        after: After | None = None,
-        on_failure: OnFailure = "cancel",
-        idempotency_key: str | None = None,
-    ) -> JobWithOptions[P]:
+    def using(self, **options: Unpack[RunOptions]) -> JobWithOptions[P]:
         """This handler with options for a run: ``handler.using(run_at=...).enqueue(connection, user_id=1)``.
 
-        ``idempotency_key`` is the older name of ``key``.
+        The options are those of ``jobrunner.enqueue``. Raises UsageError for one that there is not.
         """
-        if key is not None and idempotency_key is not None:
-            raise UsageError("idempotency_key is the older name of key; give one of them")
-        key = idempotency_key if key is None else key
-        more = (max_attempts, timeout, taken, after, on_failure)
-        return JobWithOptions(self.name, self.payload_of, run_at, priority, key, *more)
+        check_names(options, OF_RUN)
+        return JobWithOptions(self.name, self.payload_of, options)
 
-    def enqueue(self, transaction: Transaction, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
+    def enqueue(self, transaction: Transaction | None, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
         """Enqueue a run with these arguments in the caller's own transaction; see ``jobrunner.enqueue``.
 
         The arguments are first checked against the handler's signature. Raises BadPayload, or QueueFull if
-        ``max_waiting`` is reached. Options (``run_at``, ``priority`` ...) are also taken from the keywords, but a type
-        checker knows them only in ``using``.
+        ``max_waiting`` is reached. Options (``run_at``, ``priority`` ...) are given before, with ``using``.
         """
-        options: dict[str, Any] = {name: kwargs.pop(name) for name in OPTIONS & kwargs.keys()}
-        return JobWithOptions(self.name, self.payload_of, **options).enqueue(transaction, *args, **kwargs)
+        return self.using().enqueue(transaction, *args, **kwargs)
 
     async def enqueue_async(
         self, transaction: AsyncTransaction | None, /, *args: P.args, **kwargs: P.kwargs
@@ -121,20 +104,10 @@ class Job(Generic[P, R]):
 
         None instead of a connection: one of jobrunner's own. All else is as in ``enqueue``.
         """
-        options: dict[str, Any] = {name: kwargs.pop(name) for name in OPTIONS & kwargs.keys()}
-        with_options = JobWithOptions(self.name, self.payload_of, **options)
-        return await with_options.enqueue_async(transaction, *args, **kwargs)
+        return await self.using().enqueue_async(transaction, *args, **kwargs)
 
     def enqueue_many(
-        self,
-        transaction: Transaction,
-        payloads: Iterable[Mapping[str, Any] | Entry],
-        *,
-        run_at: datetime | timedelta | None = None,
-        priority: int = 0,
-        max_attempts: int | None = None,
-        timeout: Duration | None = None,
-        taken: Taken = "existing",
+        self, transaction: Transaction | None, payloads: Iterable[Payload[P]], **options: Unpack[ManyOptions]
     ) -> list[Enqueued]:
         """Enqueue a run of this handler for each payload, in a few statements; see ``jobrunner.enqueue_many``.
 
@@ -143,38 +116,12 @@ class Job(Generic[P, R]):
         """
         from jobrunner.application.enqueueing import enqueue_many
 
-        return enqueue_many(
-            transaction,
-            self.name,
-            payloads,
-            run_at=run_at,
-            priority=priority,
-            max_attempts=max_attempts,
-            timeout=timeout,
-            taken=taken,
-        )
+        return enqueue_many(transaction, self.name, payloads, **options)
 
     async def enqueue_many_async(
-        self,
-        transaction: AsyncTransaction | None,
-        payloads: Iterable[Mapping[str, Any] | Entry],
-        *,
-        run_at: datetime | timedelta | None = None,
-        priority: int = 0,
-        max_attempts: int | None = None,
-        timeout: Duration | None = None,
-        taken: Taken = "existing",
+        self, transaction: AsyncTransaction | None, payloads: Iterable[Payload[P]], **options: Unpack[ManyOptions]
     ) -> list[Enqueued]:
         """Enqueue a run of this handler for each payload, on a connection of an event loop; see ``enqueue_many``."""
         from jobrunner.application.enqueueing_async import enqueue_many_async
 
-        return await enqueue_many_async(
-            transaction,
-            self.name,
-            payloads,
-            run_at=run_at,
-            priority=priority,
-            max_attempts=max_attempts,
-            timeout=timeout,
-            taken=taken,
-        )
+        return await enqueue_many_async(transaction, self.name, payloads, **options)

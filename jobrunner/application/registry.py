@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Protocol, overload
 
 from jobrunner import backoff
-from jobrunner.application.job import OPTIONS, Job, P, R
+from jobrunner.application.job import Job, P, R
 from jobrunner.backoff import Backoff
 from jobrunner.durations import Duration
 from jobrunner.errors import ConfigurationError, UsageError, WrongOption
@@ -111,7 +111,7 @@ def job(name: Any = None, **options: Any) -> Any:
 def _registered_as(name: object, function: Any, options: Mapping[str, Any]) -> Job[Any, Any]:
     if isinstance(function, Job):
         raise UsageError(f"it is the handler of {function.name!r} already; a function has one @job")
-    signature.check_handler(function, reserved=OPTIONS)
+    signature.check_handler(function)
     job_type = _job_type(name, function)
     values = checked(options)
     handlers = {option: values.pop(option, None) for option in _OF_HANDLER}

@@ -16,9 +16,11 @@ from jobrunner import clock
 from jobrunner.application.enqueueing import new_run
 from jobrunner.cli import environment, following, known, options, render, session, streams
 from jobrunner.cli.logs import Printer
-from jobrunner.cli.parameters import Checked, read_payload, timeout_of_a_run
+from jobrunner.cli.parameters import read_payload
+from jobrunner.cli.run_options import run_options
 from jobrunner.errors import JobrunnerError, UsageError
 from jobrunner.jobs.payload import parse_payload
+from jobrunner.jobs.run_options import checked
 from jobrunner.lifecycle import CLAIMABLE, Status
 from jobrunner.settings.config import Config
 from jobrunner.store.changes import admin, bulk
@@ -38,12 +40,7 @@ _MOST_URGENT = 1000
 @click.command()
 @click.argument("job_type", metavar="TYPE", shell_complete=known.job_types)
 @click.option("--payload", default="{}", metavar="JSON|@FILE|-", help="The arguments, a JSON object. [default: {}]")
-@click.option(
-    "--timeout",
-    type=Checked(timeout_of_a_run),
-    metavar="DURATION",
-    help='The limit of the attempt; "none" for no limit. [default: the job type\'s]',
-)
+@run_options(["timeout"])
 @click.option("--debug", "is_debugged", is_flag=True, help="Call the handler in this process, with no time limit.")
 @options.REASON
 def run(job_type: str, payload: str, timeout: timedelta | str | None, is_debugged: bool) -> None:
@@ -67,19 +64,12 @@ def run(job_type: str, payload: str, timeout: timedelta | str | None, is_debugge
     if is_debugged and payload == "-":
         raise UsageError("--debug needs the standard input for the debugger; give the payload as text or as @FILE")
     config = environment.load()
-    checked = parse_payload(read_payload(payload, config.payload_limit), config.payload_limit)
-    new = new_run(
-        job_type,
-        checked,
-        payload_limit=config.payload_limit,
-        priority=_MOST_URGENT,
-        max_attempts=1,
-        timeout="none" if is_debugged else timeout,
-        traceparent=os.environ.get("TRACEPARENT"),
-    )
+    payload_read = parse_payload(read_payload(payload, config.payload_limit), config.payload_limit)
+    options = {"priority": _MOST_URGENT, "max_attempts": 1, "timeout": "none" if is_debugged else timeout}
+    new = new_run(job_type, payload_read, config.payload_limit, checked(options), os.environ.get("TRACEPARENT"))
     if is_debugged:
         sys.exit(_debug(config, new))
-    policy = session.policy_of(config, job_type, "run it on a host that has one", checked)
+    policy = session.policy_of(config, job_type, "run it on a host that has one", payload_read)
     database = session.open_database(config, creates=True)
     who = session.actor()
 

@@ -4,83 +4,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 import click
 
 from jobrunner.admin.own_ticks import add_own_ticks
-from jobrunner.application.enqueueing import new_run
+from jobrunner.application.enqueueing import new_run, on_own, steps_of_run
 from jobrunner.cli import environment, known, render, session, streams
-from jobrunner.cli.parameters import PRIORITY, Checked, job_id, parse_run_at, read_payload, timeout_of_a_run
+from jobrunner.cli.parameters import Checked, job_id, read_payload
+from jobrunner.cli.run_options import run_options
 from jobrunner.errors import NotFoundError
-from jobrunner.jobs.options import choice
 from jobrunner.jobs.payload import parse_payload
+from jobrunner.jobs.run_options import checked
 from jobrunner.jobs.trace_context import trace_id
 from jobrunner.lifecycle import Status
-from jobrunner.model import OnFailure, Taken
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions.explain.explanation import Explanation
 from jobrunner.store.questions.explain.runs import explain_run
 from jobrunner.store.questions.runs import queries
-from jobrunner.store.queue import dependants
-from jobrunner.store.queue.enqueue import enqueue as insert_run
-from jobrunner.store.queue.enqueue import make_durable
-from jobrunner.store.queue.enqueue_sql import Enqueued
-from jobrunner.text import whole_number
 
 _UNKNOWN = "--allow-unknown enqueues it all the same"
-_ATTEMPTS = Checked(partial(whole_number, least=1, most=1000))
 
 
 @click.command()
 @click.argument("job_type", metavar="TYPE", shell_complete=known.job_types)
 @click.option("--payload", default="{}", metavar="JSON|@FILE|-", help="The arguments, a JSON object. [default: {}]")
-@click.option(
-    "--run-at",
-    type=Checked(parse_run_at),
-    metavar="TIME",
-    help="The earliest start: ISO 8601 with an offset, or +5m from now. [default: now]",
-)
-@click.option(
-    "--priority",
-    type=PRIORITY,
-    default=0,
-    metavar="N",
-    help="-1000 to 1000: each step counts like a minute of waiting. [default: 0]",
-)
-@click.option("--key", metavar="K", help="Idempotency key: one run per job type and key, for as long as the type says.")
-@click.option(
-    "--if-taken",
-    "taken",
-    type=Checked(partial(choice, "--if-taken", choices=get_args(Taken))),
-    default="existing",
-    metavar="existing|raise|replace",
-    help="If the key is taken: print the id of the existing run, fail, or replace its payload and its time if it was"
-    " never begun. [default: existing]",
-)
-@click.option(
-    "--max-attempts", type=_ATTEMPTS, metavar="N", help="Attempts before the run is dead. [default: the job type's]"
-)
-@click.option(
-    "--timeout",
-    type=Checked(timeout_of_a_run),
-    metavar="DURATION",
-    help='The limit of each attempt; "none" for no limit. [default: the job type\'s]',
-)
-@click.option(
-    "--after",
-    type=Checked(job_id),
-    multiple=True,
-    metavar="JOB_ID",
-    help="Wait until this run has ended; may be repeated.",
-)
-@click.option(
-    "--on-failure",
-    type=click.Choice(get_args(OnFailure)),
-    default="cancel",
-    help="What to do if a run of --after ends dead or cancelled. [default: cancel]",
-)
+@run_options()
 @click.option(
     "--allow-unknown",
     is_flag=True,
@@ -90,9 +39,6 @@ _ATTEMPTS = Checked(partial(whole_number, least=1, most=1000))
 def enqueue(
     job_type: str,
     payload: str,
-    taken: Taken,
-    after: tuple[int, ...],
-    on_failure: OnFailure,
     allow_unknown: bool,
     as_json: bool,
     **options: Any,
@@ -104,22 +50,15 @@ def enqueue(
 
     Example: jobrunner enqueue greet --payload '{"name": "Ada"}' --run-at +10m
     """
+    options = checked(options)
     config = environment.load()
-    options["idempotency_key"] = options.pop("key")
     checked_payload = parse_payload(read_payload(payload, config.payload_limit), config.payload_limit)
-    options["traceparent"] = os.environ.get("TRACEPARENT")
-    new = new_run(job_type, checked_payload, payload_limit=config.payload_limit, **options)
+    new = new_run(job_type, checked_payload, config.payload_limit, options, os.environ.get("TRACEPARENT"))
     policy = None if allow_unknown else session.policy_of(config, job_type, _UNKNOWN, checked_payload)
     database = session.open_database(config, creates=True)
 
-    def work(connection: Connection) -> Enqueued:
-        enqueued = insert_run(connection, new, policy, taken)
-        if after and enqueued.created and enqueued.id is not None:
-            dependants.attach(connection, enqueued.id, after, on_failure)
-        make_durable(connection, [enqueued])
-        return enqueued
-
-    enqueued = database.write(work)
+    work = steps_of_run(new, policy, options)
+    enqueued = database.write(lambda connection: on_own(connection, work))
     if enqueued.dropped and session.on_terminal():
         streams.to_stderr(f"jobrunner: dropped: as many runs of {job_type} wait as its max_waiting allows")
     if as_json:

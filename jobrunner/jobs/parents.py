@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol, TypeAlias, get_args
+from typing import Protocol, TypeAlias
 
 from jobrunner.errors import UsageError
-from jobrunner.jobs.options import choice
-from jobrunner.model import OnFailure
 
 _MOST = 1000
-_ON_FAILURE: tuple[OnFailure, ...] = get_args(OnFailure)
 
 
 class _HasId(Protocol):
@@ -24,11 +21,8 @@ After: TypeAlias = int | _HasId | Iterable[int | _HasId]
 """A run to wait for, by its id or by the answer of its enqueue, or several."""
 
 
-def parent_ids(after: After | None, on_failure: OnFailure) -> tuple[int, ...]:
-    """The ids of the runs to wait for. Raises UsageError for what names no run, or a policy that does not exist."""
-    choice("on_failure", on_failure, _ON_FAILURE)
-    if after is None:
-        return ()
+def parent_ids(after: After) -> tuple[int, ...]:
+    """The ids of the runs to wait for. Raises UsageError for what names no run."""
     each = after if isinstance(after, Iterable) else (after,)
     ids = tuple(_id_of(one) for one in each)
     if not ids or len(ids) > _MOST:

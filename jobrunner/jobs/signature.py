@@ -22,7 +22,7 @@ Function = Callable[..., Any]
 _Convert = Callable[[str, Any], Any]
 
 
-def check_handler(function: Function, reserved: Collection[str]) -> None:
+def check_handler(function: Function) -> None:
     """Raise ConfigurationError unless the function can be a handler. The caller adds which one.
 
     It takes a context first and all other arguments by keyword, is no generator, and each annotation that can be
@@ -43,8 +43,6 @@ def check_handler(function: Function, reserved: Collection[str]) -> None:
     for parameter in parameters[1:]:
         if parameter.kind in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL):
             raise ConfigurationError(f"its parameter {parameter.name!r} cannot be given by keyword")
-        if parameter.name in reserved:
-            raise ConfigurationError(f"its parameter {parameter.name!r} is an option of enqueue; rename it")
     _read_early(function)
 
 
@@ -67,11 +65,14 @@ def _is_in_class(function: Function) -> bool:
 
 def check_names(function: Function, names: Collection[str]) -> None:
     """Raise ConfigurationError unless the function takes arguments of all these names, as a concurrency_key needs."""
-    parameters = _parameters(function)[1:]
-    takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
     for name in names:
-        if not takes_any and name not in (parameter.name for parameter in parameters):
+        if not takes(function, name):
             raise ConfigurationError(f"its concurrency_key names {name!r}, which it does not take")
+
+
+def takes(function: Function, name: str) -> bool:
+    """Whether the function takes an argument of this name."""
+    return any(each.name == name or each.kind is Parameter.VAR_KEYWORD for each in _parameters(function)[1:])
 
 
 def named(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,22 +39,24 @@ for kind in ("connection", "session"):
         handlers.append.enqueue(connection, kind=kind, end="rolled back")
         connection.rollback()
         order(connection, 2)
-        lost = handlers.append.enqueue(connection, kind=kind, end="dropped", idempotency_key=f"{kind} 1")
+        lost = handlers.append.using(key=f"{kind} 1").enqueue(connection, kind=kind, end="dropped")
         connection.rollback()
         order(connection, 3)
-        kept = handlers.append.enqueue(connection, kind=kind, end="committed", idempotency_key=f"{kind} 1",
-                                       priority=3, max_attempts=2, timeout="9s", run_at=timedelta(0))
-        again = handlers.append.enqueue(connection, kind=kind, end="again", idempotency_key=f"{kind} 1")
+        options = {"priority": 3, "max_attempts": 2, "timeout": "9s", "run_at": timedelta(0)}
+        kept = handlers.append.using(key=f"{kind} 1", **options).enqueue(connection, kind=kind, end="committed")
+        again = handlers.append.using(key=f"{kind} 1").enqueue(connection, kind=kind, end="again")
         connection.commit()
-        later = handlers.append.enqueue(connection, kind=kind, end="again", idempotency_key=f"{kind} 1")
-        other = handlers.echo.enqueue(connection, end="of another type", idempotency_key=f"{kind} 1")
+        later = handlers.append.using(key=f"{kind} 1").enqueue(connection, kind=kind, end="again")
+        other = handlers.echo.using(key=f"{kind} 1").enqueue(connection, end="of another type")
         by_name = jobrunner.enqueue(connection, "append", {"kind": kind, "end": "by name"})
         refused = []
-        for wrong in ({"seconds": "x"}, {}, {"seconds": 1, "minutes": 2}, {"seconds": 1, "run_at": "soon"},
-                      {"seconds": 1, "timeout": 0}, {"seconds": 1, "max_attempts": 0},
-                      {"seconds": 1, "priority": 5000}):
+        for wrong in ({"seconds": "x"}, {}, {"seconds": 1, "minutes": 2}, {"run_at": "soon"}, {"timeout": 0},
+                      {"max_attempts": 0}, {"priority": 5000}):
             try:
-                handlers.sleep.enqueue(connection, **wrong)
+                if "seconds" in wrong or not wrong:
+                    handlers.sleep.enqueue(connection, **wrong)
+                else:
+                    handlers.sleep.using(**wrong).enqueue(connection, seconds=1)
             except Exception as error:
                 refused.append(type(error).__name__)
         connection.commit()
@@ -75,7 +77,7 @@ def test_a_run_exists_if_and_only_if_the_callers_transaction_commits(
         run_id, created = found["kept"]
         assert (created, found["lost"], found["other"], found["by_name"]) == (True, True, True, True)
         assert found["again"] == found["later"] == [run_id, False]
-        assert found["refused"] == [*["PayloadMismatch"] * 3, "UsageError", "UsageError", "WrongOption", "WrongOption"]
+        assert found["refused"] == [*["PayloadMismatch"] * 3, "WrongOption", "UsageError", "WrongOption", "WrongOption"]
         row = run_of(database, run_id)
         assert row["payload"] == {"kind": kind, "end": "committed"}
         options = (row["priority"], row["max_attempts"], row["timeout"], row["idempotency_key"])

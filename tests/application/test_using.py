@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+import jobrunner
 from harness import Database
 from jobrunner import Context, job
 from jobrunner.application import registry
 from jobrunner.errors import ConfigurationError, PayloadMismatch, UsageError
 
 
-def test_options_given_by_using_and_in_the_old_spelling_make_the_same_run(database: Database, connection: Any) -> None:
+def test_options_given_by_using_and_by_name_make_the_same_run(database: Database, connection: Any) -> None:
     @job("report")
     def report(ctx: Context, user_id: int, transaction: str = "") -> None: ...
 
@@ -21,13 +22,13 @@ def test_options_given_by_using_and_in_the_old_spelling_make_the_same_run(databa
         "priority": 7,
         "max_attempts": 2,
         "timeout": "5s",
-        "idempotency_key": "k",
+        "key": "k",
     }
     urgent = report.using(**options)
     assert urgent.enqueue(connection, 1, transaction="the name of a parameter").created
     assert not urgent.enqueue(connection, user_id=2).created
-    assert report.enqueue(connection, user_id=1, **{**options, "idempotency_key": "l"}).created  # type: ignore[arg-type]
-    report.enqueue_many(connection, [report.using(**{**options, "idempotency_key": "m"}).entry(1)], priority=8)
+    assert jobrunner.enqueue(connection, "report", {"user_id": 1}, **{**options, "key": "l"}).created
+    report.enqueue_many(connection, [report.using(**{**options, "key": "m"}).entry(1)], priority=8)
     report.enqueue_many(connection, [report.using().entry(user_id=1)], priority=8)
     connection.commit()
     columns = "idempotency_key, payload, priority, max_attempts, run_at > created_at AS is_later, timeout"
@@ -52,6 +53,8 @@ def test_arguments_or_options_that_cannot_be_used_enqueue_nothing(database: Data
         (lambda: loose.enqueue(connection), "missing argument 'to'"),
         (lambda: loose.using(priority=1).enqueue(connection, to=5), "argument 'to' must be str, not int"),
         (lambda: loose.enqueue(connection, to="a", run_att=5), "unexpected argument 'run_att'"),
+        (lambda: loose.enqueue(connection, to="a", run_at=None), r"'run_at' is no argument .* using\(run_at=...\)"),
+        (lambda: loose.enqueue(connection, to="a", taken="raise"), r"the option is using\(if_taken=...\)"),
     ):
         with pytest.raises(PayloadMismatch, match=problem):
             call()
@@ -59,6 +62,27 @@ def test_arguments_or_options_that_cannot_be_used_enqueue_nothing(database: Data
         loose.using(priority=1001).enqueue(connection, to="a")
     connection.commit()
     assert database.query("SELECT id FROM job_runs") == []
+
+
+def test_handler_has_arguments_with_the_names_of_options(database: Database, connection: Any) -> None:
+    @job
+    def wait(ctx: Context, timeout: int, *, key: str = "") -> None: ...
+
+    wait.using(timeout="5s", key="k").enqueue(connection, timeout=7, key="its own")
+    connection.commit()
+    (row,) = database.query("SELECT payload, idempotency_key, timeout FROM job_runs")
+    assert tuple(row.values()) == ({"timeout": 7, "key": "its own"}, "k", 5)
+
+
+def test_entry_of_another_handler_is_refused(database: Database, connection: Any) -> None:
+    @job
+    def send(ctx: Context, to: str) -> None: ...
+
+    @job
+    def fetch(ctx: Context, to: str) -> None: ...
+
+    with pytest.raises(UsageError, match=r"payloads\[0\]: it is an entry of 'fetch', and the call enqueues 'send'"):
+        send.enqueue_many(connection, [fetch.using(priority=1).entry("a")])
 
 
 def test_job_without_parentheses_registers_the_function_under_its_name() -> None:

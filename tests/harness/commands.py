@@ -208,7 +208,7 @@ class Commands:
         return self("tick", *args, **options)
 
     def enqueue(self, job_type: str, payload: Mapping[str, Any] | None = None, **options: object) -> int:
-        """Enqueue a run and return its id: `enqueue("echo", {"a": 1}, run_at=..., idempotency_key="x")`."""
+        """Enqueue a run and return its id: `enqueue("echo", {"a": 1}, run_at=..., key="x")`."""
         words: list[object] = ["enqueue", job_type, "--payload", json.dumps(payload or {}), "--json"]
         for name, value in options.items():
             flag = "--" + name.replace("_", "-")

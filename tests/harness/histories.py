@@ -23,6 +23,7 @@ from jobrunner.rates import parse_rate
 from jobrunner.store.changes import admin
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.steps import follow
 from jobrunner.store.questions.explain.explanation import Explanation
 from jobrunner.store.questions.explain.runs import explain_run
 from jobrunner.store.queue import claims, dependants, enqueue, expiries
@@ -117,7 +118,7 @@ class World:
         def work(connection: Connection) -> None:
             made = enqueue.enqueue(connection, NewRun(job_type, json.dumps(payload), priority=priority))
             if made.id is not None and found:
-                dependants.attach(connection, made.id, [found[0]["id"]], "run")
+                follow(connection, dependants.attach_steps(connection.database, made.id, [found[0]["id"]], "run"))
 
         self.store.write(work)
 

@@ -34,13 +34,13 @@ def runs(database: Database) -> list[dict[str, Any]]:
 
 def one(connection: Any, job_type: str = "sync", key: str = "k", **options: Any) -> Any:
     try:
-        return jobrunner.enqueue(connection, job_type, options.pop("payload", {}), idempotency_key=key, **options)
+        return jobrunner.enqueue(connection, job_type, options.pop("payload", {}), key=key, **options)
     finally:
         connection.commit()
 
 
 def listed(connection: Any, job_type: str = "sync", key: str = "k", **options: Any) -> Any:
-    entries = [Entry(options.pop("payload", {}), idempotency_key=key), Entry({}, idempotency_key=f"{key} beside it")]
+    entries = [Entry(options.pop("payload", {}), key=key), Entry({}, key=f"{key} beside it")]
     try:
         return jobrunner.enqueue_many(connection, job_type, entries, **options)[0]
     finally:

@@ -229,7 +229,9 @@ BUSY: dict[str, Call] = {
     "strays.free": lambda connection: strays.free(connection, STRAYS),
     "dependants.is_any_ended": dependants.is_any_ended,
     "dependants.follow": dependants.follow,
-    "dependants.attach": lambda connection: dependants.attach(connection, inserted_run(connection), [2_000_001], "run"),
+    "enqueue.enqueue after another run": lambda connection: follow(
+        connection, dependants.attach_steps(connection.database, inserted_run(connection), [2_000_001], "run")
+    ),
     "claims.return_unstarted": lambda connection: claims.return_unstarted(connection, AT_WORK[0].token),
     "claims.return_unstarted some": lambda connection: claims.return_unstarted(
         connection, AT_WORK[0].token, [AT_WORK[0].run_id]

@@ -144,7 +144,7 @@ def test_callers_without_prepared_statements_enqueue_behind_a_transaction_pooler
         second.prepare_threshold = None
         for number in range(12):
             for connection in (first, second) if number % 2 else (second, first):
-                library.enqueue(connection, "append", {"number": number}, idempotency_key=f"{number} {id(connection)}")
+                library.enqueue(connection, "append", {"number": number}, key=f"{number} {id(connection)}")
             second.rollback()
             first.commit()
     assert database.value("SELECT count(*) FROM job_runs") == 12

@@ -159,7 +159,7 @@ def test_every_enqueue_in_a_span_stores_its_traceparent_and_outside_of_one_none(
     connection: Any = sqlite3.connect(path) if path else psycopg.connect(database.url)
 
     def every_way() -> None:
-        enqueue(connection, "one", priority=2, max_attempts=3, idempotency_key=str(len(traces(database))))
+        enqueue(connection, "one", priority=2, max_attempts=3, key=str(len(traces(database))))
         enqueue_many(connection, "many", [{"n": 1}, {"n": 2}])
         enqueue_many(connection, "many", [{"n": 1}, Entry({"n": 2}, priority=4)])
         connection.commit()

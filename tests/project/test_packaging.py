@@ -32,7 +32,7 @@ def greet(ctx: Context, name: str, times: int = 1) -> str:
 def use(ctx: Context, connection: Connection) -> int | None:
     reveal_type(greet)
     reveal_type(greet(ctx, "Ada", times=2))
-    return greet.using(idempotency_key="a").enqueue(connection, name="Ada").id
+    return greet.using(key="a").enqueue(connection, name="Ada").id
 """
 WRONG = """
 from jobrunner import Context, job
@@ -46,7 +46,7 @@ def use(ctx: Context, connection: Connection) -> None:
     greet.enqueue("postgresql://", name="Ada")
     greet.enqueued
     greet.enqueue(connection, name=5)
-    greet.enqueue(connection, name="Ada", idempotency_key="a")
+    greet.enqueue(connection, name="Ada", key="a")
 """
 
 

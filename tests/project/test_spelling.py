@@ -1,15 +1,33 @@
 """Each thing has one name, each name means one thing, and an old name is refused with the new one."""
 
-from collections.abc import Iterator
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
 
 import click
+import psycopg
 import pytest
 
-from harness import Commands, sqlite_only
+import jobrunner as library
+from harness import Commands, Database, PostgresDatabase, postgresql_only, sqlite_only
+from harness.doc_tables import first_table, text_of
+from harness.pages import ROOT
+from jobrunner import Context, Entry, job
+from jobrunner.application.grouping import Group
+from jobrunner.application.job import Job
+from jobrunner.application.with_options import JobWithOptions
 from jobrunner.cli.options import ALL
 from jobrunner.cli.program import cli
+from jobrunner.cli.run_options import flag_of
+from jobrunner.errors import UsageError
+from jobrunner.jobs.run_options import OF_ENTRY, OF_MANY, OF_RUN
 from jobrunner.renamed import RENAMED
 
+OLD = RENAMED["parameter"]
+COLUMNS = {"idempotency_key"}
+"""Names of columns, which SQL and JSON publish."""
 # Each option, with the form of its value (a flag has none; … means repeatable) and the one thing that it means. A new
 # option belongs here; if its name or its meaning is there already, it is that option.
 MEANINGS = {
@@ -59,7 +77,6 @@ MEANINGS = {
     "--misfire-most": ("N", "how many missed slots get a run at once"),
     "--misfire-window": ("DURATION", "how old a missed slot may be"),
     "--name": ("NEW", "the new name of a schedule"),
-    "--on-failure": ("cancel|run", "what to do if the run to wait for ends dead or cancelled"),
     "--only": ("NAME,…", "findings by their names"),
     "--outcome": ("JSON", "what a call would have returned"),
     "--output": ("FILE", "the file to write instead of standard output"),
@@ -105,7 +122,6 @@ ELSEWHERE = {
     "web --host": ("text", "an address of this host, as servers call it"),
 }
 """Where an option of this name means something else, and why it may."""
-BEING_RENAMED = {"--on-failure", "--if-parent-fails"}
 
 
 def commands() -> dict[str, click.Command]:
@@ -165,6 +181,100 @@ def test_each_new_name_of_a_command_or_an_option_is_there_and_no_old_one() -> No
             assert any(f"{new} ".startswith(f"jobrunner {each} ") for each in tree), old
 
 
+def signatures() -> Iterator[tuple[str, inspect.Signature]]:
+    """Every function and method that an application can call."""
+    exported = {name: getattr(library, name) for name in library.__all__}
+    for name, value in {**exported, "Job": Job, "JobWithOptions": JobWithOptions, "Group": Group}.items():
+        members = vars(value).items() if isinstance(value, type) else [("", value)]
+        for member, function in members:
+            if inspect.isfunction(function) and not (member.startswith("_") and member != "__init__"):
+                yield f"{name}.{member}".rstrip("."), inspect.signature(function)
+
+
+def columns_of_json(schema: Any) -> Iterator[str]:
+    """The names of all fields in a JSON Schema."""
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {})
+        for below in schema.values():
+            yield from columns_of_json(below)
+    elif isinstance(schema, list):
+        for below in schema:
+            yield from columns_of_json(below)
+
+
+def test_no_export_takes_an_option_of_a_run_by_another_name() -> None:
+    found = dict(signatures())
+    assert {"enqueue", "enqueue_many", "enqueue_async", "enqueue_many_async", "Entry.__init__"} <= found.keys()
+    for name, signature in found.items():
+        assert not OLD.keys() & signature.parameters.keys(), name
+    takes = {
+        name: signature.parameters["options"].annotation
+        for name, signature in found.items()
+        if "options" in signature.parameters
+    }
+    many = dict.fromkeys(("enqueue_many", "enqueue_many_async", "Job.enqueue_many", "Job.enqueue_many_async"))
+    assert {name: takes[name] for name in many} == dict.fromkeys(many, "Unpack[ManyOptions]")
+    one = dict.fromkeys(("enqueue", "enqueue_async", "Job.using"))
+    assert {name: takes[name] for name in one} == dict.fromkeys(one, "Unpack[RunOptions]")
+    assert takes["Entry.__init__"] == "Unpack[EntryOptions]"
+
+
+def test_command_line_has_each_option_of_a_run_under_its_name() -> None:
+    tree = commands()
+    assert {flag_of(name) for name in OF_RUN} <= spelled(tree["enqueue"])
+    for path, command in tree.items():
+        assert not {*OLD, *map(flag_of, OLD)} & {*(each.name for each in command.params), *spelled(command)}, path
+
+
+@pytest.mark.parametrize("old", OLD)
+def test_old_parameter_is_refused_with_the_new_one(database: Database, connection: Any, old: str) -> None:
+    @job
+    def send(ctx: Context, to: str) -> None: ...
+
+    loose: Any = send
+    given: dict[str, Any] = {old: "x"}
+    ways: list[Callable[[], Any]] = [
+        lambda: loose.using(**given),
+        lambda: loose.enqueue(connection, to="a", **given),
+        lambda: loose.enqueue_many(connection, [{"to": "a"}], **given),
+        lambda: library.enqueue(connection, "send", {"to": "a"}, **given),
+        lambda: library.enqueue_many(connection, "send", [{"to": "a"}], **given),
+        lambda: Entry({"to": "a"}, **given),
+    ]
+    for way in ways:
+        with pytest.raises(UsageError, match=rf"\b{OLD[old]}\b"):
+            way()
+    with pytest.raises(UsageError, match="did you mean run_at"):
+        loose.using(run_att=5)
+
+
+@postgresql_only
+def test_function_of_sql_has_each_option_of_a_run_under_its_name(database: PostgresDatabase) -> None:
+    names = database.value("SELECT proargnames FROM pg_proc WHERE proname = 'jobrunner_enqueue'")
+    old = [name for name in OLD if OLD[name] in OF_ENTRY]
+    assert names == ["job_type", "payload", *OF_ENTRY, "traceparent", *old, "id", "outcome"]
+    with closing(psycopg.connect(database.url)) as connection:
+        for name in old:
+            with pytest.raises(psycopg.errors.InvalidParameterValue, match=f"{name} is now {OLD[name]};"):
+                connection.execute(f"SELECT jobrunner_enqueue('echo', {name} => 'raise')")
+            connection.rollback()
+
+
+def test_fields_of_json_have_no_old_name() -> None:
+    for path in sorted((ROOT / "docs" / "reference" / "schemas").rglob("*.json")):
+        fields = set(columns_of_json(json.loads(path.read_text("utf-8"))))
+        assert not fields & (OLD.keys() - COLUMNS), path.name
+
+
+def test_tables_of_the_page_are_those_of_the_options() -> None:
+    page = text_of("enqueue.md")
+    rows = {name: [f"`{name}`", row.shown_default, f"{row.words}."] for name, row in OF_RUN.items()}
+    assert first_table(page, "The arguments and the options") == list(rows.values())
+    of_sql = first_table(page, "From SQL and other languages")
+    assert of_sql[2:-1] == [rows[name] for name in OF_ENTRY]
+    assert list(OF_MANY) == [name for name in OF_RUN if name in OF_MANY]
+
+
 def test_each_option_means_one_thing_in_every_command_and_each_thing_has_one_option() -> None:
     found = set()
     for path, command in commands().items():
@@ -174,6 +284,6 @@ def test_each_option_means_one_thing_in_every_command_and_each_thing_has_one_opt
                 found.add(name)
                 meant, _ = ELSEWHERE.get(f"{path} {name}") or MEANINGS.get(name, ("not in MEANINGS", ""))
                 assert form(option) == meant, f"{path} {name}"
-    assert MEANINGS.keys() - found <= BEING_RENAMED
+    assert MEANINGS.keys() == found
     meanings = [MEANINGS[name][1] for name in found]
     assert sorted(meanings) == sorted(set(meanings))

@@ -136,7 +136,7 @@ def enqueue(database: Database, count: int) -> None:
         with engine.begin() as transaction:
             for number in range(count):
                 payload = {"number": number, "stumbles": number % 10 == 0}
-                jobrunner.enqueue(transaction, "mail", payload, idempotency_key=f"weekly:{number}")
+                jobrunner.enqueue(transaction, "mail", payload, key=f"weekly:{number}")
     finally:
         engine.dispose()
 

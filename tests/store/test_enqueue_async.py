@@ -50,7 +50,7 @@ def test_run_enqueued_with_await_appears_only_when_the_callers_transaction_commi
     at = datetime(2031, 5, 1, 12, 30, 0, 250_000, tzinfo=UTC)
     text = "ä % %s :name $1 \\ \"'\N{SNOWMAN}"
     options: list[dict[str, Any]] = [
-        {"run_at": at, "priority": -5, "max_attempts": 3, "timeout": "none", "idempotency_key": "ä'\"%s:$1"},
+        {"run_at": at, "priority": -5, "max_attempts": 3, "timeout": "none", "key": "ä'\"%s:$1"},
         {"run_at": timedelta(hours=2), "timeout": timedelta(milliseconds=1500)},
         {},
     ]
@@ -86,10 +86,10 @@ def test_keys_limits_and_lists_keep_their_rules_with_await(database: Database) -
         limit(database, "limited", 2)
         first = await sync.using(key="k").enqueue_async(opened.connection, n=1)
         again = await sync.using(key="k").enqueue_async(opened.connection, n=2)
-        replaced = await sync.using(key="k", taken="replace").enqueue_async(opened.connection, n=3)
+        replaced = await sync.using(key="k", if_taken="replace").enqueue_async(opened.connection, n=3)
         assert [each.outcome for each in (first, again, replaced)] == ["created", "existing", "replaced"]
         with pytest.raises(KeyTaken):
-            await sync.using(key="k", taken="raise").enqueue_async(opened.connection, n=4)
+            await sync.using(key="k", if_taken="raise").enqueue_async(opened.connection, n=4)
         await opened.commit()
         database.execute("UPDATE job_runs SET status = 'dead', finished_at = ?", [database.now()])
         await opened.begin()
@@ -119,7 +119,9 @@ def test_keys_limits_and_lists_keep_their_rules_with_await(database: Database) -
 def test_run_enqueued_with_await_waits_for_the_runs_of_after(database: Database) -> None:
     async def story(opened: Opened) -> None:
         first, second = [await library.enqueue_async(opened.connection, "append", {}) for _ in range(2)]
-        third = await library.enqueue_async(opened.connection, "append", {}, after=[first, second], on_failure="run")
+        third = await library.enqueue_async(
+            opened.connection, "append", {}, after=[first, second], if_parent_fails="run"
+        )
         await opened.commit()
         waiting = database.query("SELECT * FROM job_parents ORDER BY parent_id")
         assert [(row["parent_id"], row["run_id"]) for row in waiting] == [(first.id, third.id), (second.id, third.id)]
@@ -135,7 +137,7 @@ def test_enqueue_with_await_in_autocommit_is_refused_before_anything_is_sent(dat
 
     async def refused(connection: Any) -> None:
         with pytest.raises(UsageError, match="no transaction is open on this connection"):
-            await library.enqueue_async(connection, "append", {}, idempotency_key="k")
+            await library.enqueue_async(connection, "append", {}, key="k")
 
     async def story() -> None:
         schemes = ["sqlite+aiosqlite"]
@@ -186,16 +188,14 @@ def test_enqueue_cancelled_at_any_statement_leaves_no_run_without_its_key(databa
             # SQLAlchemy closes a connection on which a call was cancelled.
             return
         for turn in range(8):
-            task = asyncio.ensure_future(
-                library.enqueue_async(opened.connection, "append", {}, idempotency_key=f"k{turn}")
-            )
+            task = asyncio.ensure_future(library.enqueue_async(opened.connection, "append", {}, key=f"k{turn}"))
             for _ in range(turn):
                 await asyncio.sleep(0)
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
             try:
-                await library.enqueue_async(opened.connection, "append", {}, idempotency_key=f"k{turn}")
+                await library.enqueue_async(opened.connection, "append", {}, key=f"k{turn}")
             except Exception:  # noqa: BLE001 - the driver may have aborted the transaction: then nothing is in it
                 await opened.rollback()
                 await opened.begin()
@@ -232,10 +232,17 @@ def test_enqueue_without_a_connection_commits_on_one_of_a_few_of_our_own(databas
         keyed = await asyncio.gather(*(sync.using(key="k").enqueue_async(None, n=n) for n in range(8)))
         assert sum(each.created for each in keyed) == 1
         with pytest.raises(KeyTaken):
-            await sync.using(key="k", taken="raise").enqueue_async(None, n=1)
+            await sync.using(key="k", if_taken="raise").enqueue_async(None, n=1)
 
     asyncio.run(story())
     assert len(runs(database)) == 23
+    # Without await, too.
+    assert sync.enqueue(None, n=1).created
+    assert library.enqueue(None, "append", {}, key="k").created
+    assert len(sync.enqueue_many(None, [{"n": 1}, sync.using(key="k").entry(2)])) == 2
+    with pytest.raises(KeyTaken):
+        library.enqueue(None, "append", {}, key="k", if_taken="raise")
+    assert len(runs(database)) == 26
     assert len(own_connections.own_connections()._databases) <= 4
 
 

@@ -40,7 +40,7 @@ def test_enqueue_in_autocommit_is_refused_before_anything_is_sent(database: Data
     """Found: through SQLAlchemy each statement committed by itself. After a crash the key stood for no run."""
     for name, connection in autocommit_connections(database):
         for way in (library.enqueue, library.enqueue_many):
-            payloads: Any = {} if way is library.enqueue else [Entry({}, idempotency_key="k")]
+            payloads: Any = {} if way is library.enqueue else [Entry({}, key="k")]
             with pytest.raises(UsageError, match="no transaction is open on this connection"):
                 way(connection, "sync", payloads)
         assert not database.query("SELECT * FROM job_keys"), name
@@ -58,10 +58,10 @@ def test_application_that_begins_in_an_event_of_sqlalchemy_can_enqueue(database:
     event.listen(engine, "connect", connected)
     event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
     with engine.connect() as connection:
-        library.enqueue(connection, "sync", {}, idempotency_key="k")
+        library.enqueue(connection, "sync", {}, key="k")
         connection.rollback()
         assert runs(database) == []
-        library.enqueue(connection, "sync", {}, idempotency_key="k")
+        library.enqueue(connection, "sync", {}, key="k")
         connection.commit()
     engine.dispose()
     assert len(runs(database)) == 1
@@ -79,7 +79,7 @@ def test_keyed_enqueue_sends_few_statements(database: Database) -> None:
                 if count == counts[-1] and len(sent) == 0 and job_type == "active":
                     connection.exec_driver_sql("UPDATE job_runs SET status = 'dead', finished_at = created_at")
                 sent.clear()
-                library.enqueue(connection, job_type, {}, idempotency_key="k")
+                library.enqueue(connection, job_type, {}, key="k")
                 assert len(sent) == count, (job_type, sent)
                 sent.clear()
     engine.dispose()

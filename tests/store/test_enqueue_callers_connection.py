@@ -51,8 +51,8 @@ with connection.cursor() as cursor:
     cursor.execute("CREATE TABLE orders (id INTEGER)")
 with transaction.atomic():
     order(1)
-    said["first"] = enqueue("committed", idempotency_key="k").id
-    said["again"] = enqueue("again", idempotency_key="k").created
+    said["first"] = enqueue("committed", key="k").id
+    said["again"] = enqueue("again", key="k").created
 try:
     with transaction.atomic():
         order(2)
@@ -140,18 +140,18 @@ def test_a_run_enqueued_on_a_drivers_connection_appears_only_when_that_commits(
 ) -> None:
     library.enqueue(connection, "append", {"name": "rolled back"})
     connection.rollback()
-    answer = library.enqueue(connection, "append", {"name": "kept"}, idempotency_key="k")
+    answer = library.enqueue(connection, "append", {"name": "kept"}, key="k")
     assert not names(database)
     connection.commit()
     assert names(database) == ["kept"]
-    again = library.enqueue(connection, "append", {"name": "again"}, idempotency_key="k")
+    again = library.enqueue(connection, "append", {"name": "again"}, key="k")
     assert (again.id, again.created) == (answer.id, False)
 
 
 def test_every_option_of_enqueue_works_on_every_connection(database: Database, connection: Any) -> None:
     at = datetime(2031, 5, 1, 12, 30, 0, 250_000, tzinfo=UTC)
     said: list[dict[str, Any]] = [
-        {"run_at": at, "priority": -5, "max_attempts": 3, "timeout": "none", "idempotency_key": "ä'\"%s:"},
+        {"run_at": at, "priority": -5, "max_attempts": 3, "timeout": "none", "key": "ä'\"%s:"},
         {"run_at": timedelta(hours=2), "timeout": timedelta(milliseconds=1500)},
         {"max_attempts": 1},
     ]
@@ -205,7 +205,7 @@ def test_autocommit_connection_is_refused(database: Database, connection: Any) -
     else:
         connection.autocommit = True
     with pytest.raises(UsageError, match="no transaction is open"):
-        library.enqueue(connection, "append", {"name": "at once"}, idempotency_key="k")
+        library.enqueue(connection, "append", {"name": "at once"}, key="k")
     assert not database.query("SELECT * FROM job_runs") + database.query("SELECT * FROM job_keys")
     # Begun by hand, it holds.
     connection.execute("BEGIN")
@@ -266,6 +266,6 @@ def test_object_that_is_no_connection_is_refused_in_one_line(database: SQLiteDat
     class AsyncSession:
         def run_sync(self) -> None: ...
 
-    for given, said in ((None, "NoneType"), (database.url, "builtins.str"), (AsyncSession(), r"await .*run_sync")):
+    for given, said in ((database.url, "builtins.str"), (AsyncSession(), r"await .*run_sync")):
         with pytest.raises(UsageError, match=said):
             library.enqueue(given, "append", {})  # type: ignore[arg-type]

@@ -88,11 +88,11 @@ CASES: list[dict[str, Any]] = [
     *({"run_at": datetime(year, 6, 1, tzinfo=UTC)} for year in (1, 1969, 1970, 9000, 9001, 9999)),
     *({"priority": number} for number in (-1001, -1000, 0, 1000, 1001, 2**31 - 1)),
     *({"max_attempts": number} for number in (-1, 0, 1, 1000, 1001)),
-    *({"idempotency_key": key} for key in ("", "k", "k" * 500, "ä" * 500, "k" * 501, "ä" * 501, "a\nb")),
+    *({"key": key} for key in ("", "k", "k" * 500, "ä" * 500, "k" * 501, "ä" * 501, "a\nb")),
     *({"timeout": text} for text in ("none", "0", "0s", "-5s", "soon", "", "9" * 41, "0" * 40, "1.5", "1.", ".5")),
     *({"timeout": text} for text in ("90s", "1h30m", "500ms", " 5s\n", "5S", "1 h", "1e3", "٣s", "0.0000001", "2w")),
     *({"timeout": text} for text in ("3660d", "3661d", "None", "infinity", "00:05:00")),
-    *({"taken": word} for word in ("existing", "raise", "replace", "replaced", "")),
+    *({"if_taken": word} for word in ("existing", "raise", "replace", "replaced", "")),
 ]
 COLUMNS = (
     "job_type, payload, status, priority, idempotency_key, attempts, max_attempts, timeout, run_at = created_at AS n"
@@ -117,7 +117,7 @@ def test_function_accepts_and_refuses_what_python_does(connection: Any) -> None:
             different.append((f"{case}"[:100], [each[:300] for each in said]))
     assert not different
     # What Python's types refuse already.
-    for name in ("job_type", "payload", "priority", "taken"):
+    for name in ("job_type", "payload", "priority", "if_taken"):
         with pytest.raises(psycopg.errors.InvalidParameterValue):
             connection.execute(
                 f"SELECT jobrunner_enqueue({'' if name == 'job_type' else 'job_type => $$x$$, '}{name} => NULL)"
@@ -139,23 +139,23 @@ def test_function_keeps_the_scopes_of_keys_and_says_what_it_did(database: Postgr
     types = ("forever", "active", "window")
 
     def outcomes(**options: Any) -> list[str]:
-        found = [call(connection, each, idempotency_key="k", **options)["outcome"] for each in types]
+        found = [call(connection, each, key="k", **options)["outcome"] for each in types]
         connection.commit()
         return found
 
     assert outcomes(payload={"n": 1}, run_at=database.now() + timedelta(hours=1)) == ["created"] * 3
     assert outcomes(payload={"n": 2}) == ["existing"] * 3
-    assert outcomes(payload={"n": 3}, taken="replace") == ["replaced"] * 3
+    assert outcomes(payload={"n": 3}, if_taken="replace") == ["replaced"] * 3
     assert [row["payload"] for row in runs(database)] == [{"n": 3}] * 3
     assert all(row["run_at"] <= database.now() for row in runs(database))
     # One key for all ways in.
     for each, row in zip(types, runs(database), strict=True):
-        assert library.enqueue(connection, each, idempotency_key="k").id == row["id"]
+        assert library.enqueue(connection, each, key="k").id == row["id"]
         with pytest.raises(psycopg.errors.UniqueViolation, match=f"taken by run {row['id']}, which is queued"):
-            call(connection, each, idempotency_key="k", taken="raise")
+            call(connection, each, key="k", if_taken="raise")
         connection.rollback()
     database.execute("UPDATE job_runs SET attempts = 1")
-    assert outcomes(taken="replace") == ["existing"] * 3
+    assert outcomes(if_taken="replace") == ["existing"] * 3
     end(database)
     assert outcomes() == ["existing", "created", "existing"]
     database.execute("UPDATE job_keys SET created_at = ?", [database.now() - timedelta(hours=1)])
@@ -164,7 +164,7 @@ def test_function_keeps_the_scopes_of_keys_and_says_what_it_did(database: Postgr
     database.execute("DELETE FROM job_runs")
     assert outcomes() == ["existing", "created", "existing"]
     with pytest.raises(psycopg.errors.UniqueViolation, match="which was pruned"):
-        call(connection, "forever", idempotency_key="k", taken="raise")
+        call(connection, "forever", key="k", if_taken="raise")
     connection.rollback()
     # Left by an enqueue that failed.
     database.execute("UPDATE job_keys SET run_id = NULL")
@@ -186,7 +186,7 @@ def test_function_needs_no_search_path_and_has_the_rights_of_its_caller(database
         )
         for path in ("other", ""):
             connection.execute("SELECT set_config('search_path', %s, false)", [path])
-            for options in ("", ", idempotency_key => 'k'"):
+            for options in ("", ", key => 'k'"):
                 connection.execute(f"SELECT {found['nspname']}.jobrunner_enqueue('sync'{options})")
         connection.commit()
     assert len(runs(database)) == 3

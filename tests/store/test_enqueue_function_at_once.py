@@ -33,10 +33,10 @@ def test_calls_of_function_and_python_at_once_make_one_run(database: PostgresDat
                 barrier.wait(60)
                 key = f"k{turn}" if key_scope == "forever" else "k"
                 if number % 2:
-                    answer = call(connection, idempotency_key=key)
+                    answer = call(connection, key=key)
                     created, run_id = answer["outcome"] == "created", answer["id"]
                 else:
-                    enqueued = library.enqueue(connection, "sync", idempotency_key=key)
+                    enqueued = library.enqueue(connection, "sync", key=key)
                     created, run_id = enqueued.created, enqueued.id
                 # Some of those who win change their mind.
                 (connection.rollback if created and number < 6 else connection.commit)()
@@ -60,7 +60,7 @@ def test_function_fills_a_limited_type_exactly(database: PostgresDatabase, when_
     def caller(number: int) -> str:
         with closing(psycopg.connect(database.url, row_factory=dict_row)) as connection:
             barrier.wait(60)
-            options = {"idempotency_key": f"k{number}"} if number % 2 else {}
+            options = {"key": f"k{number}"} if number % 2 else {}
             try:
                 answer = call(connection, **options)
             except psycopg.errors.ConfigurationLimitExceeded as error:
@@ -82,7 +82,7 @@ def test_function_fills_a_limited_type_exactly(database: PostgresDatabase, when_
     keyed = database.query("SELECT idempotency_key, run_id FROM job_keys")
     with closing(psycopg.connect(database.url, row_factory=dict_row)) as connection:
         for row in keyed:
-            assert call(connection, idempotency_key=row["idempotency_key"])["id"] == row["run_id"]
+            assert call(connection, key=row["idempotency_key"])["id"] == row["run_id"]
         connection.commit()
     assert len(keyed) == database.value("SELECT count(*) FROM job_runs WHERE idempotency_key IS NOT NULL")
     database.execute("UPDATE job_types SET max_waiting = 3")

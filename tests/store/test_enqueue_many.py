@@ -97,7 +97,7 @@ BAD = [
     ([1], BadPayload, "JSON object"),
     ({"n": "x" * 300_000}, BadPayload, "larger than"),
     (Entry({}, priority=2_000), UsageError, "priority"),
-    (Entry({}, idempotency_key=""), UsageError, "idempotency key"),
+    (Entry({}, key=""), UsageError, "key must have 1 to 500 characters"),
     (Entry({}, run_at=datetime(2026, 1, 1)), UsageError, "time zone"),
 ]
 
@@ -136,7 +136,7 @@ def test_option_of_an_entry_overrides_the_option_of_the_call(database: Database,
         {"n": 0},
         Entry({"n": 1}),
         Entry({"n": 2}, run_at=at, priority=-3, max_attempts=2, timeout="none"),
-        Entry({"n": 3}, run_at=timedelta(hours=2), idempotency_key="k"),
+        Entry({"n": 3}, run_at=timedelta(hours=2), key="k"),
     ]
     enqueue_many(connection, "append", entries, run_at=timedelta(hours=1), priority=7, max_attempts=9, timeout="5s")
     enqueue_many(connection, "append", [{"n": 4}, Entry({"n": 5}, run_at=timedelta(hours=3))])
@@ -163,7 +163,7 @@ def test_list_takes_a_few_statements_whatever_its_length(database: Database) -> 
         enqueue_many(connection, "append", [{"n": n} for n in range(1_000)])
         assert len(sent) == 2
         sent.clear()
-        enqueue_many(connection, "append", [Entry({"n": n}, idempotency_key=f"{n}") for n in range(1_000)])
+        enqueue_many(connection, "append", [Entry({"n": n}, key=f"{n}") for n in range(1_000)])
         assert len(sent) == 4
 
 
@@ -172,10 +172,10 @@ def test_list_takes_a_few_statements_whatever_its_length(database: Database) -> 
 
 @pytest.mark.promise("P4")
 def test_each_key_of_a_list_gives_one_run_and_its_id(database: Database, connection: Any) -> None:
-    before = enqueue(connection, "append", {"n": -1}, idempotency_key="used")
+    before = enqueue(connection, "append", {"n": -1}, key="used")
     connection.commit()
     keys = [None, "new", "used", "new", None, "other", "used"]
-    answers = enqueue_many(connection, "append", [Entry({"n": n}, idempotency_key=key) for n, key in enumerate(keys)])
+    answers = enqueue_many(connection, "append", [Entry({"n": n}, key=key) for n, key in enumerate(keys)])
     connection.commit()
     ids = {row["payload"]["n"]: row["id"] for row in runs(database)}
     assert sorted(ids) == [-1, 0, 1, 4, 5]
@@ -183,12 +183,12 @@ def test_each_key_of_a_list_gives_one_run_and_its_id(database: Database, connect
     assert [(answer.id, answer.created) for answer in answers] == [(ids[n], created) for n, created in expected]
     held = database.query("SELECT idempotency_key, run_id FROM job_keys ORDER BY idempotency_key")
     assert [tuple(row.values()) for row in held] == [("new", ids[1]), ("other", ids[5]), ("used", before.id)]
-    assert enqueue(connection, "append", {}, idempotency_key="new").id == ids[1]
+    assert enqueue(connection, "append", {}, key="new").id == ids[1]
 
 
 @pytest.mark.promise("P4")
 def test_a_long_list_given_twice_adds_nothing(database: Database, connection: Any) -> None:
-    entries = [Entry({"n": n}, idempotency_key=f"key {n}") for n in range(MANY)]
+    entries = [Entry({"n": n}, key=f"key {n}") for n in range(MANY)]
     first = enqueue_many(connection, "append", entries)
     again = enqueue_many(connection, "append", reversed(entries))
     connection.commit()
@@ -202,17 +202,17 @@ def test_a_long_list_given_twice_adds_nothing(database: Database, connection: An
 @pytest.mark.promise("P4")
 def test_two_lists_with_the_same_keys_in_different_order_do_not_deadlock(database: PostgresDatabase) -> None:
     """In whatever order they come, keys are taken in one: were they not, these two would wait for each other."""
-    entries = [Entry({"n": n}, idempotency_key=f"key {n}") for n in range(MANY)]
+    entries = [Entry({"n": n}, key=f"key {n}") for n in range(MANY)]
 
     def other() -> list[Any]:
         with psycopg.connect(database.url) as connection:
             return enqueue_many(connection, "append", reversed(entries))
 
     with ThreadPoolExecutor() as pool, psycopg.connect(database.url) as connection:
-        enqueue(connection, "append", {}, idempotency_key="key 1000")
+        enqueue(connection, "append", {}, key="key 1000")
         answer = pool.submit(other)
         wait_for(lambda: database.value("SELECT count(*) FROM pg_locks WHERE NOT granted"), 20, "the other caller")
-        mine = enqueue_many(connection, "append", [Entry({}, idempotency_key=f"key {n}") for n in (1000, 2000, 999)])
+        mine = enqueue_many(connection, "append", [Entry({}, key=f"key {n}") for n in (1000, 2000, 999)])
         connection.commit()
         theirs = answer.result(30)
     assert len({each.id for each in mine} | {each.id for each in theirs}) == len(runs(database)) == MANY
@@ -230,7 +230,7 @@ def test_keys_of_a_list_are_found_by_index(database: SQLiteDatabase) -> None:
                 nonlocal steps
                 steps += 1
 
-            entries = [Entry({}, idempotency_key=f"{size} {n}") for n in range(size)]
+            entries = [Entry({}, key=f"{size} {n}") for n in range(size)]
             connection.set_progress_handler(count, 100)
             enqueue_many(connection, "append", entries)
             enqueue_many(connection, "append", entries)

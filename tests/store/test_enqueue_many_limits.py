@@ -30,8 +30,8 @@ def test_list_over_the_limit_is_refused_as_a_whole_and_the_transaction_goes_on(
     limit(database, "echo", 3)
     enqueue(connection, "echo", {})
     with pytest.raises(QueueFull, match="no room for 3 more: 1 wait, max_waiting is 3"):
-        enqueue_many(connection, "echo", [Entry({}, idempotency_key="k"), {}, {}])
-    assert [answer.created for answer in enqueue_many(connection, "echo", [{}, Entry({}, idempotency_key="k")])] == [
+        enqueue_many(connection, "echo", [Entry({}, key="k"), {}, {}])
+    assert [answer.created for answer in enqueue_many(connection, "echo", [{}, Entry({}, key="k")])] == [
         True,
         True,
     ]
@@ -44,9 +44,9 @@ def test_list_over_the_limit_is_refused_as_a_whole_and_the_transaction_goes_on(
 
 def test_list_longer_than_the_limit_drops_its_end_and_counts_it(database: Database, connection: Any) -> None:
     limit(database, "echo", 3, "drop")
-    used = enqueue(connection, "echo", {}, idempotency_key="used")
+    used = enqueue(connection, "echo", {}, key="used")
     keys = [None, "used", "a", "a", "b", "b", None]
-    answers = enqueue_many(connection, "echo", [Entry({}, idempotency_key=key) for key in keys])
+    answers = enqueue_many(connection, "echo", [Entry({}, key=key) for key in keys])
     connection.commit()
     assert [answer.dropped for answer in answers] == [False, False, False, False, True, True, True]
     assert [answer.created for answer in answers] == [True, False, True, False, False, False, False]
@@ -58,7 +58,7 @@ def test_list_longer_than_the_limit_drops_its_end_and_counts_it(database: Databa
 
 def test_used_keys_of_a_list_do_not_count_for_the_limit(database: Database, connection: Any) -> None:
     limit(database, "echo", 2)
-    entries = [Entry({}, idempotency_key=key) for key in "ab"]
+    entries = [Entry({}, key=key) for key in "ab"]
     first = enqueue_many(connection, "echo", entries)
     assert [answer.id for answer in enqueue_many(connection, "echo", entries)] == [answer.id for answer in first]
     connection.commit()
@@ -68,7 +68,7 @@ def test_used_keys_of_a_list_do_not_count_for_the_limit(database: Database, conn
 LIST = """
 number, go = sys.argv[1:]
 keys = [f"{number} {n}" if n % 2 else None for n in range(7)]
-entries = [jobrunner.Entry({"n": n}, idempotency_key=key) for n, key in enumerate(keys)]
+entries = [jobrunner.Entry({"n": n}, key=key) for n, key in enumerate(keys)]
 open(f"{go}-{number}", "w").close()
 while not os.path.exists(go):
     time.sleep(0.001)

@@ -100,14 +100,14 @@ def enqueued_each_way(connection: Any) -> list[library.Enqueued]:
         return library.enqueue(connection, "append", {"name": name}, **options)
 
     first = enqueue("plain", run_at=AT, timeout=timedelta(seconds=1.5), priority=3)
-    keyed = enqueue("keyed", idempotency_key="k")
-    again = enqueue("again", idempotency_key="k")
-    entries = [library.Entry({"name": "a"}, idempotency_key="k"), library.Entry({"name": "b"}, idempotency_key="b")]
+    keyed = enqueue("keyed", key="k")
+    again = enqueue("again", key="k")
+    entries = [library.Entry({"name": "a"}, key="k"), library.Entry({"name": "b"}, key="b")]
     listed = library.enqueue_many(connection, "append", entries)
     assert [each.created for each in (first, keyed, again, *listed)] == [True, True, False, False, True]
     assert again.id == keyed.id == listed[0].id
     with pytest.raises(KeyTaken):
-        enqueue("taken", idempotency_key="k", taken="raise")
+        enqueue("taken", key="k", if_taken="raise")
     return [first, keyed, listed[1]]
 
 
@@ -154,7 +154,7 @@ def test_converters_of_a_file_change_no_answer(database: SQLiteDatabase, monkeyp
     async def story() -> None:
         async with aiosqlite.connect(database.path, detect_types=types) as connection:
             for name in ("async", "again"):
-                answer = await library.enqueue_async(connection, "append", {"name": name}, idempotency_key="async")
+                answer = await library.enqueue_async(connection, "append", {"name": name}, key="async")
                 answers.append(answer)
             await connection.commit()
 
@@ -169,7 +169,7 @@ def test_text_factory_of_an_async_connection_changes_no_answer_and_stays(databas
         async with aiosqlite.connect(database.path) as connection:
             connection.text_factory = bytes
             for _ in range(2):
-                answer = await library.enqueue_async(connection, "append", {"name": "keyed"}, idempotency_key="k")
+                answer = await library.enqueue_async(connection, "append", {"name": "keyed"}, key="k")
             assert (answer.id, answer.created) == (1, False)
             assert connection.text_factory is bytes
             await connection.commit()
@@ -207,8 +207,8 @@ def test_enqueue_with_await_in_a_pipeline_writes_each_run_once(database: Postgre
         async with await psycopg.AsyncConnection.connect(database.url) as connection:
             raw_cursors(connection)
             async with connection.transaction(), connection.pipeline():
-                first = await library.enqueue_async(connection, "append", {"name": "first"}, idempotency_key="k")
-                again = await library.enqueue_async(connection, "append", {"name": "again"}, idempotency_key="k")
+                first = await library.enqueue_async(connection, "append", {"name": "first"}, key="k")
+                again = await library.enqueue_async(connection, "append", {"name": "again"}, key="k")
                 listed = await library.enqueue_many_async(connection, "append", [{"name": "a"}, {"name": "b"}])
             assert (again.id, again.created) == (first.id, False)
             assert [each.created for each in listed] == [True, True]

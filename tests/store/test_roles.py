@@ -42,20 +42,20 @@ def once(ctx): ...
 with psycopg.connect(os.environ["APP_URL"]) as connection:
     for _ in range(2):
         first = plain.enqueue(connection)
-        jobrunner.enqueue(connection, "echo", {"a": 1}, idempotency_key="forever")
-        once.using(idempotency_key="k").enqueue(connection)
+        jobrunner.enqueue(connection, "echo", {"a": 1}, key="forever")
+        once.using(key="k").enqueue(connection)
         bounded.enqueue(connection, customer=1)
-        jobrunner.enqueue_many(connection, "echo", [Entry({"n": n}, idempotency_key=f"n{n}") for n in range(3)])
+        jobrunner.enqueue_many(connection, "echo", [Entry({"n": n}, key=f"n{n}") for n in range(3)])
         plain.using(after=[first]).enqueue(connection)
         with connection.transaction():
-            plain.using(after=[first, first], on_failure="run").enqueue(connection)
-        replaced = jobrunner.enqueue(connection, "echo", {"a": 2}, idempotency_key="forever", taken="replace")
+            plain.using(after=[first, first], if_parent_fails="run").enqueue(connection)
+        replaced = jobrunner.enqueue(connection, "echo", {"a": 2}, key="forever", if_taken="replace")
         assert replaced.replaced, replaced
-        many = [Entry({"n": n}, idempotency_key=f"n{n}", taken="replace") for n in range(3)]
+        many = [Entry({"n": n}, key=f"n{n}", if_taken="replace") for n in range(3)]
         assert all(each.replaced for each in jobrunner.enqueue_many(connection, "echo", many))
         for taken in ("existing", "replace"):
             connection.execute(
-                "SELECT jobs.jobrunner_enqueue('echo', '{}', idempotency_key => 'in sql', taken => %s)", [taken]
+                "SELECT jobs.jobrunner_enqueue('echo', '{}', key => 'in sql', if_taken => %s)", [taken]
             )
         connection.commit()
     print("all enqueued")
@@ -195,7 +195,7 @@ def test_function_with_the_rights_of_an_application_enqueues_and_replaces_for_wh
     with psycopg.connect(urls["jobs_app"], autocommit=True) as connection:
         connection.execute(
             "CREATE FUNCTION shop.buy(payload text) RETURNS void LANGUAGE sql SECURITY DEFINER AS $$ SELECT"
-            " jobs.jobrunner_enqueue('echo', payload::jsonb, idempotency_key => 'k', taken => 'replace') $$"
+            " jobs.jobrunner_enqueue('echo', payload::jsonb, key => 'k', if_taken => 'replace') $$"
         )
     with psycopg.connect(urls["jobs_look"], autocommit=True) as connection:
         for payload in ('{"n": 1}', '{"n": 2}'):
@@ -234,6 +234,6 @@ def test_role_of_an_application_finds_its_key_though_it_may_not_write_messages_i
     enqueue = """
 import asyncio, jobrunner
 for _ in range(2):
-    print(asyncio.run(jobrunner.enqueue_async(None, "echo", idempotency_key="k")).id)
+    print(asyncio.run(jobrunner.enqueue_async(None, "echo", key="k")).id)
 """
     assert jobrunner.python(enqueue) == "1\n1\n"

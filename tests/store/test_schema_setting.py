@@ -178,7 +178,7 @@ def test_each_kind_of_callers_connection_enqueues_into_the_schema(placed: Comman
     tenants = engine.execution_options(schema_translate_map={None: "tenant"})
     with psycopg.connect(url) as raw, tenants.connect() as connection, Session(engine) as session:
         for name, given in {"psycopg": raw, "connection": connection, "session": session}.items():
-            library.enqueue(given, "append", {"name": name}, idempotency_key=name)
+            library.enqueue(given, "append", {"name": name}, key=name)
             library.enqueue_many(given, "append", [{"name": name}] * 2)
             given.commit()
     engine.dispose()
@@ -228,7 +228,7 @@ def test_enqueue_with_await_and_from_sql_finds_the_schema(placed: Commands, monk
         for kind in KINDS["postgresql"]:
             async with kind(placed.database) as opened:
                 await opened.begin()
-                await library.enqueue_async(opened.connection, "append", idempotency_key=kind.__name__)
+                await library.enqueue_async(opened.connection, "append", key=kind.__name__)
                 await opened.commit()
         await library.enqueue_async(None, "append")
 
@@ -236,7 +236,7 @@ def test_enqueue_with_await_and_from_sql_finds_the_schema(placed: Commands, monk
     own_connections.own_connections().close()
     own_connections._opened.clear()
     with psycopg.connect(placed.database.url) as connection:
-        connection.execute(f"SELECT \"{SCHEMA}\".jobrunner_enqueue('append', idempotency_key => 'sql')")
+        connection.execute(f"SELECT \"{SCHEMA}\".jobrunner_enqueue('append', key => 'sql')")
     assert placed.database.value("SELECT count(*) FROM job_runs") == len(KINDS["postgresql"]) + 2
     assert placed.database.value("SELECT count(*) FROM job_keys") == len(KINDS["postgresql"]) + 1
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import psycopg
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from jobrunner import Context, Enqueued, Entry, enqueue, enqueue_many, job
+from jobrunner import Context, Enqueued, Entry, enqueue, enqueue_async, enqueue_many, enqueue_many_async, job
 from typed.handlers import clean_up, collect, fetch, no_context, send
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -23,13 +24,15 @@ def sync(ctx: Context, engine: Connection, session: Session, pg: psycopg.Connect
     send.enqueue(engine, note="note", user_id=1)
     answer: Enqueued = send.enqueue(session, user_id=1, urgent=answered(None))
     send.using(run_at=NOON).enqueue(lite, user_id=1)
-    send.using(run_at=timedelta(hours=1), priority=5, idempotency_key="k").enqueue(lite, 1)
+    send.using(run_at=timedelta(hours=1), priority=5, key="k").enqueue(lite, 1)
     send.using(max_attempts=3, timeout="none").enqueue(pg, 1, "note")
     later = send.using(run_at=None, timeout=timedelta(minutes=1))
     later.enqueue(lite, user_id=1, urgent=answered(answer))
     send.enqueue_many(
         lite, [{"user_id": 1}, Entry({"user_id": 2}, priority=1), later.entry(3, urgent=True)], priority=2
     )
+    send.enqueue_many(None, [later.entry(3)], run_at=NOON, if_taken="raise")
+    send.using(key="k", if_taken="replace", after=[answer, 5], if_parent_fails="run").enqueue(None, user_id=1)
     fetch.enqueue(lite, url="x", when=NOON)
     fetch.enqueue(lite, "x", None)
     fetch.using(priority=1).enqueue(lite, "x", when=None)
@@ -40,13 +43,19 @@ def sync(ctx: Context, engine: Connection, session: Session, pg: psycopg.Connect
     send(ctx, 1, text, urgent=True)
     clean_up(ctx)
     enqueue(lite, "send", {"user_id": 1}, run_at=NOON)
-    enqueue_many(lite, "send", [{"user_id": 1}])
+    enqueue(None, "send", {"user_id": 1}, key="k", timeout="5s", max_attempts=None)
+    enqueue_many(lite, "send", [{"user_id": 1}, later.entry(3), Entry({}, key="k", if_taken="raise")], priority=1)
     name: str = fetch.name
     no_context()
     print(name)
 
 
-async def asynchronous(ctx: Context, lite: sqlite3.Connection) -> int:
+async def asynchronous(ctx: Context, lite: sqlite3.Connection, pg: psycopg.AsyncConnection[Any]) -> int:
+    await send.enqueue_async(pg, 1)
+    await send.using(priority=1).enqueue_async(None, user_id=1)
+    await send.enqueue_many_async(pg, [{"user_id": 1}, send.using(key="k").entry(1)], priority=1)
+    await enqueue_async(pg, "send", {"user_id": 1}, key="k")
+    await enqueue_many_async(None, "send", [{"user_id": 1}])
     await collect(ctx, names=[], other=1)
     send.enqueue(lite, 1)
     return await fetch(ctx, "x", when=NOON)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from jobrunner import Context, Entry, enqueue, job
+import psycopg
+from sqlalchemy import Connection
+
+from jobrunner import Context, Entry, enqueue, enqueue_async, job
 from typed.handlers import clean_up, collect, fetch, no_context, send, wrong_context
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -27,14 +31,22 @@ def sync(ctx: Context, lite: sqlite3.Connection) -> None:
     send.using(run_at=5)  # wrong type of an option
     send.using(run_at="2026-01-05")  # wrong type of an option
     send.using(priority="high")  # wrong type of an option
-    send.using(idempotency_key=5)  # wrong type of an option
+    send.using(key=5)  # wrong type of an option
     send.using(max_attempts="3")  # wrong type of an option
     send.using(timeout=[5])  # wrong type of an option
     send.using(priority=1).enqueue(lite, user_id="1")  # wrong type
     send.using(priority=1).enqueue(lite)  # wrong: one is missing
     send.using(priority=1).entry(user_id=1, note=5)  # wrong type
+    send.using(idempotency_key="k")  # wrong: its name is key
+    send.using(if_taken="never")  # wrong word
+    send.using(if_parent_fails="keep")  # wrong word
+    send.using(after="5")  # wrong type of an option
+    send.enqueue_many(lite, [fetch.using(priority=1).entry("x", None)])  # wrong: an entry of another handler
+    send.enqueue_many(lite, [], after=[5])  # wrong: for one run
+    Entry({}, after=5)  # wrong: for one run
+    enqueue(lite, "send", {}, keys="k")  # wrong option
     send.enqueue_many(lite, [{"user_id": 1}, 5])  # wrong: no payload
-    send.enqueue_many(lite, [], idempotency_key="k")  # wrong: a key is for one run
+    send.enqueue_many(lite, [], key="k")  # wrong: a key is for one run
     fetch.enqueue(lite, url="x", when="2026-01-05")  # wrong type
     fetch.enqueue(lite, url="x")  # wrong: one is missing
     fetch.using(priority=1).enqueue(lite, ulr="x", when=None)  # wrong name
@@ -53,6 +65,11 @@ def sync(ctx: Context, lite: sqlite3.Connection) -> None:
     job("x")(wrong_context)  # wrong: takes no context
 
 
-async def asynchronous(ctx: Context) -> None:
+async def asynchronous(ctx: Context, lite: sqlite3.Connection, pg: psycopg.Connection[Any], sql: Connection) -> None:
+    await send.enqueue_async(lite, 1)  # wrong: a connection without await
+    await send.enqueue_async(pg, 1)  # wrong: a connection without await
+    await send.using(key="k").enqueue_async(sql, 1)  # wrong: a connection without await
+    await send.enqueue_many_async(pg, [])  # wrong: a connection without await
+    await enqueue_async(lite, "send")  # wrong: a connection without await
     text: str = await fetch(ctx, "x", when=NOON)  # wrong type of the answer
     await fetch(ctx, text, when=timedelta(1))  # wrong type

@@ -156,9 +156,6 @@ def anonymous(ctx: Context, *names: str) -> None: ...
 def positional(ctx: Context, user_id: int, /) -> None: ...
 
 
-def taken(ctx: Context, run_at: str) -> None: ...
-
-
 @pytest.mark.parametrize(
     ("function", "problem"),
     [
@@ -166,14 +163,13 @@ def taken(ctx: Context, run_at: str) -> None: ...
         (context_by_keyword, "it must take a Context as its first parameter"),
         (anonymous, "its parameter 'names' cannot be given by keyword"),
         (positional, "its parameter 'user_id' cannot be given by keyword"),
-        (taken, "its parameter 'run_at' is an option of enqueue"),
     ],
 )
 def test_a_function_that_cannot_be_a_handler_is_refused(function: Any, problem: str) -> None:
     with pytest.raises(ConfigurationError, match=problem):
-        signature.check_handler(function, reserved={"run_at"})
+        signature.check_handler(function)
 
 
 @pytest.mark.parametrize("function", [report, flexible, typed, lambda ctx: None])
 def test_function_that_can_be_a_handler_is_accepted(function: Any) -> None:
-    signature.check_handler(function, reserved={"run_at"})
+    signature.check_handler(function)

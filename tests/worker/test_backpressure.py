@@ -118,17 +118,17 @@ import handlers
 with engine.begin() as connection:
     connection.execute(text("CREATE TABLE orders (id INTEGER)"))
 with engine.begin() as connection:
-    answers = [tried(handlers.refusing.enqueue, connection, idempotency_key=key) for key in "abc"]
+    answers = [tried(handlers.refusing.using(key=key).enqueue, connection) for key in "abc"]
     connection.execute(text("INSERT INTO orders VALUES (1)"))
 with engine.connect() as connection:
     tried(handlers.dropping.enqueue, connection)
     tried(handlers.dropping.enqueue, connection)
-    answers.append(tried(handlers.dropping.enqueue, connection, idempotency_key="d"))
+    answers.append(tried(handlers.dropping.using(key="d").enqueue, connection))
     connection.rollback()
 with engine.begin() as connection:
-    answers.append(tried(handlers.refusing.enqueue, connection, idempotency_key="b"))
+    answers.append(tried(handlers.refusing.using(key="b").enqueue, connection))
     connection.execute(text("UPDATE job_runs SET status = 'cancelled', finished_at = run_at WHERE id = 1"))
-    answers.append(tried(handlers.refusing.enqueue, connection, idempotency_key="c"))
+    answers.append(tried(handlers.refusing.using(key="c").enqueue, connection))
 print(json.dumps(answers))
 """
 
@@ -196,7 +196,7 @@ ONE_OF_MANY = """
 level = {} if len(sys.argv) < 4 else {"isolation_level": sys.argv[3]}
 connection = engine.connect().execution_options(**level)
 number, go = sys.argv[1:3]
-options = {"idempotency_key": number} if int(number) % 2 else {}
+options = {"key": number} if int(number) % 2 else {}
 while True:
     connection.execute(text("SELECT 1")) if level else None
     open(f"{go}-{number}", "w").close()

@@ -17,6 +17,7 @@ from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor, Policy
 from jobrunner.store.changes import admin
+from jobrunner.store.drivers import steps
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.queue import dependants
@@ -42,7 +43,7 @@ def attach(store: Store, run_id: int, *parents: int, on_failure: str = "cancel")
     def work(connection: Connection) -> None:
         # As in the transaction that inserts it.
         connection.execute(f"UPDATE job_runs SET updated_at = updated_at WHERE id = {run_id}")
-        dependants.attach(connection, run_id, parents, on_failure)
+        steps.follow(connection, dependants.attach_steps(connection.database, run_id, parents, on_failure))
 
     store.write(work)
     return run_id
@@ -193,7 +194,7 @@ with create_engine(url).begin() as connection:
     fallen = handlers.fall.enqueue(connection)
     never = handlers.append.using(after=fallen, priority=9).enqueue(connection, n=4)
     whatever = handlers.append.using(priority=9)
-    all_the_same = jobrunner.group([fallen, both]).then(whatever, on_failure="run").enqueue(connection, n=5)
+    all_the_same = jobrunner.group([fallen, both]).then(whatever, if_parent_fails="run").enqueue(connection, n=5)
     print(*(each.id for each in (*parts, both, all_the_same, never)))
 """
 
@@ -217,7 +218,7 @@ def test_a_group_and_what_follows_it_are_done_by_one_tick_in_their_order(
 
 def test_command_line_enqueues_a_run_after_others(jobrunner: Commands, database: Database) -> None:
     parent = queue(database, "echo")
-    child = jobrunner.enqueue("echo", after=parent, on_failure="run")
+    child = jobrunner.enqueue("echo", after=parent, if_parent_fails="run")
     assert database.query("SELECT run_id, parent_id, on_failure FROM job_parents") == [
         {"run_id": child, "parent_id": parent, "on_failure": "run"}
     ]
@@ -230,10 +231,11 @@ def test_command_line_enqueues_a_run_after_others(jobrunner: Commands, database:
 @pytest.mark.parametrize("after", [0, -1, True, "7", [], [1, None], 2**63, 1.5, {"id": 1}])
 def test_what_is_no_run_to_wait_for_is_refused_before_anything_is_sent(after: object) -> None:
     from jobrunner.jobs.parents import parent_ids
+    from jobrunner.jobs.run_options import checked
 
     with pytest.raises(UsageError, match=r"^after must [^\n]*$"):
-        parent_ids(after, "cancel")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"^on_failure must be one of"):
-        parent_ids(1, "stop")  # type: ignore[arg-type]
+        parent_ids(after)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^if_parent_fails must be one of"):
+        checked({"after": 1, "if_parent_fails": "stop"})
     with pytest.raises(UsageError, match=r"^after must"):
         library.group()

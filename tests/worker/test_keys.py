@@ -66,10 +66,10 @@ def test_taken_key_answers_raises_or_replaces_as_asked(
     first = way(connection, payload={"n": 1}, run_at=timedelta(hours=1), priority=3)
     assert (first.created, first.replaced, first.outcome) == (True, False, "created")
     with pytest.raises(KeyTaken, match=f"key 'k' of the job type 'sync' is taken by run {first.id}, which is queued"):
-        way(connection, payload={"n": 2}, taken="raise")
-    assert way(connection, payload={"n": 2}, taken="existing").outcome == "existing"
+        way(connection, payload={"n": 2}, if_taken="raise")
+    assert way(connection, payload={"n": 2}, if_taken="existing").outcome == "existing"
     assert runs(database)[0]["payload"] == {"n": 1}
-    replaced = way(connection, payload={"n": 3}, run_at=timedelta(hours=2), priority=9, taken="replace")
+    replaced = way(connection, payload={"n": 3}, run_at=timedelta(hours=2), priority=9, if_taken="replace")
     assert (replaced.id, replaced.created, replaced.outcome) == (first.id, False, "replaced")
     row = runs(database)[0]
     # Only the payload and the time.
@@ -78,18 +78,18 @@ def test_taken_key_answers_raises_or_replaces_as_asked(
     begun = {"failed": 1, "queued": 1}
     for status, attempts in begun.items():
         database.execute("UPDATE job_runs SET status = ?, attempts = ? WHERE id = ?", [status, attempts, first.id])
-        answer = way(connection, payload={"n": 4}, taken="replace")
+        answer = way(connection, payload={"n": 4}, if_taken="replace")
         assert (answer.id, answer.outcome) == (first.id, "existing")
     end(database)
-    assert way(connection, payload={"n": 4}, taken="replace").outcome == "existing"
+    assert way(connection, payload={"n": 4}, if_taken="replace").outcome == "existing"
     with pytest.raises(KeyTaken, match="which is succeeded") as caught:
-        way(connection, taken="raise")
+        way(connection, if_taken="raise")
     assert caught.value.run_id == first.id
     prune(database)
     with pytest.raises(KeyTaken, match=f"run {first.id}, which was pruned"):
-        way(connection, taken="raise")
-    assert way(connection, key="free", taken="raise").created
-    assert way(connection, key="free too", taken="replace").created
+        way(connection, if_taken="raise")
+    assert way(connection, key="free", if_taken="raise").created
+    assert way(connection, key="free too", if_taken="replace").created
 
 
 def test_replaced_run_is_looked_at_anew_by_the_limits_of_its_type(database: Database, connection: Any) -> None:
@@ -97,31 +97,31 @@ def test_replaced_run_is_looked_at_anew_by_the_limits_of_its_type(database: Data
     run_id = one(connection).id
     for before, after in {"a customer": "", "after": "after"}.items():
         database.execute("UPDATE job_runs SET gate = ? WHERE id = ?", [before, run_id])
-        assert one(connection, payload={"n": 1}, taken="replace").replaced
+        assert one(connection, payload={"n": 1}, if_taken="replace").replaced
         assert runs(database)[0]["gate"] == after
         if database.name == "postgresql":
             database.execute("UPDATE job_runs SET gate = ? WHERE id = ?", [before, run_id])
-            statement = "SELECT outcome FROM jobrunner_enqueue('sync', idempotency_key => 'k', taken => 'replace')"
+            statement = "SELECT outcome FROM jobrunner_enqueue('sync', key => 'k', if_taken => 'replace')"
             assert database.value(statement) == "replaced"
             assert runs(database)[0]["gate"] == after
 
 
 def test_list_with_a_taken_key_that_must_be_free_writes_nothing(database: Database, connection: Any) -> None:
-    library.enqueue(connection, "sync", {}, idempotency_key="b")
-    entries = [Entry({}, idempotency_key="a"), {}, Entry({}, idempotency_key="b", taken="raise")]
+    library.enqueue(connection, "sync", {}, key="b")
+    entries = [Entry({}, key="a"), {}, Entry({}, key="b", if_taken="raise")]
     with pytest.raises(KeyTaken):
         library.enqueue_many(connection, "sync", entries)
     connection.commit()
     assert [row["idempotency_key"] for row in database.query("SELECT * FROM job_keys")] == ["b"]
     assert len(runs(database)) == 1
-    with pytest.raises(UsageError, match=r'^payloads\[1\]: its key is that of payloads\[0\], and taken is "raise"'):
-        library.enqueue_many(connection, "sync", [Entry({}, idempotency_key="a")] * 2, taken="raise")
+    with pytest.raises(UsageError, match=r'^payloads\[1\]: its key is that of payloads\[0\], and if_taken is "raise"'):
+        library.enqueue_many(connection, "sync", [Entry({}, key="a")] * 2, if_taken="raise")
 
 
 def test_last_of_a_list_with_the_same_key_replaces_the_others(database: Database, connection: Any) -> None:
     used = one(connection, key="used", payload={"n": -1})
-    entries = [Entry({"n": n}, idempotency_key=key) for n, key in enumerate(("new", "used", "new", "used", "new"))]
-    answers = library.enqueue_many(connection, "sync", entries, taken="replace")
+    entries = [Entry({"n": n}, key=key) for n, key in enumerate(("new", "used", "new", "used", "new"))]
+    answers = library.enqueue_many(connection, "sync", entries, if_taken="replace")
     connection.commit()
     assert [answer.outcome for answer in answers] == ["created", *["replaced"] * 4]
     assert {answers[n].id for n in (1, 3)} == {used.id}
@@ -131,7 +131,7 @@ def test_last_of_a_list_with_the_same_key_replaces_the_others(database: Database
 @pytest.mark.parametrize("way", WAYS)
 def test_word_for_a_taken_key_that_does_not_exist_is_refused(connection: Any, way: Callable[..., Any]) -> None:
     with pytest.raises(UsageError, match="taken must be one of 'existing', 'raise', 'replace', not 'replaced'"):
-        way(connection, taken="replaced")
+        way(connection, if_taken="replaced")
 
 
 def test_key_left_without_a_run_by_a_failed_enqueue_is_free(database: Database, connection: Any) -> None:

@@ -49,9 +49,9 @@ def test_sixteen_connections_at_once_make_one_run_also_if_the_winner_rolls_back(
                 barrier.wait(60)
                 key = f"k{turn}" if key_scope == "forever" else "k"
                 answer = (
-                    library.enqueue(connection, "sync", {}, idempotency_key=key)
+                    library.enqueue(connection, "sync", {}, key=key)
                     if number % 2
-                    else library.enqueue_many(connection, "sync", [Entry({}, idempotency_key=key)])[0]
+                    else library.enqueue_many(connection, "sync", [Entry({}, key=key)])[0]
                 )
                 # The first winner changes its mind.
                 if answer.created and turn == 1 and not done.count("rolled back") and number < 8:
@@ -87,7 +87,7 @@ def test_retry_and_enqueue_of_an_active_key_at_once_leave_one_run_at_work(
         return bool(database.value("SELECT count(*) FROM pg_locks WHERE NOT granted"))
 
     with ThreadPoolExecutor() as pool:
-        second = library.enqueue(connection, "sync", {}, idempotency_key="k")
+        second = library.enqueue(connection, "sync", {}, key="k")
         retry = pool.submit(store.write, lambda each: admin.retry(each, first.id, Actor("someone")))
         wait_for(waits, 20, "the retry")
         connection.commit()
@@ -99,7 +99,7 @@ def test_retry_and_enqueue_of_an_active_key_at_once_leave_one_run_at_work(
             own = wrapped.connect()
             own.begin()
             assert admin.retry(own, first.id, Actor("someone")).applied
-            answer = pool.submit(library.enqueue, other, "sync", {}, idempotency_key="k")
+            answer = pool.submit(library.enqueue, other, "sync", {}, key="k")
             wait_for(waits, 20, "the enqueue")
             own.commit()
             wrapped.close()

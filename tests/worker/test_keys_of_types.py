@@ -27,9 +27,9 @@ def test_scope_of_a_handler_is_stored_by_its_first_keyed_enqueue(database: Datab
     assert [each.using(key="k").enqueue(connection).created for each in (daily, sync, plain)] == [True] * 3
     # A used key answers before anything is asked about the limit.
     assert not sync.using(key="k").enqueue(connection).created
-    assert daily.using(key="k", taken="replace").enqueue(connection, n=1).replaced
+    assert daily.using(key="k", if_taken="replace").enqueue(connection, n=1).replaced
     with pytest.raises(KeyTaken):
-        sync.enqueue_many(connection, [sync.using(key="k", taken="raise").entry(n=1)])
+        sync.enqueue_many(connection, [sync.using(key="k", if_taken="raise").entry(n=1)])
     connection.commit()
     assert stored_scopes(database) == {"daily": ("window", 86400), "sync": ("active", None)}
     end(database)

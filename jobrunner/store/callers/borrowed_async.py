@@ -9,7 +9,7 @@ import sys
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar, Union
 
 from jobrunner.errors import UsageError
 from jobrunner.store.callers.borrowed import connection_of_caller, name_of, unscoped
@@ -37,10 +37,11 @@ class AsyncpgConnection(Protocol):
         """The rows of a query."""
 
 
-AsyncTransaction: TypeAlias = (
-    "AsyncConnection | AsyncSession | async_scoped_session[Any] | psycopg.AsyncConnection[Any] | AsyncpgConnection"
-    " | aiosqlite.Connection"
-)
+# Two strings: pyright takes one that goes over two lines for any type.
+AsyncTransaction: TypeAlias = Union[
+    "AsyncConnection | AsyncSession | async_scoped_session[Any]",
+    "psycopg.AsyncConnection[Any] | AsyncpgConnection | aiosqlite.Connection",
+]
 
 
 async def follow_on(transaction: AsyncTransaction, schema: str | None, work: Callable[[str], Steps[T]]) -> T:

@@ -12,18 +12,12 @@ from typing import Any, NamedTuple
 from jobrunner.errors import NotFoundError
 from jobrunner.lifecycle import Event, Status
 from jobrunner.model import TICK
-from jobrunner.store.drivers import steps
-from jobrunner.store.drivers.connection import Connection, Executor
+from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.steps import Steps
 from jobrunner.store.queue.ticks import audit
 from jobrunner.store.sql.statement import Prepared, Row
 
 _BATCH = 500
-
-
-def attach(caller: Executor, run_id: int, parent_ids: Sequence[int], on_failure: str) -> None:
-    """Let a run that the caller's transaction has just inserted wait for the end of these runs."""
-    steps.follow(caller, attach_steps(caller.database, run_id, parent_ids, on_failure))
 
 
 def attach_steps(database: str, run_id: int, parent_ids: Sequence[int], on_failure: str) -> Steps[None]:

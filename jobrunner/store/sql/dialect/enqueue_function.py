@@ -7,9 +7,13 @@ path. A test compares what it refuses with what Python refuses.
 from __future__ import annotations
 
 from jobrunner.jobs.payload_limits import DEFAULT_LIMIT_BYTES
+from jobrunner.jobs.run_options import OF_ENTRY, Kind, Number, OneOf, Text, Time
+from jobrunner.renamed import RENAMED
 from jobrunner.store.sql.dialect.application_functions import in_schema
 from jobrunner.store.sql.namespace import qualifier
 
+_TYPES: dict[type[Kind], str] = {Number: "integer", Time: "timestamptz"}
+"""All others are text."""
 SCHEMA = "@schema@"
 """Stands for the quoted schema of our tables."""
 
@@ -18,13 +22,9 @@ _FUNCTION = """
 CREATE FUNCTION @schema@.jobrunner_enqueue(
   job_type text,
   payload jsonb DEFAULT '{}',
-  run_at timestamptz DEFAULT NULL,
-  priority integer DEFAULT 0,
-  idempotency_key text DEFAULT NULL,
-  max_attempts integer DEFAULT NULL,
-  timeout text DEFAULT NULL,
-  taken text DEFAULT 'existing',
+  @parameters@,
   traceparent text DEFAULT NULL,
+  @old_parameters@,
   OUT id bigint,
   OUT outcome text
 ) LANGUAGE plpgsql SET plan_cache_mode = force_custom_plan AS $function$
@@ -32,11 +32,10 @@ CREATE FUNCTION @schema@.jobrunner_enqueue(
 DECLARE
   its_type text := job_type;
   its_payload jsonb := payload;
-  its_key text := idempotency_key;
+  its_key text := key;
   its_priority integer := priority;
   its_attempts integer := max_attempts;
   its_time timestamptz := coalesce(run_at, @schema@.jobrunner_now());
-  if_taken text := taken;
   -- What is none is ignored, as in Python.
   its_trace text := substring(traceparent from
     '^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$');
@@ -52,6 +51,7 @@ DECLARE
   is_full boolean := false;
   looks_only boolean;
 BEGIN
+  @old_names@
   -- What Python checks before it sends anything.
   IF its_type IS NULL OR its_type !~ '^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,199}$' THEN
     RAISE invalid_parameter_value USING MESSAGE = concat(quote_nullable(left(its_type, 60)),
@@ -61,21 +61,7 @@ BEGIN
     RAISE invalid_parameter_value USING MESSAGE = concat('run_at is ', its_time,
       '; it must lie between the years 1970 and 9000');
   END IF;
-  IF its_priority IS NULL OR its_priority NOT BETWEEN -1000 AND 1000 THEN
-    RAISE invalid_parameter_value USING MESSAGE = concat(
-      'priority must be a whole number from -1000 to 1000, not ', coalesce(its_priority::text, 'NULL'));
-  END IF;
-  IF its_attempts NOT BETWEEN 1 AND 1000 THEN
-    RAISE invalid_parameter_value USING MESSAGE = concat(
-      'max_attempts must be a whole number from 1 to 1000, not ', its_attempts);
-  END IF;
-  IF length(its_key) NOT BETWEEN 1 AND 500 THEN
-    RAISE invalid_parameter_value USING MESSAGE = 'an idempotency key has 1 to 500 characters';
-  END IF;
-  IF if_taken IS NULL OR if_taken NOT IN ('existing', 'raise', 'replace') THEN
-    RAISE invalid_parameter_value USING MESSAGE = concat(
-      'taken must be one of ''existing'', ''raise'', ''replace'', not ', quote_nullable(if_taken));
-  END IF;
+  @checks@
   IF timeout = 'none' THEN
     seconds := 0;
   ELSIF timeout IS NOT NULL THEN
@@ -244,11 +230,83 @@ END $function$
 """
 
 
+def parameters() -> dict[str, str]:
+    """The type of each option that the function takes."""
+    return {name: _TYPES.get(type(row.kind), "text") for name, row in OF_ENTRY.items()}
+
+
+def _declarations() -> str:
+    listed = []
+    for name, kind in parameters().items():
+        default = OF_ENTRY[name].default
+        written = "NULL" if default is None else f"'{default}'" if isinstance(default, str) else str(default)
+        listed.append(f"{name} {kind} DEFAULT {written}")
+    return ",\n  ".join(listed)
+
+
+def _old_names() -> dict[str, str]:
+    return {old: new for old, new in RENAMED["parameter"].items() if new in OF_ENTRY}
+
+
+def _checks() -> str:
+    """The checks of the options whose kind says all. Those of a time and of a duration stand in the function."""
+    checks = []
+    for name, row in OF_ENTRY.items():
+        # Its type's columns have the names of some options.
+        value = f"jobrunner_enqueue.{name}"
+        is_null = "" if row.default is None else f"{value} IS NULL OR "
+        kind = row.kind
+        match kind:
+            case Number():
+                least, most = kind
+                wrong = f"{value} NOT BETWEEN {least} AND {most}"
+                problem = (
+                    f"'{name} must be a whole number from {least} to {most}, not ', coalesce({value}::text, 'NULL')"
+                )
+            case OneOf():
+                words = kind.words
+                quoted = [f"'{word}'" for word in words]
+                wrong, listed = f"{value} NOT IN ({', '.join(quoted)})", ", ".join(f"'{each}'" for each in quoted)
+                problem = f"'{name} must be one of {listed}, not ', quote_nullable({value})"
+            case Text():
+                most = kind.most
+                wrong, problem = (
+                    f"length({value}) NOT BETWEEN 1 AND {most}",
+                    f"'{name} must have 1 to {most} characters'",
+                )
+            case _:
+                continue
+        checks.append(f"IF {is_null}{wrong} THEN\n    {_refusal(problem)}\n  END IF;")
+    return "\n  ".join(checks)
+
+
+def _refusals_of_old_names() -> str:
+    refusals = []
+    for old, new in _old_names().items():
+        refusal = _refusal(f"'{old} is now {new}; write {new}'")
+        refusals.append(f"IF jobrunner_enqueue.{old} IS NOT NULL THEN\n    {refusal}\n  END IF;")
+    return "\n  ".join(refusals)
+
+
+def _refusal(problem: str) -> str:
+    return f"RAISE invalid_parameter_value USING MESSAGE = concat({problem});"
+
+
 def enqueue_statements(dialect_name: str, schema: str | None) -> list[str]:
     """What a migration must run after it has created the tables and the clock."""
     if dialect_name == "sqlite":
         return []
-    return [in_schema(_FUNCTION.replace("@most_bytes@", str(DEFAULT_LIMIT_BYTES)), schema)]
+    parts = {
+        "most_bytes": str(DEFAULT_LIMIT_BYTES),
+        "parameters": _declarations(),
+        "old_parameters": ",\n  ".join(f"{old} text DEFAULT NULL" for old in _old_names()),
+        "old_names": _refusals_of_old_names(),
+        "checks": _checks(),
+    }
+    function = _FUNCTION
+    for name, text in parts.items():
+        function = function.replace(f"@{name}@", text)
+    return [in_schema(function, schema)]
 
 
 def enqueue_removal(dialect_name: str, schema: str | None) -> list[str]:
