@@ -105,7 +105,8 @@ def handler_or_refusal(options: dict[str, Any]) -> tuple[Job[Any, Any] | None, s
         return job("tried", **options)(tried), ""
     except ConfigurationError as error:
         said = str(error)
-        assert said.startswith(f"the handler {__name__}.tried (test_options_of_jobs.py, line {line}): "), said
+        place = f"application/test_options_of_jobs.py, line {line}"
+        assert said.startswith(f"the handler {__name__}.tried ({place}): "), said
         assert "\n" not in said
         assert len(said) < 500
         return None, said.partition("): ")[2]
@@ -249,7 +250,7 @@ def test_mistake_in_a_decorator_names_the_handler_the_line_and_what_is_meant(
 ) -> None:
     with pytest.raises(ConfigurationError, match=says) as refused:
         job(name, **options)(function)
-    place = f"(test_options_of_jobs.py, line {here() - 1})"
+    place = f"(application/test_options_of_jobs.py, line {here() - 1})"
     assert str(refused.value).startswith("the handler ")
     assert place in str(refused.value)
     assert registry.registered() == {}
