@@ -51,6 +51,7 @@ WITH_A_SCHEMA = [
     ["apply"],
     ["prune"],
     ["archive", "--until", "1d", "/nowhere/runs.jsonl"],
+    ["pause", "--all"],
     ["pauses"],
     ["resume", "--all"],
 ]

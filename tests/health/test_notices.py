@@ -93,7 +93,7 @@ def test_program_that_is_told_can_call_jobrunner(
 ) -> None:
     """The variables that tell it of the notice are no settings of the command that it calls."""
     said = tmp_path / "said"
-    script = f"{jobrunner.command} jobs > {said} 2>&1"
+    script = f"{jobrunner.command} types > {said} 2>&1"
     receiver = f"\n[notify.receivers.program]\nshell = true\ncommand = {json.dumps(script)}\n"
     configure(app, '[notify]\non_dead = ["program"]', receiver)
     dead(database)

@@ -51,7 +51,8 @@ def said_of_file(said: dict[str, Any], folder: Path) -> str:
 
 
 def options(said: dict[str, Any]) -> list[str]:
-    words = {"cron" if key == "expression" else key.replace("_", "-"): value for key, value in said.items()}
+    expression = "schedule" if str(said.get("expression")).startswith("every") else "cron"
+    words = {expression if key == "expression" else key.replace("_", "-"): value for key, value in said.items()}
     return [word for key, value in words.items() for word in (f"--{key}", str(value))]
 
 

@@ -228,7 +228,7 @@ def test_annotation_that_no_payload_can_hold_is_refused_at_import(annotation: An
         ConfigurationError,
         match=rf"^the parameter 'x' of the handler handler is .*, which a payload cannot hold: .*{problem}",
     ) as refused:
-        signature.check_handler(handler_of(annotation), reserved=())
+        signature.check_handler(handler_of(annotation))
     assert "\n" not in str(refused.value)
 
 
@@ -236,7 +236,7 @@ def test_annotation_that_is_defined_after_the_handler_is_resolved_at_first_use()
     late, hidden = handler_of("DefinedLater"), handler_of(Late)
     name = {"x": "2026-01-05"}
     for function in (late, hidden):
-        signature.check_handler(function, reserved=())
+        signature.check_handler(function)
         with pytest.raises(
             ConfigurationError, match="NameError: name 'DefinedLater' is not defined; import what it names"
         ):
@@ -269,4 +269,4 @@ def test_handler_with_plain_arguments_needs_no_library(monkeypatch: pytest.Monke
     assert signature.decoded(handler, given) is given
     assert signature.encoded(handler, given) is given
     with pytest.raises(ImportError):
-        signature.check_handler(handler_of(date), reserved=())
+        signature.check_handler(handler_of(date))

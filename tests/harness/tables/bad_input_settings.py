@@ -94,7 +94,7 @@ def number_rows() -> Section:
         rows[f"attempts {text}"] = Bad(enqueue("--max-attempts", text), "--max-attempts")
     rows |= {f"timeout {short(text)}": Bad(enqueue("--timeout", text), "timeout") for text in TIMEOUTS}
     for text in ("", "k" * 501, NOT_UTF8, SURROGATE):
-        rows[f"key {short(text)}"] = Bad(enqueue("--key", text), "idempotency key")
+        rows[f"key {short(text)}"] = Bad(enqueue("--key", text), "jobrunner: key ")
     return rows
 
 
