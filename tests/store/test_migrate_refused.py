@@ -12,7 +12,8 @@ from jobrunner.cli.program import cli
 from jobrunner.store.schema import metadata
 
 # The ticks that dev starts report it.
-WITHOUT_A_DATABASE = {"migrate", "downgrade", "users add", "types", "completion", "dev", "web", "doctor", "schedule import", "schedule crontab"}
+WITHOUT_A_DATABASE = {"migrate", "downgrade", "users add", "types", "completion", "dev", "web", "doctor"}
+WITHOUT_A_DATABASE |= {"schedule import", "schedule crontab"}
 # Whatever is there is replaced.
 WITHOUT_A_DATABASE |= {"restore"}
 

@@ -280,6 +280,8 @@ def command_rows() -> Section:
         ("tick", "--verbose=3"),
         ("show", "1", "2"),
     ):
-        rows[" ".join(short(word) for word in words)] = Bad(words, "--help")
+        rows[" ".join(short(word) for word in words)] = Bad(
+            words, "--schedule" if words[:2] == ["schedule", "add"] and "--type" in words else "--help"
+        )
     rows["a very long command"] = Bad(("x" * 100_000,), "No such command")
     return rows
