@@ -281,7 +281,7 @@ def command_rows() -> Section:
         ("show", "1", "2"),
     ):
         rows[" ".join(short(word) for word in words)] = Bad(
-            words, "--schedule" if words[:2] == ["schedule", "add"] and "--type" in words else "--help"
+            words, "--schedule" if words[:4:2] == ("schedule", "n") and "--type" in words else "--help"
         )
     rows["a very long command"] = Bad(("x" * 100_000,), "No such command")
     return rows
