@@ -12,7 +12,7 @@ import pytest
 from harness import App, Commands, Database, wait_for
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, wait_for_exit
 
-LEASE_SECONDS = 8
+LEASE_SECONDS = 4
 LEASE = {"JOBRUNNER_LEASE": f"{LEASE_SECONDS}s"}
 # A test that waits for the end of a lease takes seconds. By the database's clock it ends at once; then the owner, whose
 # own clock has not gone on, does not know that it was stopped for so long.
