@@ -44,10 +44,19 @@ class StaleOwner:
         return self.app.trace()[0].pid
 
     def stop_past_the_lease(self, *, waits: bool = False) -> None:
-        os.kill(self.process.pid, signal.SIGSTOP)
+        wait_for(self._is_stopped_between_transactions, 20, "a moment without a transaction")
         if not waits:
             self.database.move_clock(timedelta(seconds=LEASE_SECONDS))
         self.database.wait_until("SELECT count(*) FROM job_recoverable", describe="the end of the lease")
+
+    def _is_stopped_between_transactions(self) -> bool:
+        """Stop the tick. The server would close a connection that waits for so long in the middle of a transaction."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+        busy = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle'"
+        if self.database.name != "postgresql" or not self.database.value(f"{busy} AND pid <> pg_backend_pid()"):
+            return True
+        os.kill(self.process.pid, signal.SIGCONT)
+        return False
 
     def finish_elsewhere(self, host: str) -> None:
         """Another tick recovers the run; a later one does it to the end."""
