@@ -5,44 +5,93 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jobrunner.application.enqueueing import Enqueued, Entry, HandlerEntry, enqueue, enqueue_many
+    from jobrunner.application.enqueueing import Enqueued, Entry, HandlerEntry, Payload, enqueue, enqueue_many
     from jobrunner.application.enqueueing_async import enqueue_async, enqueue_many_async
-    from jobrunner.application.grouping import group
+    from jobrunner.application.grouping import Group, group
+    from jobrunner.application.job import Job
     from jobrunner.application.middleware import after_run, around_run, before_run
     from jobrunner.application.migration import migrate
-    from jobrunner.application.registry import job
-    from jobrunner.backoff import exponential, fixed, polynomial, waits
+    from jobrunner.application.registry import Register, job
+    from jobrunner.application.with_options import JobWithOptions
+    from jobrunner.backoff import Backoff, exponential, fixed, polynomial, waits
+    from jobrunner.durations import Duration
     from jobrunner.effects.files import write_file
     from jobrunner.effects.webhooks import post_webhook
-    from jobrunner.errors import CommitUnconfirmed, KeyTaken, QueueFull, TransactionTooLong
+    from jobrunner.errors import (
+        BadPayload,
+        CommitUnconfirmed,
+        ConfigurationError,
+        DatabaseUnavailable,
+        JobrunnerError,
+        KeyTaken,
+        NotFoundError,
+        PayloadMismatch,
+        QueueFull,
+        SchemaMismatch,
+        TransactionTooLong,
+        UsageError,
+    )
+    from jobrunner.jobs.blocks import TransactionBlock
     from jobrunner.jobs.context import Context
-    from jobrunner.jobs.effect import Effect, EffectInProgress, NotApplied, UncertainEffect
+    from jobrunner.jobs.effect import Effect, EffectInProgress, NotApplied, OnUncertain, UncertainEffect
     from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
+    from jobrunner.jobs.parents import After
     from jobrunner.jobs.run_options import EntryOptions, ManyOptions, RunOptions
-    from jobrunner.schedules.declare import Schedule
+    from jobrunner.model import KeyScope, Misfire, OnParentFailure, OnStop, Overlap, Taken, WhenFull
+    from jobrunner.schedules.declare import Schedule, Schedules
+    from jobrunner.store.callers.borrowed import Transaction
+    from jobrunner.store.callers.borrowed_async import AsyncTransaction
 
 __version__ = "0.1.0"
 __all__ = [
+    "After",
+    "AsyncTransaction",
+    "Backoff",
+    "BadPayload",
     "CommitUnconfirmed",
+    "ConfigurationError",
     "Context",
+    "DatabaseUnavailable",
     "Discard",
+    "Duration",
     "Effect",
     "EffectInProgress",
     "Enqueued",
     "Entry",
     "EntryOptions",
+    "Group",
     "HandlerEntry",
     "HandlerStopped",
+    "Job",
+    "JobWithOptions",
+    "JobrunnerError",
+    "KeyScope",
     "KeyTaken",
     "ManyOptions",
+    "Misfire",
     "NotApplied",
+    "NotFoundError",
+    "OnParentFailure",
+    "OnStop",
+    "OnUncertain",
+    "Overlap",
+    "Payload",
+    "PayloadMismatch",
     "QueueFull",
+    "Register",
     "Retry",
     "RunOptions",
     "Schedule",
+    "Schedules",
+    "SchemaMismatch",
     "Snooze",
+    "Taken",
+    "Transaction",
+    "TransactionBlock",
     "TransactionTooLong",
     "UncertainEffect",
+    "UsageError",
+    "WhenFull",
     "after_run",
     "around_run",
     "before_run",
@@ -63,21 +112,47 @@ __all__ = [
 
 
 _MODULES = {
-    **dict.fromkeys(("exponential", "fixed", "polynomial", "waits"), "backoff"),
-    "Context": "jobs.context",
-    **dict.fromkeys(("Enqueued", "Entry", "HandlerEntry", "enqueue", "enqueue_many"), "application.enqueueing"),
+    **dict.fromkeys(
+        ("Enqueued", "Entry", "HandlerEntry", "Payload", "enqueue", "enqueue_many"), "application.enqueueing"
+    ),
     **dict.fromkeys(("enqueue_async", "enqueue_many_async"), "application.enqueueing_async"),
-    **dict.fromkeys(("Effect", "EffectInProgress", "NotApplied", "UncertainEffect"), "jobs.effect"),
-    **dict.fromkeys(("CommitUnconfirmed", "KeyTaken", "QueueFull", "TransactionTooLong"), "errors"),
-    "group": "application.grouping",
+    **dict.fromkeys(("Group", "group"), "application.grouping"),
+    "Job": "application.job",
     **dict.fromkeys(("after_run", "around_run", "before_run"), "application.middleware"),
-    "job": "application.registry",
     "migrate": "application.migration",
-    "post_webhook": "effects.webhooks",
+    **dict.fromkeys(("Register", "job"), "application.registry"),
+    "JobWithOptions": "application.with_options",
+    **dict.fromkeys(("Backoff", "exponential", "fixed", "polynomial", "waits"), "backoff"),
+    "Duration": "durations",
     "write_file": "effects.files",
-    **dict.fromkeys(("EntryOptions", "ManyOptions", "RunOptions"), "jobs.run_options"),
-    "Schedule": "schedules.declare",
+    "post_webhook": "effects.webhooks",
+    **dict.fromkeys(
+        (
+            "BadPayload",
+            "CommitUnconfirmed",
+            "ConfigurationError",
+            "DatabaseUnavailable",
+            "JobrunnerError",
+            "KeyTaken",
+            "NotFoundError",
+            "PayloadMismatch",
+            "QueueFull",
+            "SchemaMismatch",
+            "TransactionTooLong",
+            "UsageError",
+        ),
+        "errors",
+    ),
+    "TransactionBlock": "jobs.blocks",
+    "Context": "jobs.context",
+    **dict.fromkeys(("Effect", "EffectInProgress", "NotApplied", "OnUncertain", "UncertainEffect"), "jobs.effect"),
     **dict.fromkeys(("Discard", "HandlerStopped", "Retry", "Snooze"), "jobs.outcomes"),
+    "After": "jobs.parents",
+    **dict.fromkeys(("EntryOptions", "ManyOptions", "RunOptions"), "jobs.run_options"),
+    **dict.fromkeys(("KeyScope", "Misfire", "OnParentFailure", "OnStop", "Overlap", "Taken", "WhenFull"), "model"),
+    **dict.fromkeys(("Schedule", "Schedules"), "schedules.declare"),
+    "Transaction": "store.callers.borrowed",
+    "AsyncTransaction": "store.callers.borrowed_async",
 }
 
 

@@ -19,14 +19,19 @@ LAST_INSTANT = datetime(9999, 12, 31, tzinfo=UTC)
 """What a database may hold. The year that ends with the last one is in Python's calendar in every time zone."""
 
 WhenFull: TypeAlias = Literal["refuse", "drop"]
+"""What happens to an enqueue while as many runs wait as ``max_pending`` allows."""
 OnStop: TypeAlias = Literal["release", "drop"]
+"""What happens to a run whose tick is stopped: it goes back to the queue, or it ends."""
 KeyScope: TypeAlias = Literal["forever", "active", "window"]
+"""How long a key stays taken."""
 Taken: TypeAlias = Literal["existing", "raise", "replace"]
 """What happens to an enqueue whose key is taken."""
 OnParentFailure: TypeAlias = Literal["cancel", "run"]
 """What happens to a run if one that it waits for ends dead or cancelled."""
 Misfire: TypeAlias = Literal["latest", "skip", "all"]
+"""Which of the slots that no tick saw in time get a run."""
 Overlap: TypeAlias = Literal["skip", "queue", "allow", "replace"]
+"""What happens to a slot while an earlier run of the schedule has not ended."""
 Source: TypeAlias = Literal["command", "code", "file"]
 SOURCE_NAMES = {"code": "the code", "file": "jobrunner.toml"}
 """Where the declarations of a source are written, and where a person changes them."""

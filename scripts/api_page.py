@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import typing
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import jobrunner
 from jobrunner import testing
@@ -100,7 +101,8 @@ def _sections(found: list[tuple[str, Any]]) -> str:
 def _section(name: str, value: Any) -> Iterator[str]:
     yield from (f"### {_title(name, value)}", "", f"<!-- checked by: {TEST} -->")
     yield f"```python\n{_signature(name, value)}```\n"
-    yield from (f"{paragraph}\n" for paragraph in _paragraphs(value))
+    words = _paragraphs(value) if _is_described(value) else [_alias(name)[1].replace("``", "`")]
+    yield from (f"{paragraph}\n" for paragraph in words)
     if isinstance(value, type):
         members = [f"- `{shown}`: {' '.join(' '.join(_paragraphs(each)).split())}\n" for shown, each in _shown(value)]
         yield from ["".join(members)] if members else []
@@ -117,7 +119,7 @@ def _anchor(name: str, value: Any) -> str:
 def _signature(name: str, value: Any) -> str:
     """How it is called: in one line, or with a line for each parameter."""
     if not _is_described(value):
-        return f"{name}\n"
+        return f"{name} = {_in_lines(_alias(name)[0], len(name))}\n"
     parameters, returned = _parameters(value)
     head, tail = ("class " if isinstance(value, type) else "") + name, f" -> {returned}" if returned else ""
     if isinstance(value, type) and (name in _RETURNED or not parameters):
@@ -129,8 +131,35 @@ def _signature(name: str, value: Any) -> str:
 
 
 def _is_described(value: Any) -> bool:
-    """Whether it has a docstring of its own; an alias of a type or a constant has none."""
-    return isinstance(value, type) or inspect.isfunction(value)
+    """Whether it has a docstring of its own; an alias of a type has none."""
+    return isinstance(value, type | property | classmethod | staticmethod) or inspect.isroutine(value)
+
+
+def _alias(name: str) -> tuple[str, str]:
+    """What an exported alias stands for, and the words below it, as its module has both."""
+    modules = vars(jobrunner)["_MODULES"]
+    module = importlib.import_module(f"jobrunner.{modules[name]}")
+    body = ast.parse(inspect.getsource(module)).body
+    for statement, following in zip(body, [*body[1:], None], strict=True):
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=found), value=ast.expr() as value) if found == name:
+                words = following.value if isinstance(following, ast.Expr) else None
+                text = words.value if isinstance(words, ast.Constant) and isinstance(words.value, str) else ""
+                # A type that is imported for type checkers only stands in a text.
+                texts = [each.value for each in ast.walk(value) if _is_text_of_types(each)]
+                return " | ".join(texts) or ast.unparse(value).replace("'", '"'), inspect.cleandoc(text)
+    raise AssertionError(f"no alias {name} in {module.__name__}")
+
+
+def _in_lines(types: str, already: int) -> str:
+    """As the formatter of the blocks has it."""
+    if already + len(types) <= 117:
+        return types
+    return f"(\n    {types}\n)" if len(types) <= 116 else "(\n    " + types.replace(" | ", "\n    | ") + "\n)"
+
+
+def _is_text_of_types(node: ast.AST) -> TypeGuard[ast.Constant]:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and " | " in node.value
 
 
 def _parameters(value: Any) -> tuple[list[str], str]:
@@ -186,8 +215,6 @@ def _default(value: object) -> str:
 
 def _paragraphs(value: Any) -> list[str]:
     """The docstring in Markdown, with its first line as a paragraph of its own."""
-    if not _is_described(value):
-        return []
     if isinstance(value, type) and value.__doc__ and value.__doc__.startswith(f"{value.__name__}("):
         return []  # made by dataclass or NamedTuple
     return (inspect.getdoc(value) or "").replace("``", "`").split("\n\n")

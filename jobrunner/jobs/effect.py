@@ -63,6 +63,7 @@ class EffectInProgress(Snooze):
 
 
 OnUncertain: TypeAlias = Literal["raise", "skip", "repeat"] | Callable[[Effect], Any]
+"""What to do about an effect that may have been applied or not; a function finds out, and gets the effect."""
 
 
 def check_key(key: object) -> str:

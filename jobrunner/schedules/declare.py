@@ -53,6 +53,7 @@ class Schedule:
 
 
 Schedules: TypeAlias = str | Schedule | Sequence[Schedule]
+"""A cron expression, a ``Schedule``, or several of these."""
 
 
 def declare(

@@ -39,6 +39,7 @@ class DjangoConnection(Protocol):
 Transaction: TypeAlias = (
     "EngineConnection | Session | scoped_session[Any] | psycopg.Connection[Any] | sqlite3.Connection | DjangoConnection"
 )
+"""The connection or session of the application, with its open transaction."""
 
 
 def unscoped(transaction: object) -> Any:

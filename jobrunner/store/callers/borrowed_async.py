@@ -42,6 +42,7 @@ AsyncTransaction: TypeAlias = Union[
     "AsyncConnection | AsyncSession | async_scoped_session[Any]",
     "psycopg.AsyncConnection[Any] | AsyncpgConnection | aiosqlite.Connection",
 ]
+"""The asynchronous connection or session of the application, with its open transaction."""
 
 
 async def follow_on(transaction: AsyncTransaction, schema: str | None, work: Callable[[str], Steps[T]]) -> T:
