@@ -13,9 +13,9 @@ from sqlalchemy import Executable
 from jobrunner.store import statements
 from jobrunner.store.sql.compiler import source
 from jobrunner.store.sql.statement import Prepared, core
+from jobrunner.store.sql.traits import TRAITS
 
 FOLDER = Path(__file__).resolve().parent.parent / "jobrunner" / "store" / "sql" / "compiled"
-OTHER = {"postgresql": "sqlite", "sqlite": "postgresql"}
 
 
 def prepared(database: str) -> list[Prepared]:
@@ -28,12 +28,13 @@ def _of_module(module: ModuleType, database: str) -> Iterator[Prepared]:
     variants, only_on = getattr(module, "VARIANTS", {}), getattr(module, "ONLY_ON", {})
     for name, function in getmembers(module, isfunction):
         is_own = function.__module__ == module.__name__ and not name.startswith("_")
-        if not is_own or only_on.get(name, database) != database:
+        if not is_own or database not in only_on.get(name, TRAITS):
             continue
         for arguments in variants.get(name, [] if function.__code__.co_argcount else [()]):
             each = Prepared(f"{module.__name__.rpartition('.')[2]}.{name}", arguments)
+            of_another = any(name in arguments for name in TRAITS if name != database)
             # Other public functions make parts of statements.
-            if OTHER[database] not in arguments and isinstance(core(each), Executable):
+            if not of_another and isinstance(core(each), Executable):
                 yield each
 
 
@@ -53,7 +54,7 @@ def text(database: str) -> str:
 def main() -> int:
     """Write the files; with --check only say whether they are as they would be written."""
     stale = 0
-    for database in OTHER:
+    for database in TRAITS:
         file, new = FOLDER / f"{database}.py", text(database)
         if not file.exists() or file.read_text(encoding="utf-8") != new:
             stale += 1

@@ -6,7 +6,7 @@ from pathlib import Path
 from alembic import context, op
 from jobrunner.store.drivers import notify
 from jobrunner.store.sql import conditions
-from jobrunner.store.sql.dialect import parents, values
+from jobrunner.store.sql.dialect import ddl, parents
 from jobrunner.store.sql.dialect.application_functions import application_removal, application_statements
 from jobrunner.store.sql.dialect.enqueue_function import enqueue_removal, enqueue_statements
 from jobrunner.store.sql.dialect.gates import gate_removal, gate_statements
@@ -72,13 +72,13 @@ def upgrade() -> None:
 
 def statements(dialect_name: str, schema: str | None) -> list[str]:
     """All that creates the schema, in order. ``jobrunner migrate`` also repairs with them what is missing."""
-    words = values.ddl_words(dialect_name, schema)
+    words = ddl.ddl_words(dialect_name, schema)
     parts = dict(words)
     for name, part in PARTS.items():
         parts[name] = part.format(**parts)
     return [
         *_split(_checked(_script("runs") + _script("trail"), dialect_name), words),
-        *values.clock_statements(dialect_name, schema),
+        *ddl.clock_statements(dialect_name, schema),
         *notify.notify_statements(dialect_name, schema),
         *application_statements(dialect_name, schema),
         *enqueue_statements(dialect_name, schema),
@@ -105,7 +105,7 @@ def _checked(script: str, dialect_name: str) -> str:
         )
         if not instants:
             return table[0]
-        condition = values.readable(dialect_name, instants, json_columns)
+        condition = ddl.readable(dialect_name, instants, json_columns)
         return (
             f"CREATE TABLE {{schema}}{name} ({columns},\n  CONSTRAINT {name}_readable CHECK ({condition})\n){storage};"
         )
@@ -120,7 +120,7 @@ def downgrade() -> None:
         op.execute(statement)
     for view in VIEW_NAMES:
         op.execute(f"DROP VIEW IF EXISTS {before}job_{view}")
-    for statement in (*enqueue_removal(name, schema), *values.clock_removal(name, schema)):
+    for statement in (*enqueue_removal(name, schema), *ddl.clock_removal(name, schema)):
         op.execute(statement)
     for table in NAMES:
         op.execute(f"DROP TABLE IF EXISTS {before}job_{table}")

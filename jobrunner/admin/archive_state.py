@@ -23,9 +23,9 @@ from jobrunner.admin.archive_file import (
 )
 from jobrunner.errors import UsageError
 from jobrunner.store.changes import state_rows
+from jobrunner.store.drivers import numbering
 from jobrunner.store.drivers.connection import Connection, DriverError
 from jobrunner.store.drivers.database import Database
-from jobrunner.store.queue import numbering
 from jobrunner.text import one_line
 
 _BATCH = 500

@@ -32,8 +32,8 @@ def findings(
     ``state_problem`` is that of this host, if any. ``killed`` are its ticks of which it knows that they were killed.
     """
     facts = store.facts(connection, asked(config)._replace(killed=killed))
-    # An SQLite file has the clock of this host.
-    skew = timedelta(0) if connection.database == "sqlite" else clock.utc_now() - facts.at
+    # A file has the clock of this host.
+    skew = clock.utc_now() - facts.at if connection.traits.has_server else timedelta(0)
     return judge(facts, config.health, state_problem, skew)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from jobrunner.errors import UsageError
+from jobrunner.store.sql.traits import databases
 
 _OPEN = "a transaction is open on the connection, and a tick sees only what is committed: commit first, or use drain()"
 
@@ -25,7 +26,7 @@ def _url_of_django(connection: Any) -> str:
     from jobrunner.contrib.django.conf import url_of as url_of_settings
 
     connection.ensure_connection()
-    if connection.vendor == "sqlite":
+    if connection.vendor in databases(has_server=False):
         return _url_of_file(connection.connection)
     _refuse_open_transaction(connection.connection)
     # With what decides how to connect, such as sslmode and assume_role.
@@ -37,7 +38,7 @@ def _url_of_sqlalchemy(connection: Any) -> str:
         raise UsageError(_OPEN)
     bound = connection.get_bind() if hasattr(connection, "get_bind") else connection
     url = bound.engine.url
-    if url.get_backend_name() == "sqlite":
+    if url.get_backend_name() in databases(has_server=False):
         return _url_of_named(url.database or "")
     return str(url.set(drivername=url.get_backend_name()).render_as_string(hide_password=False))
 

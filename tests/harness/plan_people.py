@@ -19,6 +19,7 @@ PEOPLE = {
     "claims.lock_permits": "what the claims call",
     "backpressure.short_lock_waits": "a setting, no table",
     "enqueue.make_durable": "no table",
+    "lent.engine_on": "what migrate calls",
     "servers.note_move": "asks the server about itself, every ten minutes, and writes the one row of job_state",
     "slot_runs.insert": "what the expansions call",
     "tallies.count_attempts_of": "what prune calls",

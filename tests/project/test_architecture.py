@@ -1,5 +1,6 @@
 """docs/explanation/architecture.md names only what exists, and the structure of the code stays within its limits."""
 
+import ast
 import importlib
 import re
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 import jobrunner
 from harness.doc_tables import text_of
 from harness.pages import ROOT
+from jobrunner.store.sql.traits import TRAITS
 
 sys.path.insert(0, str(ROOT / "scripts"))
 import shape
@@ -71,3 +73,26 @@ def test_lines_of_code_are_counted_without_blanks_comments_and_docstrings(tmp_pa
     blanks = '"""Some.\n\nMore."""\n\n# Why.\nX = """a\n\nb"""\n"""The X."""\n\n\n'
     file.write_text(f'{blanks}def f():  # here\n    """F."""\n    return (\n        X\n    )\n')
     assert shape.code_lines(file) == 6
+
+
+DATABASES_BY_NAME = {
+    "masking/secrets.py": "words that are no secrets",
+    "store/callers/async_transactions.py": "which database a driver of an event loop is for",
+    "store/callers/borrowed.py": "which database a driver is for",
+    "store/callers/borrowed_async.py": "which database a driver of an event loop is for",
+}
+"""Files outside of the language and the drivers that name a database, and why."""
+
+
+def test_only_the_language_and_the_drivers_name_a_database() -> None:
+    package = ROOT / "jobrunner"
+    own = (package / "store" / "sql", package / "store" / "drivers")
+    others = [file for file in package.rglob("*.py") if not any(each in file.parents for each in own)]
+    assert {file.relative_to(package).as_posix() for file in others if _names(file) & TRAITS.keys()} == {
+        *DATABASES_BY_NAME
+    }
+
+
+def _names(file: Path) -> set[str]:
+    nodes = ast.walk(ast.parse(file.read_text()))
+    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}

@@ -21,11 +21,12 @@ from harness.databases import Copies
 from jobrunner.errors import JobrunnerError
 from jobrunner.lifecycle import FINISHED, Status
 from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.lent import engine_on
 from jobrunner.store.drivers.location import locate
 from jobrunner.store.schema import metadata
 from jobrunner.store.schema.views import views
 from jobrunner.store.sql.versions import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE
-from jobrunner.store.upkeep.migrate import engine_on, migrate
+from jobrunner.store.upkeep.migrate import migrate
 
 MIGRATORS = 6
 INSERTS = {

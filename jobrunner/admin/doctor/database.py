@@ -150,7 +150,7 @@ def clocks(connection: Connection, most: timedelta) -> Check:
 
 def storage(connection: Connection) -> list[Check]:
     """Autovacuum and dead rows of our tables on PostgreSQL."""
-    if connection.database == "sqlite":
+    if not connection.traits.has_server:
         return []
     tables = inspection.tables(connection)
     off = [each.name for each in tables if "autovacuum_enabled=false" in each.options]
@@ -175,7 +175,7 @@ def _is_bloated(table: TableSize) -> bool:
 
 def sessions(connection: Connection) -> list[Check]:
     """Sessions of PostgreSQL that hold rows of ours, or have been in one transaction for long."""
-    if connection.database == "sqlite":
+    if not connection.traits.has_server:
         return []
     found = [check for each in inspection.sessions(connection) if (check := _session(each)) is not None]
     return found or [ok("transactions", "no session holds our rows, and none has been in one transaction for long")]

@@ -15,7 +15,7 @@ _ASYNCHRONOUS = "after a promotion the last moments are lost, and their keys, sl
 
 def checks(connection: Connection) -> list[Check]:
     """What can be said of a server of PostgreSQL. A file has neither standbys nor sequences that could lie behind."""
-    if connection.database == "sqlite":
+    if not connection.traits.has_server:
         return []
     found = standbys.replication(connection)
     return [_standby(found), *_acknowledged(found), _sequences(standbys.sequences(connection))]

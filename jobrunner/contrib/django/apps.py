@@ -14,6 +14,7 @@ from django.utils.module_loading import autodiscover_modules
 import jobrunner
 from jobrunner.contrib.django import conf, tested
 from jobrunner.names import TESTED
+from jobrunner.store.sql.traits import databases
 
 
 class JobrunnerConfig(AppConfig):
@@ -50,7 +51,7 @@ def _open_only(told: dict[str, Any]) -> None:
     from jobrunner.store.drivers import only_these
     from jobrunner.testing.tested import note_refusal
 
-    real = [conf.url_for_libraries(each) for each in connections.all() if each.vendor == "sqlite"]
+    real = [conf.url_for_libraries(each) for each in connections.all() if each.vendor in databases(has_server=False)]
     opened = tested.take_over(told, conf.alias())
     urls = [conf.url_for_libraries(connections[alias]) for alias in opened]
     only_these.allow_only([*urls, *told.get("urls", ())], note_refusal, real=real)

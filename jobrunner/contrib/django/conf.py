@@ -19,8 +19,10 @@ from django.utils.module_loading import import_string
 
 from jobrunner.contrib.django import tested
 from jobrunner.store.drivers.full_url import url_of_server
+from jobrunner.store.sql.traits import TRAITS
 
-VENDORS = ("postgresql", "sqlite")
+VENDORS = tuple(TRAITS)
+"""Django and SQLAlchemy have the same names for them."""
 _HANDLERS = "jobrunner.contrib.django.handlers"
 
 
@@ -72,13 +74,13 @@ def database_url() -> str:
 
 def url_of(used: Any) -> str:
     """The same of this connection of Django."""
-    if used.vendor == "sqlite":
-        return _url_of_file(str(used.settings_dict["NAME"]))
-    if used.vendor != "postgresql":
+    if used.vendor not in VENDORS:
         raise ImproperlyConfigured(
             f"jobrunner works on PostgreSQL and SQLite, and DATABASES[{used.alias!r}] is {used.vendor};"
             ' name another one in JOBRUNNER = {"DATABASE": ...}'
         )
+    if not TRAITS[used.vendor].has_server:
+        return _url_of_file(str(used.settings_dict["NAME"]))
     parameters = dict(used.get_connection_params())
     if role := used.settings_dict["OPTIONS"].get("assume_role"):
         # Django takes it after it has connected, and a tick as it connects.

@@ -15,6 +15,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from jobrunner.store.sql.traits import databases
+
 _PLACE = ("NAME", "USER", "PASSWORD", "HOST", "PORT")
 
 
@@ -47,7 +49,7 @@ def _place_of(connection: Any) -> dict[str, str] | str:
     if _is_in_memory(connection):
         return _memory(alias)
     place = {name: str(connection.settings_dict.get(name) or "") for name in _PLACE}
-    if connection.vendor == "sqlite" and not place["NAME"].startswith("file:"):
+    if connection.vendor in databases(has_server=False) and not place["NAME"].startswith("file:"):
         place["NAME"] = str(Path(place["NAME"]).absolute())
     return place
 
@@ -58,7 +60,7 @@ def _is_forbidden(connection: Any) -> bool:
 
 
 def _is_in_memory(connection: Any) -> bool:
-    return connection.vendor == "sqlite" and bool(connection.is_in_memory_db())
+    return connection.vendor in databases(has_server=False) and bool(connection.is_in_memory_db())
 
 
 def _memory(alias: str) -> str:

@@ -14,6 +14,7 @@ from jobrunner.store.callers.borrowed_async import autocommit_of_file, follow_on
 from jobrunner.store.drivers.commits import CommitWarnings
 from jobrunner.store.drivers.raw import raw_driver
 from jobrunner.store.drivers.steps import Steps
+from jobrunner.store.sql.traits import TRAITS
 
 T = TypeVar("T")
 
@@ -35,7 +36,7 @@ class AsyncOwnTransaction(ABC):
 
     def holds_only_lock(self) -> bool:
         """Whether nobody else can write to the database while the transaction is open."""
-        return self.database == "sqlite"
+        return TRAITS[self.database].has_one_writer
 
     async def interrupt(self) -> None:
         """End the current statement on SQLite, and wait until its thread has come back from it."""

@@ -117,11 +117,11 @@ class SqlalchemyConnection(CallersConnection):
     def __init__(self, connection: EngineConnection, schema: str | None) -> None:
         self.connection = connection
         self.database = connection.dialect.name
-        if self.database == "postgresql":
+        if self.traits.has_schemas:
             self.schema = schema
 
     def begins_by_itself(self) -> bool:
-        if self.database == "postgresql" and is_pipelined(self._driver):
+        if is_pipelined(self._driver):
             raise UsageError(
                 "the connection is in psycopg's pipeline mode, where SQLAlchemy gets no answers; enqueue before or"
                 " after the block of pipeline(), or give the connection of psycopg itself"
@@ -142,7 +142,7 @@ class SqlalchemyConnection(CallersConnection):
         of_driver: type = type(driver)
         if kind := _kind_of(of_driver):
             return kind(driver, self.schema).begins_by_itself()
-        if self.database == "sqlite":
+        if not self.traits.has_server:
             return driver.isolation_level is not None or bool(driver.driver_connection.in_transaction)
         return not driver.autocommit
 
@@ -150,7 +150,7 @@ class SqlalchemyConnection(CallersConnection):
         assert not isinstance(statement, str)
         # Without the setting, the caller's own schema_translate_map counts.
         options: Any = {} if self.schema is None else {"schema_translate_map": {None: self.schema}}
-        with plain_texts(self._driver) if self.database == "sqlite" else nullcontext():
+        with nullcontext() if self.traits.has_server else plain_texts(self._driver):
             result = self.connection.execute(core(statement), values, execution_options=options)
             rows: list[Any] = list(result.all()) if result.returns_rows else []
         return Result(rows, result.rowcount)
@@ -168,7 +168,7 @@ class ExternalConnection(DriverExecutor, CallersConnection):
 
     def __init__(self, driver: Any, schema: str | None) -> None:
         super().__init__(driver)
-        if self.database == "postgresql":
+        if self.traits.has_schemas:
             self.schema = schema
 
     def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:

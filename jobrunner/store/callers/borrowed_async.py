@@ -18,6 +18,7 @@ from jobrunner.store.drivers.steps import Steps, follow, follow_async
 from jobrunner.store.sql import as_texts
 from jobrunner.store.sql.plain_cursors import execute_psycopg_async, has_converters, plain_texts
 from jobrunner.store.sql.statement import Compiled, Statement, Values, compiled
+from jobrunner.store.sql.traits import TRAITS
 
 if TYPE_CHECKING:
     import aiosqlite
@@ -93,7 +94,7 @@ class _AsyncConnection(AsyncExecutor):
 
     def __init__(self, driver: Any, schema: str | None) -> None:
         self.driver = driver
-        self.schema = schema if self.database == "postgresql" else None
+        self.schema = schema if TRAITS[self.database].has_schemas else None
 
     @abstractmethod
     async def begins_by_itself(self) -> bool:

@@ -75,8 +75,8 @@ def joined(transaction: Transaction) -> Iterator[CallersTransaction]:
     with nullcontext() if is_open(transaction) else _atomic(transaction):
         executor = _executor(transaction)
         found = CallersTransaction(executor)
-        if found.database == "sqlite" and not _driver_of(executor).in_transaction:
-            # Python begins no transaction before a statement that begins with WITH.
+        if getattr(_driver_of(executor), "in_transaction", None) is False:
+            # Python's driver of SQLite begins no transaction before a statement that begins with WITH.
             found.execute("BEGIN")
         yield found
 

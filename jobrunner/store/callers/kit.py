@@ -71,10 +71,10 @@ def database_now(connection: Connection) -> datetime:
 
 def move_clock(connection: Connection, by: timedelta, *, until_end: bool) -> None:
     """Move jobrunner's clock; ``until_end``: on PostgreSQL until the transaction ends, else until the session ends."""
-    if connection.database == "sqlite":
-        connection.execute(_MOVE_ON_FILE, {"microseconds": by // timedelta(microseconds=1)})
-    else:
+    if connection.traits.has_server:
         connection.execute(_MOVE_ON_SERVER, {"seconds": by.total_seconds(), "local": until_end})
+    else:
+        connection.execute(_MOVE_ON_FILE, {"microseconds": by // timedelta(microseconds=1)})
 
 
 _KEPT: Sequence[str] = ("job_state", "job_locks")

@@ -32,7 +32,7 @@ class OwnTransaction(ABC):
 
     def holds_only_lock(self) -> bool:
         """Whether nobody else can write to the database while the transaction is open."""
-        return self.executor().database == "sqlite"
+        return self.executor().traits.has_one_writer
 
     def interrupt(self) -> None:
         """End the current statement on SQLite. Any thread may call this."""

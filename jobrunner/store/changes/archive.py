@@ -11,8 +11,8 @@ from sqlalchemy import JSON, Column, Select, Table, Text, and_, cast, or_, selec
 
 from jobrunner import failpoints
 from jobrunner.lifecycle import Status
+from jobrunner.store.drivers import numbering
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.queue import numbering
 from jobrunner.store.queue.ticks import retention
 from jobrunner.store.schema import job_attempts, job_definitions, job_keys, job_runs, job_state
 from jobrunner.store.sql.dialect.rows import rows
@@ -154,12 +154,12 @@ def restore(connection: Connection, archived: Sequence[Archived], *, is_trial: b
     Raises CannotRestore if another run is in the place of one. ``is_trial``: the caller rolls it all back.
     """
     runs = [{**each.run, "schedule": each.schedule} for each in archived]
-    present = set(connection.execute(_inserting(connection, job_runs, _COLUMNS), {"given": runs}).scalars())
+    present = set(connection.execute(_inserting(job_runs, _COLUMNS), {"given": runs}).scalars())
     _check_others(connection, [each for each in archived if each.run["id"] not in present])
     attempts = {attempt["id"]: each for each in archived if each.run["id"] in present for attempt in each.attempts}
     if attempts:
         given = [attempt for each in archived if each.run["id"] in present for attempt in each.attempts]
-        insert_attempts = _inserting(connection, job_attempts, list(job_attempts.columns))
+        insert_attempts = _inserting(job_attempts, list(job_attempts.columns))
         inserted = connection.execute(insert_attempts, {"given": given}).scalars()
         for attempt_id in sorted(set(attempts) - set(inserted)):
             raise CannotRestore(attempts[attempt_id].line, f"another attempt has the id {attempt_id}, or its number")
@@ -195,7 +195,7 @@ def _restore_keys(connection: Connection, archived: Sequence[Archived]) -> None:
         return
     names = ("job_type", "idempotency_key", "created_at")
     given = [{**{name: run[name] for name in names}, "run_id": run["id"]} for run in newest.values()]
-    insert = _inserting_any(connection, job_keys, list(job_keys.columns), key="job_type")
+    insert = _inserting_any(job_keys, list(job_keys.columns), key="job_type")
     statement = insert.on_conflict_do_update(
         index_elements=["job_type", "idempotency_key"],
         set_={"run_id": insert.excluded.run_id, "created_at": insert.excluded.created_at},
@@ -204,12 +204,12 @@ def _restore_keys(connection: Connection, archived: Sequence[Archived]) -> None:
     connection.execute(statement, {"given": given})
 
 
-def _inserting(connection: Connection, table: Table, columns: Sequence[Column[Any]]) -> Any:
-    insert = _inserting_any(connection, table, columns, key="id")
+def _inserting(table: Table, columns: Sequence[Column[Any]]) -> Any:
+    insert = _inserting_any(table, columns, key="id")
     return insert.on_conflict_do_nothing().returning(table.c.id)
 
 
-def _inserting_any(connection: Connection, table: Table, columns: Sequence[Column[Any]], *, key: str) -> Any:
+def _inserting_any(table: Table, columns: Sequence[Column[Any]], *, key: str) -> Any:
     """An INSERT of the rows of a list. ``key`` is a column that is never NULL."""
     types = {each.name: Text() if each.name in JSON_COLUMNS else each.type for each in columns}
     given = rows("given", {**types, "schedule": Text()})
@@ -224,4 +224,4 @@ def _inserting_any(connection: Connection, table: Table, columns: Sequence[Colum
         values.append(value)
     # SQLite would take ON CONFLICT for a part of a join without a WHERE.
     source = select(*values).where(given.c[key].is_not(None))
-    return inserting(connection.database, table).from_select([each.name for each in columns], source)
+    return inserting(table).from_select([each.name for each in columns], source)

@@ -193,5 +193,5 @@ def _insert_or_skip(connection: Connection, table: Table, values: dict[str, Any]
     PostgreSQL waits for another transaction that inserts the same key.
     """
     key = next(iter(table.primary_key))
-    statement = inserting(connection.database, table).values(**values)
+    statement = inserting(table).values(**values)
     return connection.execute(statement.on_conflict_do_nothing().returning(key)).one_or_none() is not None

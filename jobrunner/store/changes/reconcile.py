@@ -58,7 +58,7 @@ def add(connection: Connection, new: Sequence[Declaration], plan: Plan, actor: A
         values = {**edits.columns_of(each), "name": each.name, **edits.owner_of(each), **times}
         planned = plan(definition_of({**unseen, **values}), at)
         added.append({**values, "next_run_at": planned.next_run_at, "last_error": planned.problem})
-    found = connection.execute(_insert_statement(connection.database, tuple(added[0])), {"given": added})
+    found = connection.execute(_insert_statement(tuple(added[0])), {"given": added})
     ids = {row.name: row.id for row in found}
     audit.record(
         connection,
@@ -71,11 +71,11 @@ def add(connection: Connection, new: Sequence[Declaration], plan: Plan, actor: A
     return [each.name for each in new if each.name not in ids]
 
 
-def _insert_statement(database: str, names: tuple[str, ...]) -> Executable:
+def _insert_statement(names: tuple[str, ...]) -> Executable:
     columns = job_definitions.c
     given = rows("given", {name: columns[name].type for name in names})
     # WHERE true, because without a WHERE SQLite reads the ON of ON CONFLICT as part of a join.
     source = select(*(given.c[name] for name in names)).where(true())
-    inserted = inserting(database, job_definitions).from_select(list(names), source).on_conflict_do_nothing()
+    inserted = inserting(job_definitions).from_select(list(names), source).on_conflict_do_nothing()
     statement: Executable = inserted.returning(columns.id, columns.name)
     return statement

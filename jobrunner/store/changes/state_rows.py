@@ -129,5 +129,5 @@ def insert(connection: Connection, kind: str, given: Sequence[Mapping[str, Any]]
         of_run = job_events.c.run_id.is_not_distinct_from(source.c.run_id)
         is_new = and_(is_new, ~exists().where(same, of_run, job_events.c.id <= newest))
     chosen = select(*values.values()).select_from(source).where(is_new)
-    statement = inserting(connection.database, table).from_select(list(values), chosen)
+    statement = inserting(table).from_select(list(values), chosen)
     return connection.execute(statement.on_conflict_do_nothing(), {"given": given}).rowcount

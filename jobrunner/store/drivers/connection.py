@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from jobrunner.errors import UsageError
 from jobrunner.store.drivers.waits import Waits
 from jobrunner.store.sql.statement import Compiled, Row, Statement, Values, compiled
+from jobrunner.store.sql.traits import TRAITS, Traits
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection as EngineConnection
@@ -90,6 +91,11 @@ class Executor(ABC):
 
     database: str
     schema: str | None = None
+
+    @property
+    def traits(self) -> Traits:
+        """What the database can do."""
+        return TRAITS[self.database]
 
     @abstractmethod
     def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:

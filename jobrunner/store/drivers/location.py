@@ -23,6 +23,11 @@ class Location(NamedTuple):
     options: Mapping[str, Any]
     schema: str | None = None
 
+    @property
+    def database(self) -> str:
+        """The name of the database's language."""
+        return "postgresql" if self.file is None else "sqlite"
+
     def __repr__(self) -> str:
         return f"<{self.label}>"
 

@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Float, case, func, literal, literal_column
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.reading import read
 from jobrunner.store.schema import job_definitions, job_events, job_runs
+from jobrunner.store.sql.dialect.counting import seconds_between
 from jobrunner.store.sql.dialect.values import UtcTime
 
 LATE_SECONDS = 120.0
@@ -58,7 +59,7 @@ def counted(connection: Connection, ids: Sequence[int], days: Sequence[datetime]
     """The runs of these definitions by day. Each day begins at its instant, and the last instant ends the last day."""
     slot = job_runs.c.scheduled_for
     day = case(*((slot < end, number) for number, end in enumerate(days[1:-1])), else_=len(days) - 2)
-    is_late = case((_late_by(connection.database) > literal(LATE_SECONDS, Float()), 1), else_=0)
+    is_late = case((_late_by() > literal(LATE_SECONDS, Float()), 1), else_=0)
     found = select(
         job_runs.c.definition_id,
         day.label("day"),
@@ -74,7 +75,7 @@ def runs(connection: Connection, ids: Sequence[int], days: Sequence[datetime]) -
     """The runs themselves, of definitions that have few."""
     found = select(
         *(job_runs.c[name] for name in ("definition_id", "scheduled_for", "id", "status")),
-        _late_by(connection.database).label("late_seconds"),
+        _late_by().label("late_seconds"),
     )
     return read(connection, SlotRun, found.where(*_of(ids, days)))
 
@@ -124,10 +125,7 @@ def _of(ids: Sequence[int], days: Sequence[datetime]) -> tuple[Any, ...]:
     return (job_runs.c.definition_id.in_(ids), slot >= days[0], slot < days[-1], *_is_slot(job_runs.c))
 
 
-def _late_by(database: str) -> ColumnElement[float | None]:
+def _late_by() -> ColumnElement[float | None]:
     """Seconds from when a run was due to its start. A further try has moved both."""
-    between = {
-        "postgresql": "CAST(EXTRACT(EPOCH FROM started_at - run_at) AS double precision)",
-        "sqlite": "(started_at - run_at) / 1000000.0",
-    }
-    return case((job_runs.c.attempts <= 1, literal_column(between[database], Float())), else_=None)
+    columns = job_runs.c
+    return case((columns.attempts <= 1, seconds_between(columns.run_at, columns.started_at)), else_=None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Text, case, func, literal, literal_column, select
+from sqlalchemy import Select, case, func, literal_column, select
 
 from jobrunner import clock
 from jobrunner.lifecycle import Status
@@ -17,6 +17,7 @@ from jobrunner.store.drivers.planner import read_by_indexes
 from jobrunner.store.questions import search
 from jobrunner.store.questions.selection import Selection, condition, instant
 from jobrunner.store.schema import job_runs, written
+from jobrunner.store.sql.dialect.counting import first_line
 from jobrunner.store.sql.statement import Row
 from jobrunner.text import without_numbers
 
@@ -91,7 +92,7 @@ def _look_back(
     begin = last = clock.elapsed()
     size, read = _FIRST_LOOK, 0
     for number in range(looks):
-        found = connection.execute(_look(connection.database, selection, size, read)).all()
+        found = connection.execute(_look(selection, size, read)).all()
         groups += (_group_of(row, selection.statuses[0]) for row in found if row.job_type is not None)
         count = sum(row.runs for row in found)
         if count < size:
@@ -104,7 +105,7 @@ def _look_back(
     return groups, min(row.first_at for row in found)
 
 
-def _look(database: str, selection: Selection, size: int, skipped: int) -> Select[Any]:
+def _look(selection: Selection, size: int, skipped: int) -> Select[Any]:
     """The errors of some runs by their first lines. Those that are not selected are one group, without a type."""
     columns, ended_at, (status,) = job_runs.c, job_runs.c.finished_at, selection.statuses
     at = ended_at if status is Status.DEAD else columns.failed_at
@@ -130,7 +131,8 @@ def _look(database: str, selection: Selection, size: int, skipped: int) -> Selec
         .subquery("part")
         .c
     )
-    shown = {"job_type": part.job_type, "error_type": part.error_type, "error": _first_line(database, part.last_error)}
+    line = first_line(func.coalesce(part.last_error, literal_column("''")))
+    shown = {"job_type": part.job_type, "error_type": part.error_type, "error": line}
     grouped = [case((part.is_selected == 1, value)).label(name) for name, value in shown.items()]
     found: list[Any] = [
         func.count().label("runs"),
@@ -140,15 +142,6 @@ def _look(database: str, selection: Selection, size: int, skipped: int) -> Selec
     ]
     # By their places: a server takes an expression with parameters for another one each time.
     return select(*grouped, *found).group_by(*(literal_column(str(place)) for place in (1, 2, 3)))
-
-
-def _first_line(database: str, text: ColumnElement[str | None]) -> ColumnElement[str]:
-    space, line_end = literal(" \t\n\v\f\r", Text()), literal("\n", Text())
-    filled = func.coalesce(text, "")
-    if database == "postgresql":
-        return func.split_part(func.btrim(filled, space), line_end, 1, type_=Text())
-    trimmed = func.trim(filled, space, type_=Text())
-    return func.substr(trimmed, 1, func.instr(trimmed.concat(line_end), line_end) - 1, type_=Text())
 
 
 def _group_of(row: Row, status: Status) -> ErrorGroup:

@@ -91,7 +91,7 @@ def look(
     definition_ids: Collection[int] = (),
 ) -> list[Locker]:
     """Who keeps ticks from claiming these runs, of these types, the longest first. Expects a read transaction."""
-    if connection.database == "sqlite":
+    if not connection.traits.has_server:
         return _of_file(connection)
     given = {"schema": connection.schema, "names": list(TABLES)}
     values: dict[str, Any] = {

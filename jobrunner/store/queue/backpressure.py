@@ -119,7 +119,7 @@ def declare_steps(database: str, policies: Iterable[Policy]) -> Steps[None]:
     # In one order, so that two transactions cannot wait for each other's rows.
     for policy in sorted(policies, key=lambda each: each.job_type):
         rules = {f"new_{name}": value for name, value in rules_of(policy)._asdict().items()}
-        yield Prepared("backpressure.declare", (database,)), {"of_type": policy.job_type, **rules}
+        yield Prepared("backpressure.declare"), {"of_type": policy.job_type, **rules}
 
 
 @contextmanager

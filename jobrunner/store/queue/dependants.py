@@ -16,6 +16,7 @@ from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.steps import Steps
 from jobrunner.store.queue.ticks import audit
 from jobrunner.store.sql.statement import Prepared, Row
+from jobrunner.store.sql.traits import TRAITS
 
 _BATCH = 500
 
@@ -42,8 +43,8 @@ def attach_steps(database: str, run_id: int, parent_ids: Sequence[int], on_failu
         }
         for parent in parents
     ]
-    if database == "postgresql":
-        yield Prepared("dependants.hold_in_sql", (database,)), {"run_id": run_id, "given": rows}
+    if TRAITS[database].has_functions:
+        yield Prepared("dependants.hold_in_sql"), {"run_id": run_id, "given": rows}
         return
     if at_large:
         yield Prepared("dependants.mark_parents"), _given(at_large)

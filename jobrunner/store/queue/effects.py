@@ -39,7 +39,7 @@ class StoredEffect(NamedTuple):
 def intend(connection: Connection, lease: Lease, key: str, call: str) -> bool:
     """Record the intent to apply an effect. False: the lease is lost, or the key has a row already."""
     values = {"effect": key, "call": call, "run": lease.run_id, "token": lease.token}
-    is_recorded = connection.execute(Prepared("effects.intend", (connection.database,)), values).first() is not None
+    is_recorded = connection.execute(Prepared("effects.intend"), values).first() is not None
     if is_recorded:
         failpoints.hit("effect.intend_before_commit", cut=connection.sever)
     return is_recorded

@@ -70,7 +70,7 @@ def _takes_key(database: str, new: NewRun, policy: Policy | None) -> Steps[bool]
         rules = "forever"
         if policy.key_scope != "forever":
             rules, values = "other", {**values, "scope": policy.key_scope, "window": backpressure.window_of(policy)}
-    return (yield Prepared("keys.take_key", (database, rules)), values).first() is not None
+    return (yield Prepared("keys.take_key", (rules,)), values).first() is not None
 
 
 def _insert_under_key(new: NewRun) -> Steps[Enqueued]:

@@ -99,7 +99,7 @@ class _Call:
     def _take_keys(self, wanted: list[int]) -> Steps[list[int]]:
         """Take the keys. Returns those of ``wanted`` whose key was free, and those without a key."""
         keys = {key for index in wanted if (key := self._keys[index]) is not None}
-        statement = Prepared("keys.take_keys", (self._database,))
+        statement = Prepared("keys.take_keys")
         free: set[str] = set()
         # In one order, so that two callers with the same keys cannot wait for each other.
         for batch in _batches(sorted(keys)):

@@ -18,6 +18,7 @@ from jobrunner.store.drivers.steps import Steps, follow
 from jobrunner.store.queue.holding import UNTOLD, as_rows, ended_attempts, still_held
 from jobrunner.store.queue.output_limits import fit, fit_after_commit
 from jobrunner.store.sql.statement import Prepared, Row
+from jobrunner.store.sql.traits import TRAITS
 
 _SHOW_WARNINGS = Prepared("finalize.show_warnings")
 _LOCKED, _COMPLETE = Prepared("finalize.locked"), Prepared("finalize.complete")
@@ -77,7 +78,7 @@ def _is_plain_success(result: AttemptResult) -> bool:
 def succeed_steps(database: str, lease: Lease, result: object) -> Steps[bool]:
     """End an attempt as succeeded in its handler's own transaction, as its last statement. False: the lease is lost."""
     fitted = fit(AttemptResult(Outcome.SUCCEEDED, output=UNTOLD, result=result))
-    if database == "postgresql":
+    if TRAITS[database].has_functions:
         # By a warning the server says that the COMMIT did not wait for the standby.
         yield _SHOW_WARNINGS, {}
     return bool((yield from _succeed(database, {lease: fitted}, waits=True)))
@@ -95,7 +96,7 @@ def _succeed(
         return {}
     reported = ({"result": each.result, "output": each.output} for each in results.values())
     given = [each | one for each, one in zip(as_rows(results), reported, strict=True)]
-    if database == "postgresql":
+    if TRAITS[database].has_functions:
         rows = yield (_SUCCEED_WAITING if waits else _SUCCEED), {"given": given}
         left = {Lease.of(row): row for row in rows}
         return {lease: _succeeded(row, results[lease]) for lease, row in left.items()}

@@ -128,7 +128,7 @@ def open_gates(connection: Connection, wanted: Mapping[str, tuple[Limits, int]],
 def _locked(connection: Connection, names: Collection[str]) -> dict[str, Row]:
     found = {row.job_type: row for row in connection.execute(Prepared("limits.lock"), _given(names))}
     for name in sorted(names - found.keys()):
-        row = connection.execute(Prepared("limits.take", (connection.database,)), {"of_type": name}).first()
+        row = connection.execute(Prepared("limits.take"), {"of_type": name}).first()
         if row is not None:
             found[name] = row
     return found
@@ -211,7 +211,7 @@ def _admit(connection: Connection, of_type: _Type) -> int:
     if first:
         # In one order, as wherever several gates are written.
         given = [{"job_type": of_type.name, "gate": gate, "turn_at": first[gate]} for gate in sorted(first)]
-        connection.execute(Prepared("limits.enter", (connection.database,)), {"given": given})
+        connection.execute(Prepared("limits.enter"), {"given": given})
     return len(admitted)
 
 
@@ -258,7 +258,7 @@ def declare(connection: Connection, policy: Policy) -> bool:
     columns = _columns(policy.limits or Limits())
     values = {"of_type": policy.job_type, **{f"new_{name}": value for name, value in columns.items()}}
     # This is also the lock on the type: from here on no claim of it is under way.
-    connection.execute(Prepared("limits.declare", (connection.database,)), values)
+    connection.execute(Prepared("limits.declare"), values)
     if policy.limits is not None and (stored is None or stored["concurrency_key"] == columns["concurrency_key"]):
         connection.execute(Prepared("limits.reopen"), values)
         return False

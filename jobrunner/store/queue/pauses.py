@@ -49,7 +49,7 @@ def listed(connection: Connection) -> list[Pause]:
 def pause(connection: Connection, kind: Kind, name: str, actor: Actor) -> Pause | None:
     """Pause it. If it is paused already, nothing is written, and that pause is returned."""
     row = {"kind": kind, "name": name, "actor": actor.name, "reason": actor.reason and one_line(actor.reason)}
-    at = connection.execute(Prepared("pauses.add", (connection.database,)), row).scalar_one_or_none()
+    at = connection.execute(Prepared("pauses.add"), row).scalar_one_or_none()
     if at is None:
         return next(each for each in listed(connection) if (each.kind, each.name) == (kind, name))
     audit.record(connection, [audit.event(actor, f"pause {kind}", None, {"name": name}, at)])

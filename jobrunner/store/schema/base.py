@@ -18,7 +18,9 @@ from sqlalchemy import (
 )
 
 from jobrunner.lifecycle import Status
-from jobrunner.store.sql.dialect.values import UtcTime, readable
+from jobrunner.store.sql.dialect.ddl import readable
+from jobrunner.store.sql.dialect.values import UtcTime
+from jobrunner.store.sql.traits import TRAITS
 
 metadata = MetaData(
     naming_convention={
@@ -57,9 +59,9 @@ def add_checks(table: Table) -> None:
         if isinstance(column.type, UtcTime) and column.name != "turn_at"
     ]
     json_columns = [column.name for column in table.columns if isinstance(column.type, JSON)]
-    table.dialect_options["sqlite"]["strict"] = True
+    table.kwargs["sqlite_strict"] = True
     if not instants:
         return
-    for name in ("postgresql", "sqlite"):
+    for name in TRAITS:
         check = CheckConstraint(readable(name, instants, json_columns), name="readable")
         table.append_constraint(check.ddl_if(dialect=name))

@@ -39,5 +39,5 @@ def insert(connection: Connection, runs: Sequence[NewRun]) -> dict[tuple[int, da
     if not runs:
         return {}
     given = {"given": [run.columns() for run in runs]}
-    inserted = connection.execute(Prepared("enqueue.insert_of_slots", (connection.database,)), given)
+    inserted = connection.execute(Prepared("enqueue.insert_of_slots"), given)
     return {(row.definition_id, row.scheduled_for): row.id for row in inserted}

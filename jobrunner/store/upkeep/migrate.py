@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
 from sqlalchemy import Connection as EngineConnection
-from sqlalchemy import NullPool, create_engine, exc, func, select
+from sqlalchemy import func, select
 
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError, SchemaMismatch, UsageError
 from jobrunner.settings.state_folder import make_private
@@ -19,6 +19,7 @@ from jobrunner.store.callers.callers_transaction import joined
 from jobrunner.store.drivers import locks
 from jobrunner.store.drivers.connection import Connection, DriverError
 from jobrunner.store.drivers.database import Database
+from jobrunner.store.drivers.lent import engine_on
 from jobrunner.store.drivers.location import Location, of_file
 from jobrunner.store.drivers.sqlite import WAL, FileConnection, check_version
 from jobrunner.store.schema import job_runs
@@ -110,16 +111,15 @@ def _fill(database: Database) -> None:
 
 def migration_sql(location: Location) -> str:
     """The SQL that creates the whole schema, for a person to run. Needs no database."""
-    name = "postgresql" if location.file is None else "sqlite"
     first = "" if location.schema is None else f'CREATE SCHEMA IF NOT EXISTS "{location.schema}";\n\n'
-    output = io.StringIO(f"{WAL};\n\n" if name == "sqlite" else first)
+    output = io.StringIO(first if location.file is None else f"{WAL};\n\n")
     output.seek(0, io.SEEK_END)
-    _run("upgrade", "head", location.schema, sql=True, dialect_name=name, output=output)
+    _run("upgrade", "head", location.schema, sql=True, dialect_name=location.database, output=output)
     return output.getvalue()
 
 
 def _upgrade(connection: Connection, location: Location, progress: _Progress = lambda _, __: None) -> list[str]:
-    if connection.database == "sqlite":
+    if not connection.traits.has_server:
         check_version()
     with engine_on(connection) as engine:
         _lock(connection)
@@ -209,45 +209,6 @@ def _version(connection: Connection, engine: EngineConnection) -> int:
     if version > SCHEMA_REVISION:
         raise SchemaMismatch("the database's schema is newer than this jobrunner; upgrade jobrunner first")
     return version
-
-
-@contextmanager
-def engine_on(connection: Connection) -> Iterator[EngineConnection]:
-    """The open connection and its transaction for SQLAlchemy, which Alembic needs. Its errors become ours."""
-    if connection.engine is not None:
-        yield connection.engine
-        return
-    driver = "sqlite" if connection.database == "sqlite" else "postgresql+psycopg"
-    # Otherwise SQLAlchemy asks the server for the type hstore first.
-    options = {} if connection.database == "sqlite" else {"use_native_hstore": False}
-    engine = create_engine(f"{driver}://", creator=lambda: _Lent(connection.driver), poolclass=NullPool, **options)
-    try:
-        with engine.connect() as lent:
-            yield lent
-    except exc.DBAPIError as error:
-        raise connection.raised(cast(Exception, error.orig)) from error
-
-
-class _Lent:
-    """A driver's connection whose transaction SQLAlchemy neither commits nor rolls back, and that it does not close."""
-
-    def __init__(self, driver: Any) -> None:
-        self._driver = driver
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._driver, name)
-
-    def commit(self) -> None:
-        """Do nothing: ``Database`` commits."""
-
-    def create_function(self, *_: Any, **__: Any) -> None:
-        """Do nothing: SQLAlchemy would replace the function REGEXP, of which Django has its own."""
-
-    def rollback(self) -> None:
-        """Do nothing: ``Database`` rolls back."""
-
-    def close(self) -> None:
-        """Do nothing: ``Database`` closes the connection."""
 
 
 def _set_wal(database: Database) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from jobrunner.store.schema import metadata
+from jobrunner.store.sql.traits import TRAITS
 from jobrunner.store.sql.versions import VERSION_TABLE
 
 
@@ -28,5 +29,5 @@ def is_in_schema(schema: str, named: str | None) -> bool:
     except (NameError, AttributeError):
         # Not in an env.py, before or after one: the comparison was called by itself.
         return (named or "public") == schema
-    # An SQLite file has no schemas. Our tables in it were made without the setting.
-    return dialect.name == "sqlite" or (named or dialect.default_schema_name) == schema
+    # Without schemas our tables were made without the setting.
+    return not TRAITS[dialect.name].has_schemas or (named or dialect.default_schema_name) == schema

@@ -26,7 +26,7 @@ _NO_COLUMNS: frozenset[str] = frozenset()
 _MOST_ROUNDS = 5
 
 # The definition of an index says only whether it can be used, that of a trigger whether it fires.
-_POSTGRESQL_OBJECTS = """
+_SERVER_OBJECTS = """
 WITH ours (schema) AS (SELECT oid FROM pg_namespace WHERE nspname = %(schema)s)
 SELECT CASE WHEN relkind IN ('r', 'p') THEN 'table' WHEN relkind = 'v' THEN 'view' WHEN relkind = 'i' THEN 'index'
     ELSE 'other' END AS kind, relname::text AS name,
@@ -38,7 +38,11 @@ FROM ours JOIN pg_proc ON pronamespace = schema WHERE proname = ANY(%(names)s)
 UNION ALL SELECT 'trigger', tgname::text, CASE WHEN tgenabled IN ('O', 'A') THEN 'valid' ELSE '' END, '{}'
 FROM ours JOIN pg_class ON relnamespace = schema JOIN pg_trigger ON tgrelid = pg_class.oid WHERE tgname = ANY(%(names)s)
 """
-_SQLITE_OBJECTS = "SELECT type AS kind, lower(name) AS name, coalesce(sql, '') AS definition FROM sqlite_master"
+_FILE_OBJECTS = """
+SELECT type AS kind, lower(name) AS name,
+  CASE WHEN type IN ('index', 'trigger') THEN 'valid' ELSE coalesce(sql, '') END AS definition
+FROM sqlite_master
+"""
 
 
 class Piece(NamedTuple):
@@ -83,8 +87,8 @@ class Inventory:
         self._label = label
         self._pieces = pieces
         names = [*(piece.name for piece in pieces), VERSION_TABLE]
-        is_file = connection.database == "sqlite"
-        self._found = _in_sqlite(connection) if is_file else _in_postgresql(connection, names)
+        self._traits = connection.traits
+        self._found = _in_server(connection, names) if self._traits.has_server else _in_file(connection)
         self._check_is_ours("table", VERSION_TABLE, ["version_num"])
 
     def check_names(self) -> None:
@@ -172,8 +176,7 @@ class Inventory:
             return body is not None and found.definition.split() == self._in_place(body[2]).split()
         if piece.kind == "view":
             return self._is_right_view(piece, found)
-        is_judged = self._connection.database != "sqlite" and piece.kind in ("index", "trigger")
-        return not is_judged or found.definition == "valid"
+        return piece.kind == "table" or found.definition == "valid"
 
     def _in_place(self, body: str) -> str:
         """The body of a function as it is stored: it may name the schema that the search path gave."""
@@ -183,7 +186,7 @@ class Inventory:
         return body.replace(SCHEMA, schema)
 
     def _is_right_view(self, piece: Piece, found: Found) -> bool:
-        if self._connection.database == "sqlite":
+        if self._traits.keeps_texts:
             return found.definition.split() == piece.statement.split()
         try:
             with self._connection.savepoint():
@@ -216,9 +219,10 @@ class Inventory:
     def _create(self, piece: Piece) -> None:
         statement = piece.statement
         if self._has(piece):
-            if piece.kind == "trigger" and self._connection.database != "sqlite":
+            if piece.kind == "trigger" and self._traits.has_schemas:
+                # There it belongs to its table, which has the schema.
                 self._connection.execute(f"DROP TRIGGER {piece.name} ON {MARK}.{_table_of(piece)}")
-            elif piece.kind == "index" or self._connection.database == "sqlite":
+            elif piece.kind == "index" or self._traits.keeps_texts:
                 self._connection.execute(f"DROP {piece.kind.upper()} {MARK}.{piece.name}")
             else:
                 # Other views may depend on it.
@@ -233,22 +237,22 @@ def _table_of(trigger: Piece) -> str:
 
 
 def _own_place(connection: Connection) -> str:
-    if connection.database == "sqlite":
+    if not connection.traits.has_schemas:
         return "a database of its own (JOBRUNNER_DATABASE_URL; on PostgreSQL JOBRUNNER_SCHEMA is enough)"
     return "a schema of its own (JOBRUNNER_SCHEMA)" if connection.schema is None else "another JOBRUNNER_SCHEMA"
 
 
-def _in_postgresql(connection: Connection, names: Sequence[str]) -> Mapping[tuple[str, str], Found]:
+def _in_server(connection: Connection, names: Sequence[str]) -> Mapping[tuple[str, str], Found]:
     schema = connection.schema or connection.execute("SELECT current_schema()").scalar_one()
     if schema is None:
         raise JobrunnerError("the search path names no schema in which tables can be created; set JOBRUNNER_SCHEMA")
-    rows = connection.execute(_POSTGRESQL_OBJECTS, {"schema": schema, "names": names})
+    rows = connection.execute(_SERVER_OBJECTS, {"schema": schema, "names": names})
     return {(row.kind, row.name): Found(row.kind, row.definition, frozenset(row.columns)) for row in rows}
 
 
-def _in_sqlite(connection: Connection) -> Mapping[tuple[str, str], Found]:
+def _in_file(connection: Connection) -> Mapping[tuple[str, str], Found]:
     found = {}
-    for row in connection.execute(_SQLITE_OBJECTS).all():
+    for row in connection.execute(_FILE_OBJECTS).all():
         columns = _NO_COLUMNS
         if row.kind == "table":
             named = connection.execute("SELECT name FROM pragma_table_xinfo(:table)", {"table": row.name})

@@ -50,7 +50,7 @@ def note_move(connection: Connection, known: str | None, at: datetime) -> Move |
 
     Expects a write transaction. A server that does not say what it is has not moved.
     """
-    if connection.database == "sqlite":
+    if not connection.traits.has_server:
         return None
     system, _, timeline = (known or "").partition("/")
     before = Server(system or _UNKNOWN, timeline or _UNKNOWN)

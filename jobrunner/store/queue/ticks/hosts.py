@@ -71,7 +71,7 @@ def write(connection: Connection, report: HostReport) -> None:
         "its_database": report.database,
         "its_boot": report.boot or UNKNOWN_BOOT,
     }
-    connection.execute(Prepared("hosts.write", (connection.database,)), values)
+    connection.execute(Prepared("hosts.write"), values)
     connection.execute(Prepared("hosts.forget"))
 
 

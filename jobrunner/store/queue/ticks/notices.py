@@ -215,7 +215,7 @@ def _rows(event: str, subject: Subject, runs: int, detail: dict[str, Any], told:
 
 def _add(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     if rows:
-        connection.execute(Prepared("notices.add", (connection.database,)), {"given": list(rows)})
+        connection.execute(Prepared("notices.add"), {"given": list(rows)})
 
 
 def _grouped(connection: Connection, rows: Sequence[Row]) -> dict[Subject, list[Row]]:

@@ -97,7 +97,7 @@ def fold(connection: Connection) -> bool:
     is_known = marks.counting_after is not None and marks.counting_after <= marks.own
     after = marks.counting_after if is_known else marks.own
     settled: int = marks.counting_to if marks.oldest >= after else marks.counted_to
-    if connection.database == "sqlite":
+    if connection.traits.has_one_writer:
         settled = marks.newest
     upto = max(marks.counted_to, min(settled, marks.counted_to + MOST_FOLDED))
     if upto > marks.counted_to:
@@ -204,7 +204,7 @@ def _add_to_totals(connection: Connection, found: Iterable[Row]) -> None:
     if not new:
         return
     keys = {"given": [key._asdict() for key in new]}
-    connection.execute(Prepared("tallies.begin_totals", (connection.database,)), keys)
+    connection.execute(Prepared("tallies.begin_totals"), keys)
     stored = ((_key_of(row), _total_of(row)) for row in connection.execute(Prepared("tallies.totals_of"), keys))
     given = [{**key._asdict(), **tally._asdict()} for key, tally in _summed(chain(new.items(), stored)).items()]
     connection.execute(Prepared("tallies.set_totals"), {"given": given})

@@ -24,7 +24,7 @@ WHERE jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR AND jobrunner_sc
         {},
         (),
     ),
-    ('backpressure.declare', ('postgresql',)): (
+    ('backpressure.declare', ()): (
         """INSERT INTO jobrunner_schema.job_types (job_type, max_waiting, when_full, key_scope, key_window, updated_at) VALUES (%(of_type)s::VARCHAR, %(new_max_waiting)s::BIGINT, %(new_when_full)s::VARCHAR, %(new_key_scope)s::VARCHAR, %(new_key_window)s::FLOAT(53), jobrunner_schema.jobrunner_now()) ON CONFLICT (job_type) DO UPDATE SET max_waiting = %(new_max_waiting)s::BIGINT, when_full = %(new_when_full)s::VARCHAR, key_scope = %(new_key_scope)s::VARCHAR, key_window = %(new_key_window)s::FLOAT(53), updated_at = jobrunner_schema.jobrunner_now()""",
         {},
         {},
@@ -780,7 +780,7 @@ FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS list
         {},
         (),
     ),
-    ('dependants.hold_in_sql', ('postgresql',)): (
+    ('dependants.hold_in_sql', ()): (
         """SELECT jobrunner_schema.jobrunner_hold(%(run_id)s::BIGINT, CAST(%(given)s::VARCHAR AS JSON)) AS held""",
         {},
         {'given': (('parent_id', None), ('on_failure', None))},
@@ -869,7 +869,7 @@ WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR""",
         {},
         (),
     ),
-    ('effects.intend', ('postgresql',)): (
+    ('effects.intend', ()): (
         """INSERT INTO jobrunner_schema.job_effects (key, state, run_id, job_type, attempt, lease_token, token, intended_at) SELECT %(effect)s::VARCHAR AS anon_1, 'intended', jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.lease_token, %(call)s::VARCHAR AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_effects.token""",
@@ -960,7 +960,7 @@ FROM (SELECT idempotency_key, payload, priority, traceparent FROM json_to_record
         {'given': (('idempotency_key', None), ('payload', None), ('priority', None), ('traceparent', None))},
         (('id', None),),
     ),
-    ('enqueue.insert_of_slots', ('postgresql',)): (
+    ('enqueue.insert_of_slots', ()): (
         """INSERT INTO jobrunner_schema.job_runs (definition_id, job_type, payload, priority, run_at, scheduled_for, origin, start_deadline_at, concurrency_key, status, created_at, updated_at) SELECT given.definition_id, given.job_type, CAST(given.payload AS JSONB) AS anon_1, given.priority, coalesce(given.run_at, jobrunner_schema.jobrunner_now()) AS coalesce_1, given.scheduled_for, given.origin, given.start_deadline_at, given.concurrency_key, 'queued', jobrunner_schema.jobrunner_now() AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
 FROM (SELECT definition_id, job_type, payload, priority, run_at, scheduled_for, origin, start_deadline_at, concurrency_key FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(definition_id BIGINT, job_type VARCHAR(200), payload TEXT, priority SMALLINT, run_at TIMESTAMP WITH TIME ZONE, scheduled_for TIMESTAMP WITH TIME ZONE, origin VARCHAR(20), start_deadline_at TIMESTAMP WITH TIME ZONE, concurrency_key VARCHAR(300))) AS given
 WHERE true ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.scheduled_for""",
@@ -1731,7 +1731,7 @@ FROM (SELECT host FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS li
         {'given': (('host', None),)},
         (('host', None), ('can_run', 'json')),
     ),
-    ('hosts.write', ('postgresql',)): (
+    ('hosts.write', ()): (
         """INSERT INTO jobrunner_schema.job_hosts (id, host, application, types, digest, can_run, settings, database, boot, last_boot, reported_at) VALUES (%(host_id)s::VARCHAR, %(its_host)s::VARCHAR, %(its_application)s::VARCHAR, %(its_types)s::VARCHAR, %(its_digest)s::VARCHAR, %(its_can_run)s::JSONB, %(its_settings)s::JSONB, %(its_database)s::VARCHAR, %(its_boot)s::VARCHAR, %(its_boot)s::VARCHAR, jobrunner_schema.jobrunner_now()) ON CONFLICT (id) DO UPDATE SET host = excluded.host, application = excluded.application, types = excluded.types, digest = excluded.digest, can_run = excluded.can_run, settings = excluded.settings, database = excluded.database, boot = excluded.boot, last_boot = CASE WHEN (excluded.boot = jobrunner_schema.job_hosts.boot) THEN jobrunner_schema.job_hosts.last_boot ELSE jobrunner_schema.job_hosts.boot END, is_twin_at = CASE WHEN (excluded.boot != jobrunner_schema.job_hosts.boot AND excluded.boot = jobrunner_schema.job_hosts.last_boot) THEN jobrunner_schema.jobrunner_now() ELSE jobrunner_schema.job_hosts.is_twin_at END, reported_at = jobrunner_schema.jobrunner_now()""",
         {},
         {'its_can_run': 'json', 'its_settings': 'json'},
@@ -1794,7 +1794,7 @@ FROM (SELECT job_type, idempotency_key FROM json_to_recordset(CAST(%(given)s::VA
         {'given': (('job_type', None), ('idempotency_key', None), ('run_id', None))},
         (),
     ),
-    ('keys.take_key', ('postgresql', 'any')): (
+    ('keys.take_key', ('any',)): (
         """INSERT INTO jobrunner_schema.job_keys (job_type, idempotency_key, created_at) SELECT %(of_type)s::VARCHAR AS anon_1, %(key)s::VARCHAR AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
 WHERE NOT (EXISTS (SELECT *
 FROM jobrunner_schema.job_types
@@ -1803,7 +1803,7 @@ WHERE jobrunner_schema.job_types.job_type = %(of_type)s::VARCHAR AND jobrunner_s
         {},
         (('job_type', None),),
     ),
-    ('keys.take_key', ('postgresql', 'forever')): (
+    ('keys.take_key', ('forever',)): (
         """INSERT INTO jobrunner_schema.job_keys (job_type, idempotency_key, created_at) SELECT %(of_type)s::VARCHAR AS anon_1, %(key)s::VARCHAR AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
 WHERE NOT (EXISTS (SELECT *
 FROM jobrunner_schema.job_types
@@ -1812,7 +1812,7 @@ WHERE jobrunner_schema.job_types.job_type = %(of_type)s::VARCHAR AND (jobrunner_
         {},
         (('job_type', None),),
     ),
-    ('keys.take_key', ('postgresql', 'other')): (
+    ('keys.take_key', ('other',)): (
         """INSERT INTO jobrunner_schema.job_keys (job_type, idempotency_key, created_at) SELECT %(of_type)s::VARCHAR AS anon_1, %(key)s::VARCHAR AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
 WHERE EXISTS (SELECT *
 FROM jobrunner_schema.job_types
@@ -1821,7 +1821,7 @@ WHERE jobrunner_schema.job_types.job_type = %(of_type)s::VARCHAR AND jobrunner_s
         {},
         (('job_type', None),),
     ),
-    ('keys.take_keys', ('postgresql',)): (
+    ('keys.take_keys', ()): (
         """INSERT INTO jobrunner_schema.job_keys (job_type, idempotency_key, created_at) SELECT given.job_type, given.idempotency_key, jobrunner_schema.jobrunner_now() AS anon_1
 FROM (SELECT job_type, idempotency_key FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500))) AS given
 WHERE true ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_keys.idempotency_key""",
@@ -2002,7 +2002,7 @@ WHERE jobrunner_schema.job_open_gates.job_type = %(of_type)s::VARCHAR)) ORDER BY
         {},
         (('id', None),),
     ),
-    ('limits.declare', ('postgresql',)): (
+    ('limits.declare', ()): (
         """INSERT INTO jobrunner_schema.job_limits (job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key) VALUES (%(of_type)s::VARCHAR, %(new_max_running)s::INTEGER, %(new_rate)s::VARCHAR, %(new_burst)s::INTEGER, %(new_concurrency_key)s::VARCHAR, %(new_max_running_per_key)s::INTEGER, %(new_rate_per_key)s::VARCHAR, %(new_burst_per_key)s::INTEGER) ON CONFLICT (job_type) DO UPDATE SET max_running = %(new_max_running)s::INTEGER, rate = %(new_rate)s::VARCHAR, burst = %(new_burst)s::INTEGER, concurrency_key = %(new_concurrency_key)s::VARCHAR, max_running_per_key = %(new_max_running_per_key)s::INTEGER, rate_per_key = %(new_rate_per_key)s::VARCHAR, burst_per_key = %(new_burst_per_key)s::INTEGER, opens_at = NULL, asked_at = NULL""",
         {},
         {},
@@ -2022,7 +2022,7 @@ FROM (SELECT job_type, gate FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JS
         {'given': (('job_type', None), ('gate', None))},
         (),
     ),
-    ('limits.enter', ('postgresql',)): (
+    ('limits.enter', ()): (
         """INSERT INTO jobrunner_schema.job_gates (job_type, gate, turn_at) SELECT given.job_type, given.gate, given.turn_at
 FROM (SELECT job_type, gate, turn_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600), turn_at TIMESTAMP WITH TIME ZONE)) AS given
 WHERE true ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_at = CASE WHEN (jobrunner_schema.job_gates.turn_at IS NULL OR excluded.turn_at < jobrunner_schema.job_gates.turn_at) THEN excluded.turn_at ELSE jobrunner_schema.job_gates.turn_at END""",
@@ -2172,7 +2172,7 @@ WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type A
         {'given': (('job_type', None), ('spent_until', 'instant'), ('opens_at', 'instant'))},
         (),
     ),
-    ('limits.take', ('postgresql',)): (
+    ('limits.take', ()): (
         """INSERT INTO jobrunner_schema.job_limits (job_type, asked_at) SELECT %(of_type)s::VARCHAR AS anon_1, jobrunner_schema.jobrunner_now() AS anon_2
 WHERE NOT (EXISTS (SELECT jobrunner_schema.job_limits.job_type
 FROM jobrunner_schema.job_limits
@@ -2237,7 +2237,7 @@ WHERE jobrunner_schema.job_runs.status = 'running' GROUP BY jobrunner_schema.job
         {},
         (('id', None),),
     ),
-    ('notices.add', ('postgresql',)): (
+    ('notices.add', ()): (
         """INSERT INTO jobrunner_schema.job_notices (event, job_type, schedule, receiver, runs, detail, is_open, at, seen_to) SELECT given.event, given.job_type, given.schedule, given.receiver, given.runs, given.detail, given.is_open, jobrunner_schema.jobrunner_now() AS anon_1, (SELECT jobrunner_schema.job_state.counted_to
 FROM jobrunner_schema.job_state) AS anon_2
 FROM (SELECT event, job_type, schedule, receiver, runs, CAST(detail AS JSONB) AS detail, is_open FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(event VARCHAR(20), job_type VARCHAR(200), schedule VARCHAR(200), receiver VARCHAR(100), runs BIGINT, detail TEXT, is_open INTEGER)) AS given
@@ -2551,7 +2551,7 @@ FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) A
         {'given': (('job_type', None),)},
         (('job_type', None), ('waiting', None), ('oldest_run_at', 'instant')),
     ),
-    ('pauses.add', ('postgresql',)): (
+    ('pauses.add', ()): (
         """INSERT INTO jobrunner_schema.job_pauses (kind, name, reason, actor, paused_at) VALUES (%(kind)s::VARCHAR, %(name)s::VARCHAR, %(reason)s::VARCHAR, %(actor)s::VARCHAR, jobrunner_schema.jobrunner_now()) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_pauses.paused_at""",
         {},
         {},
@@ -2884,7 +2884,7 @@ FROM (SELECT job_type, status, ends FROM json_to_recordset(CAST(%(given)s::VARCH
         {'given': (('job_type', None), ('status', None), ('ends', None))},
         (),
     ),
-    ('tallies.begin_totals', ('postgresql',)): (
+    ('tallies.begin_totals', ()): (
         """INSERT INTO jobrunner_schema.job_totals (job_type, outcome, status, ends, waited, ran, waits, runs, updated_at) SELECT given.job_type, given.outcome, given.status, 0, 0.0, 0.0, '[]', '[]', jobrunner_schema.jobrunner_now() AS anon_1
 FROM (SELECT job_type, outcome, status FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), outcome VARCHAR(20), status VARCHAR(20))) AS given
 WHERE 1 = 1 ON CONFLICT DO NOTHING""",

@@ -24,7 +24,7 @@ WHERE job_runs.job_type = :of_type AND job_runs.status IN ('queued', 'failed')
         {},
         (),
     ),
-    ('backpressure.declare', ('sqlite',)): (
+    ('backpressure.declare', ()): (
         """INSERT INTO job_types (job_type, max_waiting, when_full, key_scope, key_window, updated_at) VALUES (:of_type, :new_max_waiting, :new_when_full, :new_key_scope, :new_key_window, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) ON CONFLICT (job_type) DO UPDATE SET max_waiting = :new_max_waiting, when_full = :new_when_full, key_scope = :new_key_scope, key_window = :new_key_window, updated_at = (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))""",
         {},
         {},
@@ -863,7 +863,7 @@ WHERE job_effects."key" = :effect""",
         {},
         (),
     ),
-    ('effects.intend', ('sqlite',)): (
+    ('effects.intend', ()): (
         """INSERT INTO job_effects ("key", state, run_id, job_type, attempt, lease_token, token, intended_at) SELECT :effect AS anon_1, 'intended', job_runs.id, job_runs.job_type, job_runs.attempts, job_runs.lease_token, :call AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
 FROM job_runs
 WHERE job_runs.id = :run AND job_runs.status = 'running' AND job_runs.lease_token = :token ON CONFLICT DO NOTHING RETURNING token""",
@@ -954,7 +954,7 @@ FROM (SELECT json_extract(value, '$.idempotency_key') AS idempotency_key, json_e
         {'given': (('idempotency_key', None), ('payload', None), ('priority', None), ('traceparent', None))},
         (('id', None),),
     ),
-    ('enqueue.insert_of_slots', ('sqlite',)): (
+    ('enqueue.insert_of_slots', ()): (
         """INSERT INTO job_runs (definition_id, job_type, payload, priority, run_at, scheduled_for, origin, start_deadline_at, concurrency_key, status, created_at, updated_at) SELECT given.definition_id, given.job_type, given.payload AS anon_1, given.priority, coalesce(given.run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, given.scheduled_for, given.origin, given.start_deadline_at, given.concurrency_key, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
 FROM (SELECT json_extract(value, '$.definition_id') AS definition_id, json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.payload') AS payload, json_extract(value, '$.priority') AS priority, json_extract(value, '$.run_at') AS run_at, json_extract(value, '$.scheduled_for') AS scheduled_for, json_extract(value, '$.origin') AS origin, json_extract(value, '$.start_deadline_at') AS start_deadline_at, json_extract(value, '$.concurrency_key') AS concurrency_key FROM json_each(:given)) AS given
 WHERE 1 = 1 ON CONFLICT DO NOTHING RETURNING id, definition_id, scheduled_for""",
@@ -1706,7 +1706,7 @@ FROM (SELECT json_extract(value, '$.host') AS host FROM json_each(:given)) AS gi
         {'given': (('host', None),)},
         (('host', None), ('can_run', 'json')),
     ),
-    ('hosts.write', ('sqlite',)): (
+    ('hosts.write', ()): (
         """INSERT INTO job_hosts (id, host, application, types, digest, can_run, settings, "database", boot, last_boot, reported_at) VALUES (:host_id, :its_host, :its_application, :its_types, :its_digest, :its_can_run, :its_settings, :its_database, :its_boot, :its_boot, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) ON CONFLICT (id) DO UPDATE SET host = excluded.host, application = excluded.application, types = excluded.types, digest = excluded.digest, can_run = excluded.can_run, settings = excluded.settings, "database" = excluded."database", boot = excluded.boot, last_boot = CASE WHEN (excluded.boot = job_hosts.boot) THEN job_hosts.last_boot ELSE job_hosts.boot END, is_twin_at = CASE WHEN (excluded.boot != job_hosts.boot AND excluded.boot = job_hosts.last_boot) THEN (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) ELSE job_hosts.is_twin_at END, reported_at = (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))""",
         {},
         {'its_can_run': 'json', 'its_settings': 'json'},
@@ -1769,7 +1769,7 @@ FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, 
         {'given': (('job_type', None), ('idempotency_key', None), ('run_id', None))},
         (),
     ),
-    ('keys.take_key', ('sqlite', 'any')): (
+    ('keys.take_key', ('any',)): (
         """INSERT INTO job_keys (job_type, idempotency_key, created_at) SELECT :of_type AS anon_1, :key AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
 WHERE NOT (EXISTS (SELECT *
 FROM job_types
@@ -1778,7 +1778,7 @@ WHERE job_types.job_type = :of_type AND job_types.max_waiting IS NOT NULL)) ON C
         {},
         (('job_type', None),),
     ),
-    ('keys.take_key', ('sqlite', 'forever')): (
+    ('keys.take_key', ('forever',)): (
         """INSERT INTO job_keys (job_type, idempotency_key, created_at) SELECT :of_type AS anon_1, :key AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
 WHERE NOT (EXISTS (SELECT *
 FROM job_types
@@ -1787,7 +1787,7 @@ WHERE job_types.job_type = :of_type AND (job_types.max_waiting IS NOT NULL OR jo
         {},
         (('job_type', None),),
     ),
-    ('keys.take_key', ('sqlite', 'other')): (
+    ('keys.take_key', ('other',)): (
         """INSERT INTO job_keys (job_type, idempotency_key, created_at) SELECT :of_type AS anon_1, :key AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
 WHERE EXISTS (SELECT *
 FROM job_types
@@ -1796,7 +1796,7 @@ WHERE job_types.job_type = :of_type AND job_types.max_waiting IS NULL AND job_ty
         {},
         (('job_type', None),),
     ),
-    ('keys.take_keys', ('sqlite',)): (
+    ('keys.take_keys', ()): (
         """INSERT INTO job_keys (job_type, idempotency_key, created_at) SELECT given.job_type, given.idempotency_key, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_1
 FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.idempotency_key') AS idempotency_key FROM json_each(:given)) AS given
 WHERE 1 = 1 ON CONFLICT DO NOTHING RETURNING idempotency_key""",
@@ -1977,7 +1977,7 @@ WHERE job_open_gates.job_type = :of_type)) ORDER BY job_gated.turn_at, job_gated
         {},
         (('id', None),),
     ),
-    ('limits.declare', ('sqlite',)): (
+    ('limits.declare', ()): (
         """INSERT INTO job_limits (job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key) VALUES (:of_type, :new_max_running, :new_rate, :new_burst, :new_concurrency_key, :new_max_running_per_key, :new_rate_per_key, :new_burst_per_key) ON CONFLICT (job_type) DO UPDATE SET max_running = :new_max_running, rate = :new_rate, burst = :new_burst, concurrency_key = :new_concurrency_key, max_running_per_key = :new_max_running_per_key, rate_per_key = :new_rate_per_key, burst_per_key = :new_burst_per_key, opens_at = NULL, asked_at = NULL""",
         {},
         {},
@@ -1997,7 +1997,7 @@ FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, 
         {'given': (('job_type', None), ('gate', None))},
         (),
     ),
-    ('limits.enter', ('sqlite',)): (
+    ('limits.enter', ()): (
         """INSERT INTO job_gates (job_type, gate, turn_at) SELECT given.job_type, given.gate, given.turn_at
 FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate, json_extract(value, '$.turn_at') AS turn_at FROM json_each(:given)) AS given
 WHERE 1 = 1 ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_at = CASE WHEN (job_gates.turn_at IS NULL OR excluded.turn_at < job_gates.turn_at) THEN excluded.turn_at ELSE job_gates.turn_at END""",
@@ -2147,7 +2147,7 @@ WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate 
         {'given': (('job_type', None), ('spent_until', 'instant'), ('opens_at', 'instant'))},
         (),
     ),
-    ('limits.take', ('sqlite',)): (
+    ('limits.take', ()): (
         """INSERT INTO job_limits (job_type, asked_at) SELECT :of_type AS anon_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2
 WHERE NOT (EXISTS (SELECT job_limits.job_type
 FROM job_limits
@@ -2198,7 +2198,7 @@ WHERE job_runs.status = 'running' GROUP BY job_runs.job_type ORDER BY job_runs.j
         {},
         (('id', None),),
     ),
-    ('notices.add', ('sqlite',)): (
+    ('notices.add', ()): (
         """INSERT INTO job_notices (event, job_type, schedule, receiver, runs, detail, is_open, at, seen_to) SELECT given.event, given.job_type, given.schedule, given.receiver, given.runs, given.detail, given.is_open, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_1, (SELECT job_state.counted_to
 FROM job_state) AS anon_2
 FROM (SELECT json_extract(value, '$.event') AS event, json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.schedule') AS schedule, json_extract(value, '$.receiver') AS receiver, json_extract(value, '$.runs') AS runs, json_extract(value, '$.detail') AS detail, json_extract(value, '$.is_open') AS is_open FROM json_each(:given)) AS given
@@ -2512,7 +2512,7 @@ FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given
         {'given': (('job_type', None),)},
         (('job_type', None), ('waiting', None), ('oldest_run_at', 'instant')),
     ),
-    ('pauses.add', ('sqlite',)): (
+    ('pauses.add', ()): (
         """INSERT INTO job_pauses (kind, name, reason, actor, paused_at) VALUES (:kind, :name, :reason, :actor, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) ON CONFLICT DO NOTHING RETURNING paused_at""",
         {},
         {},
@@ -2843,7 +2843,7 @@ FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, 
         {'given': (('job_type', None), ('status', None), ('ends', None))},
         (),
     ),
-    ('tallies.begin_totals', ('sqlite',)): (
+    ('tallies.begin_totals', ()): (
         """INSERT INTO job_totals (job_type, outcome, status, ends, waited, ran, waits, runs, updated_at) SELECT given.job_type, given.outcome, given.status, 0, 0.0, 0.0, '[]', '[]', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_1
 FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.status') AS status FROM json_each(:given)) AS given
 WHERE 1 = 1 ON CONFLICT DO NOTHING""",

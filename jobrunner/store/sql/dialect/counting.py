@@ -1,11 +1,11 @@
-"""What the SQL of counting needs and differs between the databases: hours, durations, and what is in flight."""
+"""What the SQL of counting needs and differs between the databases: hours, durations, lines, what is in flight."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Float
+from sqlalchemy import Float, Text
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
@@ -23,6 +23,13 @@ class seconds_between(FunctionElement[float]):  # noqa: N801 - reads as the SQL 
     """The seconds from the first instant to the second."""
 
     type = Float(53)
+    inherit_cache = True
+
+
+class first_line(FunctionElement[str]):  # noqa: N801 - reads as the SQL function that it is
+    """The first line of a text, without the blanks around the text."""
+
+    type = Text()
     inherit_cache = True
 
 
@@ -62,6 +69,18 @@ def _seconds_postgresql(element: seconds_between, compiler: Any, **keywords: Any
 def _seconds_sqlite(element: seconds_between, compiler: Any, **keywords: Any) -> str:
     first, second = (compiler.process(each, **keywords) for each in element.clauses)
     return f"(({second} - {first}) / 1000000.0)"
+
+
+@compiles(first_line)
+def _line_postgresql(element: first_line, compiler: Any, **keywords: Any) -> str:
+    text = compiler.process(element.clauses, **keywords)
+    return f"split_part(btrim({text}, E' \\t\\n\\v\\f\\r'), E'\\n', 1)"
+
+
+@compiles(first_line, "sqlite")
+def _line_sqlite(element: first_line, compiler: Any, **keywords: Any) -> str:
+    text = f"trim({compiler.process(element.clauses, **keywords)}, char(32, 9, 10, 11, 12, 13))"
+    return f"substr({text}, 1, instr({text} || char(10), char(10)) - 1)"
 
 
 @compiles(oldest_transaction)

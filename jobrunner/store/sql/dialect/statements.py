@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import Table
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.dialects.postgresql import insert
 
 
-def inserting(dialect_name: str, table: Table) -> Any:
-    """An INSERT with ``on_conflict_do_nothing``, which SQLAlchemy Core has only for each database separately."""
-    return (sqlite_insert if dialect_name == "sqlite" else postgresql_insert)(table)
+def inserting(table: Table) -> Any:
+    """An INSERT with ``on_conflict_do_nothing`` and ``on_conflict_do_update``, which SQLAlchemy Core does not have.
+
+    Its dialect of SQLite compiles that of PostgreSQL, too.
+    """
+    return insert(table)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import (
-    Boolean,
     ColumnElement,
     Float,
     FromClause,
@@ -34,8 +33,9 @@ from jobrunner.store.schema import (
 )
 from jobrunner.store.schema.views import job_claimable, job_gated, job_recoverable
 from jobrunner.store.sql.conditions import CLAIM, SEEN
-from jobrunner.store.sql.dialect.values import ddl_words, later, now
-from jobrunner.store.sql.namespace import MARK
+from jobrunner.store.sql.dialect.ddl import condition
+from jobrunner.store.sql.dialect.values import later, now
+from jobrunner.store.sql.traits import EACH_DATABASE
 from jobrunner.store.statements.queue.effects import IS_OPEN
 from jobrunner.store.statements.queue.holding import RUNNING
 from jobrunner.store.statements.queue.hosts import ticks_of
@@ -44,7 +44,7 @@ from jobrunner.store.statements.queue.limits import is_at_work
 
 _NAMES = [(count,) for count in range(1, 4)]
 VARIANTS: dict[str, list[tuple[Any, ...]]] = {
-    "run": [("sqlite",), ("postgresql",)],
+    "run": EACH_DATABASE,
     "at_work": [(False,), (True,)],
     "gate_of": _NAMES,
     "same_key_in_front": _NAMES,
@@ -75,19 +75,11 @@ def run(database: str) -> Select[Any]:
     """
     columns = job_runs.c
     conditions = {**CLAIM, "seen": SEEN.replace("{runs}", "job_runs")}
-    fulfilled = [_condition(database, text).label(f"is_{name}") for name, text in conditions.items()]
+    fulfilled = [condition(database, text).label(f"is_{name}") for name, text in conditions.items()]
     recoverable = select(job_recoverable.c.id).where(job_recoverable.c.id == _ITS_ID).exists()
     read = [column for column in columns if column.name not in ("payload", "result", "output", "progress")]
     found = select(*read, *fulfilled, recoverable.label("is_expired"), now().label("now"))
     return found.where(columns.id == _ITS_ID)
-
-
-def _condition(database: str, text: str) -> ColumnElement[bool]:
-    words = ddl_words(database)
-    if database != "sqlite":
-        words |= {"schema": f"{MARK}.", "now": f"{MARK}.jobrunner_now()"}
-    condition: ColumnElement[bool] = literal_column(f"({text.format(**words)})", Boolean())
-    return condition
 
 
 def last_event() -> Select[Any]:

@@ -1,4 +1,4 @@
-"""The rows that are locks. Only PostgreSQL needs them."""
+"""The rows that are locks. A database with one writer needs none."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from sqlalchemy import Insert, Select, bindparam, select
 
 from jobrunner.store.schema import job_locks
 from jobrunner.store.sql.dialect.statements import inserting
+from jobrunner.store.sql.traits import databases
 
-ONLY_ON = dict.fromkeys(("lock", "insert"), "postgresql")
+ONLY_ON = dict.fromkeys(("lock", "insert"), databases(has_one_writer=False))
 _NAME = bindparam("row_name", type_=job_locks.c.name.type)
 
 
@@ -20,5 +21,5 @@ def lock() -> Select[Any]:
 
 def insert() -> Insert:
     """Insert the row of a name, unless it is there."""
-    statement: Insert = inserting("postgresql", job_locks).values(name=_NAME).on_conflict_do_nothing()
+    statement: Insert = inserting(job_locks).values(name=_NAME).on_conflict_do_nothing()
     return statement

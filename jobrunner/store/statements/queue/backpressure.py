@@ -24,8 +24,6 @@ from jobrunner.store.schema import job_runs, job_types
 from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import now
 
-VARIANTS = {"declare": [("sqlite",), ("postgresql",)]}
-
 # Literals. With bound parameters the planner could not know that it can use the partial index.
 WAITING: ColumnElement[bool] = job_runs.c.status.in_((literal_column("'queued'"), literal_column("'failed'")))
 
@@ -73,7 +71,7 @@ def count() -> Select[Any]:
     return select(func.count()).select_from(some.limit(bindparam("limit", type_=Integer)).subquery())
 
 
-def declare(database: str) -> Executable:
+def declare() -> Executable:
     """Store the rules of a type."""
     columns = job_types.c
     values: dict[str, Any] = {
@@ -83,7 +81,7 @@ def declare(database: str) -> Executable:
         "key_window": bindparam("new_key_window", type_=columns.key_window.type),
         "updated_at": now(),
     }
-    insert = inserting(database, job_types).values(job_type=_OF_TYPE, **values)
+    insert = inserting(job_types).values(job_type=_OF_TYPE, **values)
     statement: Executable = insert.on_conflict_do_update(index_elements=[columns.job_type], set_=values)
     return statement
 

@@ -26,8 +26,9 @@ from jobrunner.lifecycle import Event, Status, target
 from jobrunner.store.schema import IS_ENDED, job_parents, job_runs
 from jobrunner.store.sql.dialect.rows import as_json, rows
 from jobrunner.store.sql.dialect.values import BigKey, is_one_of, now, of_application
+from jobrunner.store.sql.traits import databases
 
-VARIANTS = {"hold_in_sql": [("postgresql",)]}
+ONLY_ON = {"hold_in_sql": databases(has_functions=True)}
 _ID = {"id": BigKey}
 _AFTER: ColumnElement[str] = literal_column("'after'")
 IS_BEHIND_PARENTS: ColumnElement[bool] = job_runs.c.gate == _AFTER
@@ -62,7 +63,7 @@ def attach() -> Insert:
     return insert(job_parents).from_select(names, select(*(given.c[name] for name in names)))
 
 
-def hold_in_sql(_: str) -> Select[Any]:
+def hold_in_sql() -> Select[Any]:
     """Do these three on PostgreSQL, where an application's role may not do them itself."""
     given = as_json("given", {name: job_parents.c[name].type for name in ("parent_id", "on_failure")})
     called = of_application("hold", Text(), bindparam("run_id", type_=BigKey), given)

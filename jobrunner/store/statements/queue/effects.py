@@ -26,8 +26,6 @@ from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import now
 from jobrunner.store.statements.queue.holding import RUNNING
 
-VARIANTS: dict[str, list[tuple[Any, ...]]] = {"intend": [("sqlite",), ("postgresql",)]}
-
 _COLUMNS = job_effects.c
 _APPLIED: ColumnElement[str] = literal_column("'applied'")
 _INTENDED: ColumnElement[str] = literal_column("'intended'")
@@ -42,7 +40,7 @@ def is_in_progress() -> ColumnElement[bool]:
     return and_(_COLUMNS.state == _INTENDED, select(runs.id).where(its_run).correlate(job_effects).exists())
 
 
-def intend(database: str) -> Executable:
+def intend() -> Executable:
     """Record the intent of a run that holds its lease. Returns no row if it does not, or if the key has a row."""
     runs = job_runs.c
     values: dict[str, Any] = {
@@ -55,9 +53,7 @@ def intend(database: str) -> Executable:
         "token": _given("token", "call"),
         "intended_at": now(),
     }
-    inserted = inserting(database, job_effects).from_select(
-        list(values), select(*values.values()).where(_holds_lease())
-    )
+    inserted = inserting(job_effects).from_select(list(values), select(*values.values()).where(_holds_lease()))
     return cast(Executable, inserted.on_conflict_do_nothing().returning(_COLUMNS.token))
 
 

@@ -28,6 +28,7 @@ from jobrunner.store.schema import job_runs
 from jobrunner.store.sql.dialect.rows import as_json, rows
 from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import BigKey, later, now, of_application, stored_json
+from jobrunner.store.sql.traits import EACH_DATABASE, TRAITS
 from jobrunner.store.sql.variants import ENQUEUED, PLAIN
 from jobrunner.store.statements.queue.backpressure import is_limited
 from jobrunner.store.statements.queue.dependants import IS_BEHIND_PARENTS
@@ -47,8 +48,7 @@ VARIANTS: dict[str, list[Any]] = {
             (("job_type",), ("idempotency_key", "payload", "priority", *trace)),
         )
     ],
-    "insert_of_slots": [("sqlite",), ("postgresql",)],
-    "replace": [("sqlite",), ("postgresql",)],
+    "replace": EACH_DATABASE,
 }
 
 
@@ -63,23 +63,23 @@ def insert_many(shared: tuple[str, ...], own: tuple[str, ...]) -> ReturningInser
     return _insert({name: _parameter(name) for name in shared} | {name: given.c[name] for name in own})
 
 
-def insert_of_slots(database: str) -> ReturningInsert[Any]:
+def insert_of_slots() -> ReturningInsert[Any]:
     """The INSERT of the runs of slots. A slot that has a run already is skipped."""
     names = (
         "definition_id", "job_type", "payload", "priority", "run_at", "scheduled_for", "origin", "start_deadline_at",
         "concurrency_key",
     )  # fmt: skip
     given = rows("given", {name: _type_of(name) for name in names})
-    statement = _insert({name: given.c[name] for name in names}, skip_existing=database)
+    statement = _insert({name: given.c[name] for name in names}, skip_existing=True)
     return statement.returning(job_runs.c.definition_id, job_runs.c.scheduled_for)
 
 
 def _insert(
-    given: Mapping[str, ColumnElement[Any]], unless_limited: bool = False, *, skip_existing: str | None = None
+    given: Mapping[str, ColumnElement[Any]], unless_limited: bool = False, *, skip_existing: bool = False
 ) -> ReturningInsert[Any]:
     """The INSERT of runs, from these ``NewRun.columns``; there is no other.
 
-    With ``skip_existing``, the name of the dialect, a slot that has a run already is skipped and is no error.
+    With ``skip_existing`` a slot that has a run already is skipped and is no error.
     """
     values: dict[str, Any] = {
         **given,
@@ -93,9 +93,9 @@ def _insert(
     source = select(*values.values())
     if unless_limited:
         source = source.where(~is_limited(given["job_type"]))
-    if skip_existing is not None:
+    if skip_existing:
         # WHERE true, because without a WHERE SQLite reads the ON of ON CONFLICT as part of a join.
-        inserted = inserting(skip_existing, job_runs).from_select(list(values), source.where(true()))
+        inserted = inserting(job_runs).from_select(list(values), source.where(true()))
         return cast(ReturningInsert[Any], inserted.on_conflict_do_nothing().returning(job_runs.c.id))
     return insert(job_runs).from_select(list(values), source).returning(job_runs.c.id)
 
@@ -124,7 +124,7 @@ def _type_of(name: str) -> TypeEngine[Any]:
 def replace(database: str) -> Executable:
     """Replace payload and run_at of those runs of a list that have its status and no attempts. Returns these."""
     names = {"payload": Text(), "run_at": job_runs.c.run_at.type, "run_in": Float()}
-    if database == "postgresql":
+    if TRAITS[database].has_functions:
         given_list = as_json("given", {"id": BigKey, **names})
         return select(of_application("replace", job_runs.c.id.type, given_list).label("id"))
     # The status comes in the list. If it were a literal, the planner could read the whole queue by its index.

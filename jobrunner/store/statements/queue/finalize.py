@@ -27,12 +27,13 @@ from jobrunner.lifecycle import FINISHED, Event, Outcome, Status, target
 from jobrunner.store.schema import job_attempts, job_runs
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import UtcTime, now
+from jobrunner.store.sql.traits import databases
 from jobrunner.store.statements.queue.holding import LEASE, NO_LOCK, RUNNING, is_held, unlocked
 
 VARIANTS: dict[str, list[tuple[Any, ...]]] = {"succeed": [(False,), (True,)]}
 ONLY_ON = {
-    **dict.fromkeys(("succeed", "show_warnings"), "postgresql"),
-    **dict.fromkeys(("record_success", "leave_as_succeeded"), "sqlite"),
+    **dict.fromkeys(("succeed", "show_warnings"), databases(has_functions=True)),
+    **dict.fromkeys(("record_success", "leave_as_succeeded"), databases(has_functions=False)),
 }
 
 _OF_ATTEMPT = {

@@ -25,7 +25,6 @@ from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import later, now
 
-VARIANTS = {"write": [("sqlite",), ("postgresql",)]}
 _REPORTED_EVERY = timedelta(days=1)
 _KEPT = timedelta(days=30)
 # Not the names of the columns, because SQLAlchemy reserves those.
@@ -39,12 +38,12 @@ def digest_of_host() -> ScalarSelect[Any]:
     return select(columns.digest).where(columns.id == _ID, is_fresh).scalar_subquery()
 
 
-def write(database: str) -> Executable:
+def write() -> Executable:
     """Insert or replace the row of a host. A machine that comes back after another one is noted."""
     columns = job_hosts.c
     names = ("host", "application", "types", "digest", "can_run", "settings", "database", "boot")
     values: dict[str, Any] = {name: bindparam(f"its_{name}", type_=columns[name].type) for name in names}
-    insert = inserting(database, job_hosts).values(
+    insert = inserting(job_hosts).values(
         id=_ID, last_boot=bindparam("its_boot", type_=columns.boot.type), reported_at=now(), **values
     )
     new = insert.excluded

@@ -32,14 +32,10 @@ from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import later, now
 from jobrunner.store.statements.queue.backpressure import is_limited
 
-_EACH_DATABASE = [("sqlite",), ("postgresql",)]
-VARIANTS: dict[str, list[Any]] = {
-    "take_key": [(*each, rules) for each in _EACH_DATABASE for rules in ("any", "forever", "other")],
-    "take_keys": _EACH_DATABASE,
-}
+VARIANTS = {"take_key": [("any",), ("forever",), ("other",)]}
 
 
-def take_key(database: str, rules: str) -> Executable:
+def take_key(rules: str) -> Executable:
     """Insert the key of ``NewRun.key``. Returns no row if the key exists already, or the type has a limit.
 
     ``rules``: "any", or "forever" or "other" for a type that must be stored with that scope of its keys. For "other"
@@ -47,7 +43,7 @@ def take_key(database: str, rules: str) -> Executable:
     """
     of_type, its_key = _key_parameters()
     source = select(of_type, its_key, now()).where(_has_rules(of_type, rules))
-    insert_key = inserting(database, job_keys).from_select(["job_type", "idempotency_key", "created_at"], source)
+    insert_key = inserting(job_keys).from_select(["job_type", "idempotency_key", "created_at"], source)
     insert_key = insert_key.on_conflict_do_nothing().returning(job_keys.c.job_type)
     return cast(Executable, insert_key)
 
@@ -68,12 +64,12 @@ def _has_rules(of_type: ColumnElement[Any], rules: str) -> ColumnElement[bool]:
     )
 
 
-def take_keys(database: str) -> Executable:
+def take_keys() -> Executable:
     """Insert the keys of a list, as far as they do not exist. Returns those."""
     given = _given_keys("job_type", "idempotency_key")
     # WHERE true, because without a WHERE SQLite reads the ON of ON CONFLICT as part of a join.
     source = select(given.c.job_type, given.c.idempotency_key, now()).where(true())
-    insert_keys = inserting(database, job_keys).from_select(["job_type", "idempotency_key", "created_at"], source)
+    insert_keys = inserting(job_keys).from_select(["job_type", "idempotency_key", "created_at"], source)
     statement: Executable = insert_keys.on_conflict_do_nothing().returning(job_keys.c.idempotency_key)
     return statement
 

@@ -40,12 +40,11 @@ from jobrunner.store.statements.queue.backpressure import WAITING
 from jobrunner.store.statements.queue.dependants import IS_BEHIND_PARENTS
 from jobrunner.store.statements.queue.holding import RUNNING
 
-_EACH_DATABASE, _EITHER = [("sqlite",), ("postgresql",)], [(False,), (True,)]
+_EITHER = [(False,), (True,)]
 DECLARED = (
     "max_running", "rate", "burst", "concurrency_key", "max_running_per_key", "rate_per_key", "burst_per_key",
 )  # fmt: skip
 VARIANTS: dict[str, list[Any]] = {
-    **dict.fromkeys(("declare", "enter", "take"), _EACH_DATABASE),
     "admit": [(count,) for count in range(4)],
     **dict.fromkeys(("first_runs", "first_run_of_each"), _EITHER),
 }
@@ -63,13 +62,13 @@ def declared() -> Select[Any]:
     return select(job_limits.c.job_type, *(job_limits.c[name] for name in DECLARED))
 
 
-def declare(database: str) -> Executable:
+def declare() -> Executable:
     """Store the limits of a type."""
     columns = job_limits.c
     values: dict[str, Any] = {name: bindparam(f"new_{name}", type_=columns[name].type) for name in DECLARED}
     # Other limits may allow runs sooner: a claim must ask.
     changed = {**values, "opens_at": null(), "asked_at": null()}
-    insert = inserting(database, job_limits).values(job_type=_OF_TYPE, **values)
+    insert = inserting(job_limits).values(job_type=_OF_TYPE, **values)
     statement: Executable = insert.on_conflict_do_update(index_elements=[columns.job_type], set_=changed)
     return statement
 
@@ -130,13 +129,11 @@ def lock() -> Update:
     return change.returning(*_looked_at())
 
 
-def take(database: str) -> Executable:
+def take() -> Executable:
     """Insert the row of a type if there is none, which locks it."""
     # Asked first, because ON CONFLICT waits for a claim that has changed the row.
     is_new = ~select(job_limits.c.job_type).where(job_limits.c.job_type == _OF_TYPE).exists()
-    insert = inserting(database, job_limits).from_select(
-        ["job_type", "asked_at"], select(_OF_TYPE, now()).where(is_new)
-    )
+    insert = inserting(job_limits).from_select(["job_type", "asked_at"], select(_OF_TYPE, now()).where(is_new))
     statement: Executable = insert.on_conflict_do_nothing().returning(*_looked_at())
     return statement
 
@@ -175,12 +172,12 @@ def set_gate(picked: Select[Any], gate: ColumnElement[str]) -> Update:
     return change.values(gate=gate)
 
 
-def enter(database: str) -> Executable:
+def enter() -> Executable:
     """Note at the gates of a list, which are inserted if they do not exist, that runs wait from this turn on."""
     columns, given = job_gates.c, rows("given", {**GATES, "turn_at": UtcTime()})
     # WHERE true, because without a WHERE SQLite reads the ON of ON CONFLICT as part of a join.
     source = select(given.c.job_type, given.c.gate, given.c.turn_at).where(true()).order_by(given.c.gate)
-    insert = inserting(database, job_gates).from_select(["job_type", "gate", "turn_at"], source)
+    insert = inserting(job_gates).from_select(["job_type", "gate", "turn_at"], source)
     new = insert.excluded.turn_at
     first = case((or_(columns.turn_at.is_(None), new < columns.turn_at), new), else_=columns.turn_at)
     statement: Executable = insert.on_conflict_do_update(

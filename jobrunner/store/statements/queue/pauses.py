@@ -27,7 +27,6 @@ from jobrunner.store.statements.queue.backpressure import WAITING
 from jobrunner.store.statements.queue.holding import RUNNING
 
 VARIANTS: dict[str, list[tuple[Any, ...]]] = {
-    "add": [("sqlite",), ("postgresql",)],
     "waiting": [("all",), ("type",)],
     "running": [("all",), ("type",), ("host",)],
 }
@@ -59,10 +58,10 @@ def listed() -> Select[Any]:
     return found.order_by(_COLUMNS.paused_at, _COLUMNS.kind, _COLUMNS.name)
 
 
-def add(database: str) -> Executable:
+def add() -> Executable:
     """Pause something. Returns since when, and no row if it is paused already."""
     given = {name: bindparam(name, type_=_COLUMNS[name].type) for name in ("kind", "name", "actor", "reason")}
-    insert = inserting(database, job_pauses).values(**given, paused_at=now()).on_conflict_do_nothing()
+    insert = inserting(job_pauses).values(**given, paused_at=now()).on_conflict_do_nothing()
     return cast(Executable, insert.returning(_COLUMNS.paused_at))
 
 

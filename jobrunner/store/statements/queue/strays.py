@@ -23,6 +23,7 @@ from jobrunner.store.schema import job_gates, job_parents, job_runs
 from jobrunner.store.schema.views import job_stray_dependants, job_stray_gates, job_waited_gates
 from jobrunner.store.sql.conditions import BEHIND_GATE
 from jobrunner.store.sql.dialect.rows import rows
+from jobrunner.store.sql.traits import EACH_DATABASE, TRAITS
 from jobrunner.store.statements.queue.backpressure import WAITING
 from jobrunner.store.statements.queue.dependants import IS_BEHIND_PARENTS
 from jobrunner.store.statements.queue.limits import GATES, first_turn, set_gate
@@ -31,7 +32,7 @@ _EITHER = [(False,), (True,)]
 VARIANTS: dict[str, list[Any]] = {
     "gates": _EITHER,
     "dependants": _EITHER,
-    "free": [("sqlite",), ("postgresql",)],
+    "free": EACH_DATABASE,
 }
 _LIMIT = bindparam("limit", type_=Integer)
 _IS_BEHIND_GATE = text(BEHIND_GATE)
@@ -74,7 +75,7 @@ def free(database: str) -> Update:
     """Take waiting runs from behind gates of a list, up to a limit: to their parents if they have any."""
     columns, given = job_runs.c, rows("given", GATES)
     is_behind = and_(columns.job_type == given.c.job_type, columns.gate == given.c.gate)
-    if database == "sqlite":
+    if TRAITS[database].has_one_writer:
         found = select(columns.id).join_from(given, job_runs, is_behind).where(WAITING)
     else:
         # For each gate one search in the index of the claim. A join could read all that waits.

@@ -20,7 +20,6 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 
 from jobrunner.store.schema import (
     IS_UNTOLD,
@@ -31,11 +30,11 @@ from jobrunner.store.schema import (
     job_state,
 )
 from jobrunner.store.sql.dialect.rows import rows
+from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import BigKey, later, now
 
 VARIANTS: dict[str, list[tuple[Any, ...]]] = {
     "note_dead": [(True,), (False,)],
-    "add": [("postgresql",), ("sqlite",)],
 }
 
 _OPEN = job_notices.c.is_open == literal_column("1")
@@ -105,14 +104,13 @@ _GIVEN = {name: job_notices.c[name].type for name in ("event", "job_type", "sche
 _GIVEN["is_open"] = job_notices.c.is_open.type
 
 
-def add(database: str) -> Any:
+def add() -> Any:
     """Insert notices, but for those of runs that are told to be late already."""
     given = rows("given", _GIVEN)
     values = {name: given.c[name] for name in _GIVEN} | {
         "at": now(),
         "seen_to": select(job_state.c.counted_to).scalar_subquery(),
     }
-    inserting = postgresql.insert if database == "postgresql" else sqlite.insert
     # SQLite cannot tell ON CONFLICT from a join without a WHERE.
     found = select(*values.values()).select_from(given).where(literal_column("1 = 1"))
     return inserting(job_notices).from_select(list(values), found).on_conflict_do_nothing()

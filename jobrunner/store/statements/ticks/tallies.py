@@ -27,17 +27,16 @@ from sqlalchemy import (
     union_all,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 
 from jobrunner.lifecycle import FINISHED
 from jobrunner.store.schema import job_attempts, job_runs, job_state, job_tallies, job_totals
 from jobrunner.store.sql.dialect.counting import hour_of, oldest_transaction, own_transaction, seconds_between
 from jobrunner.store.sql.dialect.rows import rows
+from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import BigKey, UtcTime, now
 from jobrunner.store.sql.histogram import BOUNDS_SECONDS
 
 VARIANTS: dict[str, list[tuple[Any, ...]]] = {
-    "begin_totals": [("postgresql",), ("sqlite",)],
     "ends_since": [(False,), (True,)],
 }
 
@@ -203,7 +202,7 @@ def delete_old_days() -> Delete:
     return sqlalchemy.delete(job_tallies).where(columns.span == literal_column("'day'"), columns.at < _before())
 
 
-def begin_totals(database: str) -> Any:
+def begin_totals() -> Any:
     """Insert totals of nothing where there are none yet."""
     given = rows("given", _KEY)
     empty = literal_column("'[]'", type_=job_totals.c.waits.type)
@@ -215,7 +214,6 @@ def begin_totals(database: str) -> Any:
         "runs": empty,
         "updated_at": now(),
     }
-    inserting = postgresql.insert if database == "postgresql" else sqlite.insert
     # SQLite cannot tell ON CONFLICT from a join without a WHERE.
     found = select(*values.values()).select_from(given).where(literal_column("1 = 1"))
     return inserting(job_totals).from_select(list(values), found).on_conflict_do_nothing()
