@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any
@@ -17,8 +17,50 @@ _UNCUT = 1000
 """Characters. A first sentence is shorter than this, so that click does not cut it."""
 
 
-class SuggestingGroup(click.Group):
-    """A group that proposes the most similar of its commands for a name that none of them has."""
+class LazyGroup(click.Group):
+    """Imports only the command that is used, because most calls use one command.
+
+    ``modules`` has for the words of each command the module that holds it, as a function of its name. Two words are a
+    command of a group: a package, whose docstring is the help of the group. ``sections`` are the titles in the help,
+    with the commands below them. For a name that no command has it proposes the most similar.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        modules: Mapping[str, str],
+        sections: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        **keywords: Any,
+    ) -> None:
+        super().__init__(*args, **keywords)
+        self._modules = modules
+        self._names = _firsts(sorted(modules))
+        self._sections = sections or {"Commands": self._names}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in alphabetical order."""
+        return self._names
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name, with the options that every command takes. None means that there is none."""
+        if cmd_name not in self.commands and cmd_name in self._names:
+            command = self._load(cmd_name)
+            command.params.extend(options.ALL)
+            self.add_command(command, cmd_name)
+        return self.commands.get(cmd_name)
+
+    def _load(self, name: str) -> click.Command:
+        if (module := self._modules.get(name)) is not None:
+            found = vars(import_module(module))
+            # A name that Python knows already has an underscore behind it.
+            command: click.Command = found.get(f"{name}_") or found[name]
+            command.name = name
+            return command
+        below = {
+            words.partition(" ")[2]: module for words, module in self._modules.items() if words.startswith(f"{name} ")
+        }
+        package = next(iter(below.values())).rpartition(".")[0]
+        return LazyGroup(name, modules=below, help=import_module(package).__doc__)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -32,41 +74,15 @@ class SuggestingGroup(click.Group):
             ctx.fail(f"No such command {name[:60]!r}." + ("" if near is None else f" Did you mean {near!r}?"))
         return super().resolve_command(ctx, args)
 
-
-class LazyGroup(SuggestingGroup):
-    """Imports only the command that is used, because most calls use one command.
-
-    ``modules`` maps the name of each command to its module in this package. The module's ``COMMANDS`` has the command.
-    ``sections`` maps titles to the names that the help lists below them.
-    """
-
-    def __init__(
-        self,
-        *args: Any,
-        modules: Mapping[str, str],
-        sections: Mapping[str, Sequence[str]] = MappingProxyType({}),
-        **keywords: Any,
-    ) -> None:
-        super().__init__(*args, **keywords)
-        self._modules = modules
-        self._sections = sections or {"Commands": sorted(modules)}
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in alphabetical order."""
-        return sorted(self._modules)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of this name, with the options that every command takes. None means that there is none."""
-        if cmd_name in self._modules and cmd_name not in self.commands:
-            for command in import_module(f"jobrunner.cli.{self._modules[cmd_name]}").COMMANDS:
-                options.add_to_all(command, options.ALL)
-                self.add_command(command)
-        return self.commands.get(cmd_name)
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands by section, each with the begin of its help, up to the first full stop or colon."""
         for title, names in self._sections.items():
             with formatter.section(title):
-                found = [(name, self.get_command(ctx, name)) for name in names]
+                found = [(name, self.get_command(ctx, name)) for name in _firsts(names)]
                 texts = [(name, each.get_short_help_str(_UNCUT)) for name, each in found if each is not None]
                 formatter.write_dl([(name, text.partition(": ")[0].rstrip(".:")) for name, text in texts])
+
+
+def _firsts(commands: Iterable[str]) -> list[str]:
+    """The first word of each, once."""
+    return list(dict.fromkeys(words.partition(" ")[0] for words in commands))

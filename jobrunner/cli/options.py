@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
@@ -17,14 +17,6 @@ _CONFIG = f"{__name__}.config"
 _UTC = f"{__name__}.utc"
 _REASON = f"{__name__}.reason"
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-
-
-def add_to_all(command: click.Command, options: Sequence[click.Option]) -> None:
-    """Give the options to a command and, if it is a group, to all commands below it."""
-    command.params.extend(options)
-    if isinstance(command, click.Group):
-        for below in command.commands.values():
-            add_to_all(below, options)
 
 
 def of_settings(command: _Command) -> _Command:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from keyword import iskeyword
 
 import click
 
@@ -11,70 +12,46 @@ from jobrunner.cli import options, reporting, streams
 from jobrunner.cli.lazy import LazyGroup
 from jobrunner.renamed import new_name
 
-_MODULES = {
-    "tick": "tick",
-    "migrate": "migrate",
-    "types": "types",
-    **dict.fromkeys(("enqueue", "show"), "runs"),
-    **dict.fromkeys(("retry", "cancel", "discard", "reschedule", "priority"), "acting"),
-    **dict.fromkeys(("runs", "errors"), "listing"),
-    **dict.fromkeys(("logs", "watch"), "logs"),
-    "run": "run",
-    "status": "status",
-    "history": "history",
-    "stats": "stats",
-    "explain": "explain",
-    "health": "health",
-    "metrics": "metrics",
-    "apply": "apply",
-    "dev": "dev",
-    **dict.fromkeys(("prune", "archive", "restore"), "keep"),
-    "web": "web",
-    "users": "users",
-    "downgrade": "downgrade",
-    "doctor": "doctor",
-    "effects": "effects",
-    "schedule": "schedule.group",
-    "completion": "completion",
-    **dict.fromkeys(("pause", "pauses", "resume"), "pause"),
-}
-
 _SECTIONS = {
-    "Work": ("tick", "enqueue", "run", "dev"),
-    "See what happens": (
-        "status",
-        "health",
-        "pauses",
-        "explain",
-        "runs",
-        "show",
-        "logs",
-        "watch",
-        "errors",
-        "history",
-        "stats",
+    "work": ("Work", "tick, enqueue, run, dev"),
+    "questions": (
+        "See what happens",
+        "status, health, pauses, explain, runs, show, logs, watch, errors, history, stats",
     ),
-    "Change runs": ("retry", "cancel", "discard", "reschedule", "priority", "pause", "resume", "effects"),
-    "Schedules and job types": ("apply", "schedule", "types"),
-    "Set up and keep house": (
-        "migrate",
-        "doctor",
-        "prune",
-        "archive",
-        "restore",
-        "metrics",
-        "web",
-        "users",
-        "downgrade",
-        "completion",
+    "changes": (
+        "Change runs",
+        "retry, cancel, discard, reschedule, priority, pause, resume, effects list, effects settle",
     ),
+    "timetable": (
+        "Schedules and job types",
+        (
+            "apply, types, "
+            "schedule list, schedule show, schedule next, schedule add, schedule edit, schedule remove, "
+            "schedule pause, schedule resume, schedule trigger, schedule backfill, schedule import, schedule crontab"
+        ),
+    ),
+    "upkeep": (
+        "Set up and keep house",
+        "migrate, doctor, prune, archive, restore, metrics, web, users add, downgrade, completion",
+    ),
+}
+"""All commands: for each folder its title in the help, and the words of its commands.
+
+``schedule add`` is the function ``add`` of the module ``add`` in the folder ``schedule``, which is a group.
+"""
+SECTIONS = {title: words.split(", ") for title, words in _SECTIONS.values()}
+MODULES = {
+    # A module cannot have the name of a keyword.
+    words: f"jobrunner.cli.{folder}.{words.replace(' ', '.')}" + "_" * iskeyword(words.rpartition(" ")[2])
+    for folder, (title, _) in _SECTIONS.items()
+    for words in SECTIONS[title]
 }
 
 
 @click.group(
     cls=LazyGroup,
-    modules=_MODULES,
-    sections=_SECTIONS,
+    modules=MODULES,
+    sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(jobrunner.__version__, message="jobrunner %(version)s")
@@ -86,7 +63,7 @@ def cli() -> None:
     """
 
 
-options.add_to_all(cli, options.ALL)
+cli.params.extend(options.ALL)
 
 
 # The message of this error is the whole help text. Older versions of click print it themselves.

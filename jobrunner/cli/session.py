@@ -17,7 +17,7 @@ from jobrunner.children.discovery import discovering
 from jobrunner.children.events import Ready, StartFailed
 from jobrunner.children.process_groups import GroupFile
 from jobrunner.children.python_child import ChildPlan
-from jobrunner.cli import environment, opening, options
+from jobrunner.cli import environment, options, startup
 from jobrunner.errors import HandlersUnavailable, PayloadMismatch, UnknownJobType, UsageError
 from jobrunner.jobs.payload import Payload, check_match
 from jobrunner.model import Actor, Declaration, Owner, Policy
@@ -56,7 +56,7 @@ def open_database(config: Config, *, creates: bool = False, for_many_rows: bool 
     database is created without a request.
     """
     database = unopened(config)
-    opening.make_ready(config, database, creates=creates)
+    startup.make_ready(config, database, creates=creates)
     if for_many_rows:
         database.close()
         database = unopened(config, of_bulk(config.patience))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import closing
 
-from jobrunner.cli import environment, idle, opening, streams
+from jobrunner.cli import environment, idle, startup, streams
 from jobrunner.errors import JobrunnerError
 from jobrunner.log import open_log
 from jobrunner.settings import state_folder
@@ -21,20 +21,20 @@ from jobrunner.worker.watchdog import watching
 
 def run(config: Config, *, types: Collection[str] | None = None, on_stderr: bool = False) -> None:
     """One tick, with its log and its database. Raises what the tick raises."""
-    opening.collect_garbage()
+    startup.collect_garbage()
     log = open_log(config.log, on_stderr=on_stderr)
     location = locate(environment.database_url(config), config.schema)
     database = Database(location, patience=waits.of_tick(config.lease))
     with closing(database), watching(database, is_required=True) as watchdog:
         try:
-            opening.make_ready(config, database, creates=True)
+            startup.make_ready(config, database, creates=True)
             # Otherwise the short look at what is due has done it, or nothing else has written the file.
             if idle.settings_if_due() is None:
                 damage.check(database, raw_driver.MOST_BYTES_CHECKED)
         except JobrunnerError as error:
             log.error("tick", result="failed", error=str(error))
             raise
-        if problem := opening.problem_of_state(config):
+        if problem := startup.problem_of_state(config):
             streams.report_error(problem, 0)
         tick(config, database, watchdog, log, types, idle.take_processes())
     # Its own changes are in the file now, and are no reason for the next tick to check it.

@@ -15,7 +15,7 @@ from harness.at_work import OWNER, running
 from harness.handlers_rows import queue
 from harness.stores import opening
 from harness.terminal import open_terminal, seen_at
-from jobrunner.cli.logs import fresh
+from jobrunner.cli.questions.logs import fresh
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease
 from jobrunner.store.queue.finalize import finalize_all

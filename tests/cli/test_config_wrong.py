@@ -165,5 +165,5 @@ def test_variables_that_are_put_together_come_from_the_list_of_their_names() -> 
         "names.py",
         "notify/receivers.py",
         "settings/reader.py",
-        "cli/schedule/crontabs.py",
+        "cli/timetable/schedule/crontab.py",
     }

@@ -9,8 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import harness.hypothesis_profile  # noqa: F401 - loads the profile
-from jobrunner.cli import render, status
-from jobrunner.cli.schedule import views
+from jobrunner.cli import render
+from jobrunner.cli.questions import status
+from jobrunner.cli.timetable.schedule import show
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.store.questions.overview import DeadRun, FailingRun, RunningRun, State, Tick
 from jobrunner.store.queue.output_limits import fit, fit_report
@@ -76,13 +77,13 @@ def test_any_stored_value_is_shown_without_a_traceback(text: str) -> None:
         status._show("x", found(value), [], None)
         render.fields({"result": value, "payload": {"a": value}})
         render.echo_json({"result": value, **vars(found(value))})
-        render.table(("DETAIL",), [[views._words(value)]])
+        render.table(("DETAIL",), [[show._words(value)]])
     assert shown.getvalue().isprintable() or not set(shown.getvalue()) & {"\x00", "\x1b", "\u202e"}
 
 
 @given(st.floats(0, timedelta(days=3660).total_seconds()))
 def test_any_duration_in_the_database_is_shown(seconds: float) -> None:
-    assert views._duration(seconds)
+    assert show._duration(seconds)
 
 
 def test_text_of_a_handler_is_cut_when_it_is_stored() -> None:

@@ -14,7 +14,8 @@ from harness.at_work import OWNER, running
 from harness.commands import COMMAND
 from harness.handlers_rows import queue
 from harness.terminal import STYLES, open_terminal, read_terminal, seen_at
-from jobrunner.cli import stats, terminal
+from jobrunner.cli import terminal
+from jobrunner.cli.questions import stats
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate

@@ -6,11 +6,13 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.pages import ROOT
+from jobrunner.cli.program import MODULES
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 LISTS = PAGE.partition("\n## Where to add what\n")[2]
@@ -63,8 +65,8 @@ def names_in(item: str) -> tuple[list[str], list[str]]:
     """The files or folders of an item, and the names of Python in it."""
     code = re.findall(r"`([^`]+)`", item)
     paths = [each for each in code if "/" in each]
-    commands = text_of("jobrunner/cli/program.py")
-    return paths, [each for each in code if each.isidentifier() and f'"{each}"' not in commands]
+    words = {word for command in MODULES for word in command.split()}
+    return paths, [each for each in code if each.isidentifier() and each not in words]
 
 
 def text_of(path: str) -> str:
@@ -90,20 +92,50 @@ def test_lists_name_as_many_places_as_they_say() -> None:
         assert len(re.findall(r"^\d+\. ", items, re.MULTILINE)) >= numbers.index(said) + 2
 
 
-def test_a_setting_is_added_by_its_list_alone(tmp_path: Path) -> None:
+def copy_with(tmp_path: Path, file: str, line: str, added: str) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """A copy of the package with one line more, before this one. Returns what executes its commands."""
     shutil.copytree(ROOT / "jobrunner", tmp_path / "jobrunner", ignore=shutil.ignore_patterns("__pycache__"))
-    file = tmp_path / "jobrunner/settings/config.py"
-    line = "    keep_types: Mapping[str, timedelta] = setting.durations(\n"
-    text = file.read_text("utf-8")
+    text = (tmp_path / file).read_text("utf-8")
     assert text.count(line) == 1
-    added = '    quiet_time: timedelta = setting.duration("5m", "Quiet.", on_host=True, metavar="DURATION")\n'
-    file.write_text(text.replace(line, added + line), "utf-8")
+    (tmp_path / file).write_text(text.replace(line, added + line), "utf-8")
 
     def jobrunner(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(tmp_path), **variables}
         command = [sys.executable, "-P", "-m", "jobrunner", *words]
         return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
 
+    return jobrunner
+
+
+COMMAND = '''"""greet: a command that is added."""
+
+import click
+
+
+@click.command()
+@click.option("--loudly", is_flag=True, help="Loudly.")
+def greet(loudly: bool) -> None:
+    """Greet whoever reads this.
+
+    Example: jobrunner greet
+    """
+    click.echo("HELLO" if loudly else "hello")
+'''
+
+
+def test_a_command_is_added_by_its_list_alone(tmp_path: Path) -> None:
+    jobrunner = copy_with(tmp_path, "jobrunner/cli/program.py", "explain, ", "greet, ")
+    (tmp_path / "jobrunner/cli/questions/greet.py").write_text(COMMAND)
+    assert jobrunner("greet", "--loudly", "--utc").stdout == "HELLO\n"
+    assert "  greet    Greet whoever reads this\n" in jobrunner("--help").stdout
+    asked = {"_JOBRUNNER_COMPLETE": "bash_complete", "COMP_WORDS": "jobrunner gre", "COMP_CWORD": "1"}
+    assert jobrunner(**asked).stdout == "plain,greet\n"
+
+
+def test_a_setting_is_added_by_its_list_alone(tmp_path: Path) -> None:
+    line = "    keep_types: Mapping[str, timedelta] = setting.durations(\n"
+    added = '    quiet_time: timedelta = setting.duration("5m", "Quiet.", on_host=True, metavar="DURATION")\n'
+    jobrunner = copy_with(tmp_path, "jobrunner/settings/config.py", line, added)
     found = jobrunner("doctor", "--json", JOBRUNNER_QUIET_TIME="7m").stdout
     (row,) = (each for each in json.loads(found)["settings"] if each["name"] == "quiet_time")
     assert (row["value"], row["origin"]) == ("7m", "JOBRUNNER_QUIET_TIME")

@@ -17,8 +17,8 @@ from click.testing import CliRunner
 
 from harness import App, Commands, Database, sqlite_only, wait_for
 from harness.commands import COMMAND
-from jobrunner.cli.dev import _LONGEST_STOP_SECONDS
 from jobrunner.cli.program import cli
+from jobrunner.cli.work.dev import _LONGEST_STOP_SECONDS
 from jobrunner.settings.config import SETTINGS, load
 from jobrunner.settings.env_file import parse_env, read_env_file
 from jobrunner.store.drivers.location import locate

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from harness import Commands, Database, sqlite_only
 from harness.invariants import insert_runs
-from jobrunner.cli import listing
+from jobrunner.cli.questions.runs import _more
 from jobrunner.store.questions.runs.listing import Page
 
 HOSTILE = "\x1b[2J\u202eevil\nsecond"
@@ -41,7 +41,7 @@ def test_no_runs_are_said_to_be_none(jobrunner: Commands, database: Database) ->
 
 def test_a_search_that_has_not_finished_never_says_none() -> None:
     page = Page([], 123, datetime(2026, 11, 3, 14, 2, tzinfo=UTC))
-    assert listing._more(page) == "searched back to 2026-11-03 14:02:00Z; --before 123 continues"
+    assert _more(page) == "searched back to 2026-11-03 14:02:00Z; --before 123 continues"
 
 
 def test_text_of_a_run_does_not_control_the_terminal(jobrunner: Commands, database: Database) -> None:

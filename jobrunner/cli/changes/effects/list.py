@@ -1,0 +1,35 @@
+"""effects list: the effects of which nobody knows whether they were applied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from jobrunner.cli import environment, render, session
+from jobrunner.store.questions import uncertain
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def list_(as_json: bool) -> None:
+    """List the uncertain effects: nobody knows whether they were applied.
+
+    Example: jobrunner effects list
+    """
+    database = session.open_database(environment.load())
+    found = database.read(uncertain.listed)
+    if as_json:
+        render.echo_json([vars(each) for each in found])
+    elif found:
+        render.table(HEADINGS, rows(found))
+    else:
+        click.echo("no effect is uncertain")
+
+
+HEADINGS = ("KEY", "RUN", "TYPE", "ATTEMPT", "SINCE")
+
+
+def rows(found: list[uncertain.OpenEffect]) -> list[list[Any]]:
+    """The cells of a table of effects."""
+    return [[each.key, each.run_id, each.job_type, each.attempt, each.intended_at] for each in found]

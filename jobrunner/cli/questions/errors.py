@@ -1,0 +1,57 @@
+"""errors: the errors of the runs that failed, grouped."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import click
+
+from jobrunner.cli import environment, render, session, suggestions
+from jobrunner.cli.parameters import Checked
+from jobrunner.cli.selection_options import some_selection_options
+from jobrunner.store.questions import error_groups
+from jobrunner.store.questions.error_groups import ErrorGroup
+from jobrunner.store.questions.selection import Selection
+from jobrunner.text import whole_number
+
+_COUNTED = ("RUNS", "DEAD", "TYPE", "FIRST", "LAST", "SAMPLE", "ERROR")
+
+
+@click.command()
+@some_selection_options("job_types", "schedule", "since", "until", "error")
+@click.option(
+    "--limit",
+    type=Checked(partial(whole_number, least=1, most=10_000)),
+    default=30,
+    metavar="N",
+    help="How many groups. [default: 30]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object with all groups.")
+def errors(selection: Selection, limit: int, as_json: bool) -> None:
+    """Show the errors of dead and failing runs, grouped by type and text, the most frequent first.
+
+    A run counts with its last error. If more than three texts of a type differ only in numbers and ids, they are one
+    group, with # for each number. SAMPLE is the newest run of its group: `jobrunner show` says more.
+
+    Example: jobrunner errors --since 2h --type send_report
+    """
+    database = session.open_database(environment.load())
+    found = database.read(partial(error_groups.errors, selection=selection))
+    if as_json:
+        render.echo_json(found)
+        return
+    if found.groups:
+        render.table(_COUNTED, map(_counted, found.groups[:limit]), indent="")
+    if rest := found.groups[limit:]:
+        click.echo(f"and {len(rest)} more, of {sum(each.count for each in rest)} runs: --limit {len(found.groups)}")
+    if found.searched_back_to is not None:
+        back_to = render.instant(found.searched_back_to)
+        click.echo(f"searched back to {back_to}; there may be more: --type and --since make it a shorter search")
+    elif not found.groups:
+        click.echo("no errors")
+        suggestions.suggest_type(selection.job_types, database.read(suggestions.types_of))
+
+
+def _counted(group: ErrorGroup) -> tuple[object, ...]:
+    error = group.error if group.error_type is None else f"{group.error_type}: {group.error}"
+    return group.count, group.dead, group.job_type, group.first_at, group.last_at, group.sample_id, error

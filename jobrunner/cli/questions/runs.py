@@ -1,0 +1,80 @@
+"""runs: a list of runs, newest first."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import click
+
+from jobrunner.cli import environment, render, session, streams, suggestions
+from jobrunner.cli.parameters import Checked, job_id
+from jobrunner.cli.selection_options import selection_options
+from jobrunner.errors import UsageError
+from jobrunner.store.questions.runs import listing
+from jobrunner.store.questions.runs.listing import Page, SelectedRun
+from jobrunner.store.questions.selection import Selection
+from jobrunner.text import whole_number
+
+_HEADINGS = ("ID", "TYPE", "STATUS", "TIME", "ATTEMPTS", "ERROR")
+
+
+@click.command()
+@selection_options
+@click.option(
+    "--limit",
+    type=Checked(partial(whole_number, least=1, most=10_000)),
+    default=50,
+    metavar="N",
+    help="How many runs. [default: 50]",
+)
+@click.option(
+    "--before",
+    type=Checked(job_id),
+    metavar="JOB_ID",
+    help="Only runs with lower ids: the next page, as the last said.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object: the runs, and what continues the list.")
+@click.option("--jsonl", "as_lines", is_flag=True, help="Print one JSON object per line for each run.")
+def runs(selection: Selection, limit: int, before: int | None, as_json: bool, as_lines: bool) -> None:
+    """List runs, the newest first.
+
+    TIME is when the run ended; while it is running, when its attempt started; and while it waits, when it is due. A
+    search that takes longer than two seconds stops, says how far back it has looked, and can be continued.
+
+    Example: jobrunner runs --status dead --type send_report --since 2h
+    """
+    if as_json and as_lines:
+        raise UsageError("--json and --jsonl exclude each other; --jsonl prints a line for each run")
+    database = session.open_database(environment.load())
+    found = database.read(partial(listing.page, selection=selection, limit=limit, before=before))
+    if as_json:
+        render.echo_json(found)
+        return
+    if as_lines:
+        for run in found.runs:
+            click.echo(render.json_line(run))
+        if (more := _more(found)) is not None:
+            # Standard output has only runs, for the program that reads it.
+            streams.to_stderr(f"jobrunner: {more}")
+        return
+    if found.runs:
+        render.table(_HEADINGS, map(_cells, found.runs), indent="")
+    if (more := _more(found)) is not None:
+        click.echo(more)
+    elif not found.runs:
+        click.echo("no runs")
+        suggestions.suggest_type(selection.job_types, database.read(suggestions.types_of))
+
+
+def _cells(run: SelectedRun) -> tuple[object, ...]:
+    tries = f"{run.attempts} of {run.max_attempts}" if run.max_attempts is not None else run.attempts
+    error = None if run.last_error is None else f"{run.error_type}: {run.last_error}"
+    return run.id, run.job_type, run.status, run.at, tries, error
+
+
+def _more(found: Page) -> str | None:
+    """What there is to say about older runs. None: there are no more."""
+    if found.searched_back_to is not None:
+        back_to = render.instant(found.searched_back_to)
+        return f"searched back to {back_to}; --before {found.next_before} continues"
+    return None if found.next_before is None else f"more: --before {found.next_before}"

@@ -1,0 +1,77 @@
+"""stats: how the runs of each type fared."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import partial
+
+import click
+
+from jobrunner.admin.stats import Durations, TypeStats
+from jobrunner.admin.stats import stats as stats_of
+from jobrunner.cli import environment, render, session, suggestions
+from jobrunner.cli.parameters import Checked, instant_or_ago
+from jobrunner.cli.selection_options import stored_text
+from jobrunner.durations import format_duration
+from jobrunner.errors import UsageError
+from jobrunner.renamed import RENAMED
+
+HEADINGS = (
+    "TYPE", "SUCCEEDED", "DEAD", "CANCELLED", "RATE", "TRIES",
+    "WAIT P50", "WAIT P95", "WAIT MAX", "RUN P50", "RUN P95", "RUN MAX",
+)  # fmt: skip
+
+
+@click.command(context_settings={"allow_extra_args": True})
+@click.option(
+    "--type",
+    "job_types",
+    type=Checked(stored_text),
+    multiple=True,
+    metavar="TYPE",
+    shell_complete=suggestions.job_types,
+    help="Only of this job type; repeatable.",
+)
+@click.option(
+    "--since",
+    type=Checked(instant_or_ago),
+    default="24h",
+    show_default=True,
+    metavar="TIME",
+    help="Not earlier than this: ISO 8601 with an offset, or 7d for seven days ago.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+def stats(job_types: tuple[str, ...], since: datetime | timedelta, as_json: bool) -> None:
+    """Show statistics for each job type: how many runs ended, and how long they waited and ran.
+
+    The numbers come from tallies of whole hours, so they are as quick beside a long history, and count what
+    was pruned since, too. A period of more than a week begins with a day (UTC). P50 and P95 are exact to a factor
+    of two. On a terminal bars show how many runs ended.
+
+    Example: jobrunner stats --type send_report --since 7d
+    """
+    if others := click.get_current_context().args:
+        raise UsageError(f"{others[0][:60]!r} of 'stats' is now: {RENAMED['argument']['stats']}")
+    database = session.open_database(environment.load())
+    found = database.read(partial(stats_of, since=since, only=job_types))
+    if as_json:
+        render.echo_json(found)
+        return
+    render.line(f"since {render.instant(found.since)}")
+    if found.types:
+        render.table(HEADINGS, [_cells(each) for each in found.types])
+        render.bars(list(found.types[0].ended), [(each.job_type, list(each.ended.values())) for each in found.types])
+    else:
+        render.line("nothing ended")
+        suggestions.suggest_type(job_types, database.read(suggestions.types_of))
+
+
+def _cells(of_type: TypeStats) -> tuple[object, ...]:
+    rate = "-" if of_type.success_rate is None else f"{of_type.success_rate:.1%}"
+    tries = sum(of_type.attempts.values())
+    return (of_type.job_type, *of_type.ended.values(), rate, tries, *_times(of_type.waits), *_times(of_type.run_times))
+
+
+def _times(durations: Durations) -> tuple[str, ...]:
+    seconds = (durations.p50, durations.p95, durations.longest)
+    return tuple("-" if each is None else format_duration(timedelta(seconds=each)) for each in seconds)

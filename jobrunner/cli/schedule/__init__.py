@@ -1,1 +1,0 @@
-"""schedule: the commands that show and change schedules."""

@@ -1,0 +1,1 @@
+"""Manage schedules: runs that start by themselves."""

@@ -1,0 +1,97 @@
+"""schedule backfill: a run for each past slot that has none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+import click
+
+from jobrunner.cli import environment, options, render, session, suggestions
+from jobrunner.cli.parameters import Checked, instant_or_ago
+from jobrunner.durations import format_duration
+from jobrunner.errors import UsageError
+from jobrunner.store.changes import backfill as store
+from jobrunner.store.queue.ticks import tallies
+from jobrunner.text import whole_number
+
+_WHEN = Checked(instant_or_ago)
+
+
+@click.command()
+@click.argument("name", shell_complete=suggestions.schedules)
+@click.option(
+    "--since",
+    required=True,
+    type=_WHEN,
+    metavar="TIME",
+    help="Slots not earlier than this: ISO 8601 with an offset, or 2h for two hours ago.",
+)
+@click.option(
+    "--until", required=True, type=_WHEN, metavar="TIME", help="Slots not later than this, which is not in the future."
+)
+@click.option("--dry-run", is_flag=True, help="Show which runs would be made, and make none.")
+@click.option("--again", is_flag=True, help="Also slots that have a run already, or may have had one.")
+@click.option(
+    "--limit",
+    type=Checked(partial(whole_number, least=1, most=100_000)),
+    default=1000,
+    metavar="N",
+    help="At most this many slots; if there are more, make none. [default: 1000]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each slot.")
+@options.REASON
+def backfill(
+    name: str,
+    since: datetime | timedelta,
+    until: datetime | timedelta,
+    dry_run: bool,
+    again: bool,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Make a run for each past slot that has none, also of a paused schedule.
+
+    A cancelled run is queued again. A slot is listed as unknown, and gets no run, if it is so old that its run may have
+    been deleted. A second backfill makes nothing.
+
+    Example: jobrunner schedule backfill nightly --since 2026-11-01T00:00Z --until 2026-11-03T00:00Z --dry-run
+    """
+    config = environment.load()
+    kept = min(config.keep[status] for status in ("succeeded", "cancelled", "dead"))
+    who = session.actor()
+    database = session.open_database(config, for_many_rows=True)
+    at = database.read(tallies.now)
+    begin, end = (each if isinstance(each, datetime) else at - each for each in (since, until))
+    if begin > end:
+        raise UsageError("--since is later than --until; no slot lies between them")
+    span = store.Span(begin, end, limit, kept, again)
+    with render.progress(None, f"backfill of {name}") as advance:
+        given: dict[str, Any] = {"name": name, "span": span, "payload_limit": config.payload_limit}
+        try:
+            if dry_run:
+                found = database.read(partial(store.preview, **given))
+            else:
+                found = database.write(partial(store.backfill, **given, actor=who, progress=advance))
+        except store.TooManySlots as error:
+            raise UsageError(f"{error}, or say --limit {error.count} if you mean it") from None
+    words = {"made": "would be made", "retried": "would be retried"} if dry_run else {}
+    rows = [{**asdict(filled), "answer": words.get(filled.answer, filled.answer)} for filled in found]
+    if as_json:
+        render.echo_json(rows)
+        return
+    if rows:
+        render.table(
+            ("SLOT", "ANSWER", "RUN"),
+            [(render.instant(row["slot"]), row["answer"], row["run_id"]) for row in rows],
+            indent="",
+        )
+    counts = Counter(row["answer"] for row in rows)
+    render.done(", ".join(f"{count} {answer}" for answer, count in counts.items()) or "no slot lies between them")
+    if counts["unknown"]:
+        click.echo(
+            f"unknown: older than {format_duration(kept)}, so its run may have been deleted; --again makes a new one"
+        )

@@ -1,0 +1,110 @@
+"""schedule crontab: the line that runs a tick each minute."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from jobrunner.cli import environment, options, render
+from jobrunner.crontab import host, tick_line
+from jobrunner.errors import ConfigurationError, UsageError
+from jobrunner.settings.config import SETTINGS, Config
+from jobrunner.settings.reader import PREFIX
+from jobrunner.text import storable
+
+_PATHS = ("JOBRUNNER_APP_DIR", "JOBRUNNER_CONFIG", "JOBRUNNER_LOG", "JOBRUNNER_STATE_DIR")
+_DATABASE_URLS = ("JOBRUNNER_DATABASE_URL", "DATABASE_URL")
+
+
+@click.command()
+@click.option(
+    "--log-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The file that the tick appends its log to.",
+)
+@click.option("--install", is_flag=True, help="Put the line into your crontab; all other lines stay.")
+@click.option("--remove", is_flag=True, help="Remove the line from your crontab.")
+@click.pass_context
+def crontab(ctx: click.Context, log_file: Path | None, install: bool, remove: bool) -> None:
+    """Print the crontab line that runs a tick of this installation each minute.
+
+    It has the absolute paths of this program, of its env file and of its configuration file. --install puts it into
+    the crontab and replaces an older line with the same env file; a second --install changes nothing.
+
+    Example: jobrunner schedule crontab --install
+    """
+    if install and remove:
+        raise click.UsageError("use --install or --remove, not both")
+    env_file = options.env_file(ctx)
+    config = environment.load()
+    from_file = _variables(env_file)
+    configuration = config.file if "JOBRUNNER_CONFIG" in os.environ and "JOBRUNNER_CONFIG" not in from_file else None
+    identity = str(env_file or configuration or "default")
+    if remove:
+        was_there = host.change_crontab(lambda text: tick_line.without_line(text, identity))
+        render.done("removed from the crontab" if was_there else "the crontab has no line of this installation")
+        return
+    _check_reaches_cron(config, env_file, from_file)
+    words = [*_program(), "tick"]
+    for flag, path in (("--env-file", env_file), ("--config", configuration), ("--log-file", _log(log_file))):
+        words += [] if path is None else [flag, str(path)]
+    line = tick_line.tick_line(words, identity, sets_path="PATH" not in from_file)
+    if not install:
+        click.echo(line)
+        return
+    changed = host.change_crontab(lambda text: tick_line.with_line(text, line, identity))
+    render.done(f"{'installed' if changed else 'installed already'}: {line}")
+
+
+def _variables(env_file: str | None) -> dict[str, str]:
+    from jobrunner.settings.env_file import read_env_file
+
+    return {} if env_file is None else read_env_file(env_file)
+
+
+def _check_reaches_cron(config: Config, env_file: str | None, from_file: dict[str, str]) -> None:
+    """Refuse a line whose ticks would have other settings than this command, such as another database."""
+    settings = {f"{PREFIX}{name.upper()}" for name in SETTINGS}
+    if config.database_url and config.database_url == os.environ.get("DATABASE_URL"):
+        settings.add("DATABASE_URL")
+    lost = sorted(name for name in settings - set(from_file) if os.environ.get(name, "").strip())
+    if lost:
+        how = f" with: {environment.prints_env_file}" if environment.prints_env_file else ""
+        raise ConfigurationError(
+            f"cron would not know {', '.join(lost)}, which only this environment sets; write it into an env file (mode"
+            f" 0600){how}, and give that file with --env-file"
+        )
+    for name in _PATHS:
+        if (value := from_file.get(name)) and not Path(value).is_absolute():
+            raise ConfigurationError(
+                f"env file {env_file}: {name} is not an absolute path; cron starts in the home folder"
+            )
+    for name in _DATABASE_URLS:
+        url = from_file.get(name, "")
+        if url.startswith("sqlite:///") and not url.startswith(("sqlite:////", "sqlite:///:")):
+            raise ConfigurationError(
+                f"env file {env_file}: {name} is not an absolute path; cron starts in the home folder"
+            )
+
+
+def _program() -> list[str]:
+    """The words that start this installation, with an absolute path."""
+    called = Path(sys.argv[0]).absolute()
+    # Under a framework's command there is no such file: its first argument is only a name.
+    is_script = called.name != "__main__.py" and called.is_file()
+    words = [str(called)] if is_script else [sys.executable, "-m", "jobrunner"]
+    if any(storable(word) != word for word in words):
+        raise ConfigurationError("the path of jobrunner is not UTF-8, and cannot stand in a crontab")
+    return words
+
+
+def _log(path: Path | None) -> Path | None:
+    if path is None:
+        return None
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"--log-file: there is no folder {path.absolute().parent}; make it first")
+    return path.absolute()

@@ -1,0 +1,27 @@
+"""schedule list: the schedules with their next slots."""
+
+from __future__ import annotations
+
+import click
+
+from jobrunner.cli import environment, render, session
+from jobrunner.cli.questions.status import SCHEDULES, schedule_cells
+from jobrunner.store.questions import definitions
+
+
+@click.command()
+@click.option("--all", "removed", is_flag=True, help="Also list removed schedules.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def list_(removed: bool, as_json: bool) -> None:
+    """List the schedules with their next slots.
+
+    Example: jobrunner schedule list
+    """
+    database = session.open_database(environment.load())
+    found = database.read(lambda connection: definitions.listed(connection, removed=removed))
+    if as_json:
+        render.echo_json(found)
+    elif found:
+        render.table(SCHEDULES, map(schedule_cells, found), indent="")
+    else:
+        click.echo("no schedules")

@@ -1,0 +1,172 @@
+"""schedule show: one schedule, with its runs and events."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+import click
+
+from jobrunner.admin.own_ticks import add_own_ticks
+from jobrunner.cli import environment, render, session, suggestions
+from jobrunner.cli.parameters import Checked
+from jobrunner.cli.questions.status import next_slot
+from jobrunner.durations import format_duration
+from jobrunner.errors import BadSchedule
+from jobrunner.model import SOURCE_NAMES
+from jobrunner.schedules.describe import describe
+from jobrunner.schedules.options import DURATIONS, OPTIONS
+from jobrunner.schedules.recurrence import Recurrence
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.questions import definitions
+from jobrunner.store.questions.definitions import DefinitionEvent, ListedRun, ShownDefinition
+from jobrunner.store.questions.explain.explanation import Explanation
+from jobrunner.store.questions.explain.schedules import explain_schedule
+from jobrunner.store.timetable.schedules import definition_of
+from jobrunner.text import whole_number
+from jobrunner.worker import expansion
+
+_KEPT_IN = {"command": "a command", **SOURCE_NAMES}
+_FIRST = {"from": 0, "to": 1, "count": 2}
+
+
+@click.command()
+@click.argument("name", shell_complete=suggestions.schedules)
+@click.option(
+    "--limit",
+    type=Checked(partial(whole_number, least=1, most=100_000)),
+    default=10,
+    metavar="N",
+    help="How many of the newest runs and events. [default: 10]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object, with runs and events.")
+def show(name: str, limit: int, as_json: bool) -> None:
+    """Show one schedule: its declaration, its next slot, its newest runs, and who changed it.
+
+    Example: jobrunner schedule show nightly
+    """
+    config = environment.load()
+    database = session.open_database(config)
+
+    def work(connection: Connection) -> tuple[ShownDefinition, Explanation | None]:
+        shown = definitions.show(connection, name, limit)
+        return shown, explain_schedule(connection, name, config.health.tick_age)
+
+    found, explanation = database.read(work)
+    if explanation is not None:
+        explanation = add_own_ticks(explanation, config, database.location.label)
+    found = replace(found, problem=_problem(found, config.payload_limit))
+    in_words = _in_words(found)
+    if as_json:
+        brief = None if explanation is None else explanation.brief()
+        render.echo_json({**vars(found), "in_words": in_words, "explanation": brief})
+        return
+    declared = _declared(found, in_words)
+    if explanation is not None:
+        declared["explanation"] = explanation.sentence
+    render.fields(declared)
+    if found.runs:
+        click.echo("\nruns")
+        render.table(("ID", "SLOT", "ORIGIN", "STATUS", "STARTED", "LATE", "ERROR"), map(_run, found.runs))
+    if found.events:
+        click.echo("\nevents")
+        render.table(("AT", "WHO", "WHAT", "RUN", "DETAIL"), map(_event, found.events))
+
+
+def _in_words(found: ShownDefinition) -> str | None:
+    if found.schedule is None:
+        return None
+    try:
+        return describe(Recurrence.parse(found.schedule, found.timezone).expression)
+    except BadSchedule:
+        return None
+
+
+def _problem(found: ShownDefinition, payload_limit: int) -> str | None:
+    if found.problem is not None or found.schedule is None:
+        return found.problem
+    # A person may have changed the row by hand since the last tick. At its watermark no slot is due.
+    return expansion.plan(definition_of(vars(found)), found.last_slot_at, payload_limit=payload_limit).problem
+
+
+def _declared(found: ShownDefinition, in_words: str | None) -> dict[str, object]:
+    paused_at, kept_in = found.paused_at, _KEPT_IN.get(found.source, found.source)
+    shown: dict[str, object] = {
+        "schedule": found.name,
+        "description": found.description,
+        "job type": found.job_type,
+        "fires at": found.schedule and f"{found.schedule} ({found.timezone})",
+        "in words": in_words,
+        "payload": found.payload,
+        "kept in": kept_in,
+        **_options(found),
+        "expanded until": found.last_slot_at,
+        "next slot": next_slot(found.next_run_at, found.paused_at, found.removed_at),
+        "paused": paused_at and f"since {render.instant(paused_at)} by {found.paused_by or 'an unknown user'}",
+        "removed": found.removed_at,
+        "problem": found.problem,
+        "created": found.created_at,
+        "changed": found.updated_at,
+    }
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def _options(found: ShownDefinition) -> dict[str, str]:
+    row = {name: _text(name, value) for name, value in vars(found).items()}
+    lines: dict[str, str] = {}
+    for option in OPTIONS.values():
+        if (words := option.say(row)) is not None:
+            lines[option.line] = f"{lines[option.line]}, {words}" if option.line in lines else words
+    return lines
+
+
+def _text(name: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, datetime):
+        return render.instant(value)
+    return _duration(value) if name in DURATIONS else str(value)
+
+
+def _duration(seconds: float) -> str:
+    return format_duration(timedelta(seconds=seconds))
+
+
+def _run(run: ListedRun) -> tuple[object, ...]:
+    late = run.late_seconds
+    return (
+        run.id,
+        render.instant(run.scheduled_for),
+        run.origin,
+        run.status,
+        render.instant(run.first_started_at),
+        None if late is None else _duration(late),
+        None if run.last_error is None else f"{run.error_type}: {run.last_error}",
+    )
+
+
+def _event(event: DefinitionEvent) -> tuple[object, ...]:
+    return render.instant(event.at), event.actor, event.action, event.run_id, _words(event.detail)
+
+
+def _words(detail: object) -> str:
+    if not isinstance(detail, dict):
+        return str(detail)
+    changed = detail.get("changed")
+    if isinstance(changed, dict):
+        return "; ".join(f"{name}: {_change(each)}" for name, each in changed.items())
+    # PostgreSQL keeps no order.
+    pairs = sorted(detail.items(), key=lambda item: (_FIRST.get(item[0], len(_FIRST)), item[0]))
+    return ", ".join(f"{name} {_change(value)}" for name, value in pairs if value is not None) or "-"
+
+
+def _change(each: object) -> str:
+    if isinstance(each, dict) and each.keys() == {"from", "to"}:
+        return f"{_plain(each['from'])} to {_plain(each['to'])}"
+    return _plain(each)
+
+
+def _plain(value: object) -> str:
+    return "none" if value is None else render.text_of(value)

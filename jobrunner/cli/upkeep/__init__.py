@@ -1,0 +1,1 @@
+"""The commands below "Set up and keep house" in the help: one module for each, with its name."""

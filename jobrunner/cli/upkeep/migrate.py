@@ -1,0 +1,29 @@
+"""migrate: create the tables, or bring them to this version."""
+
+from __future__ import annotations
+
+import click
+
+from jobrunner.cli import environment, render, session
+from jobrunner.store.drivers import waits
+
+
+@click.command()
+@click.option("--sql", is_flag=True, help="Print the SQL that creates the schema, for an administrator to run.")
+def migrate(sql: bool) -> None:
+    """Create the tables, or bring them to this version. It is safe at every deploy, and from many hosts at once.
+
+    Example: jobrunner migrate
+    """
+    from jobrunner.store.upkeep import migrate as migrations
+
+    config = environment.load()
+    database = session.unopened(config, waits.of_migration(config.patience))
+    if sql:
+        click.echo(migrations.migration_sql(database.location), nl=False)
+        return
+    # A database that does not answer is reported as soon as by other commands, in spite of the longer waits.
+    session.check_answers(config)
+    with render.progress(None, "migration") as progress:
+        changes = migrations.migrate(database, progress)
+    render.done(f"{database.location.label}: {'; '.join(changes) or 'up to date'}")

@@ -1,0 +1,36 @@
+"""prune: delete what is older than its retention."""
+
+from __future__ import annotations
+
+import click
+
+from jobrunner.admin import prune as pruning
+from jobrunner.cli import environment, render, session
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Only count what would be deleted.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+def prune(dry_run: bool, as_json: bool) -> None:
+    """Delete the runs, ticks and events that are older than their retention: JOBRUNNER_KEEP_….
+
+    Ticks do the same, for a second every ten minutes. Unfinished runs and idempotency keys are never deleted, and the
+    totals of stats stay.
+
+    Example: jobrunner prune --dry-run
+    """
+    config = environment.load()
+    database = session.open_database(config, for_many_rows=True)
+    found, kept = (pruning.old(database, config), {}) if dry_run else pruning.prune(database, config)
+    if as_json:
+        rows = [each._asdict() for each in found]
+        render.echo_json({"is_dry_run": dry_run, "rows": rows, "kept": sorted(kept)})
+        return
+    render.line("to delete" if dry_run else "deleted")
+    if found:
+        render.table(("WHAT", "TYPE", "ROWS"), [(each.what, each.job_type or "-", each.rows) for each in found])
+    else:
+        render.line("nothing")
+    if kept:
+        why = next(iter(kept.values()))
+        render.line(f"{len(kept)} runs stay, because the database refuses it, such as run {min(kept)}: {why}")

@@ -1,0 +1,1 @@
+"""Say who may sign in to the dashboard, in a user file."""
