@@ -13,8 +13,7 @@ from typing import Any
 
 from jobrunner import failpoints
 from jobrunner.effects.ending import RunEnd
-from jobrunner.store.callers import async_transactions
-from jobrunner.store.callers.async_transactions import AsyncOwnTransaction
+from jobrunner.store.callers.transactions import OwnTransaction, begin
 from jobrunner.store.drivers.steps import uninterrupted
 
 _INTERRUPTION_SECONDS = 1.0
@@ -32,14 +31,14 @@ class AwaitedTransaction:
         """The transaction, on ``given`` or on a connection of our own. ``result`` is asked for at its end."""
         end = self._end
         end.check_is_first()
-        own = end.open = await async_transactions.begin(
-            end.database.async_engine() if given is None else given, end.database.location.schema
+        own = end.open = await begin(
+            end.database.async_engine() if given is None else given, end.database.location.schema, is_awaited=True
         )
         try:
             async with self._time_limit(own):
                 yield own.handle
             with self._shield():
-                await uninterrupted(self._end_run(own, result()))
+                await uninterrupted(end.commit(own, result(), asyncio.to_thread))
         except BaseException:
             if end.open is own:
                 await uninterrupted(own.rollback())
@@ -48,26 +47,8 @@ class AwaitedTransaction:
             end.open = None
         failpoints.hit("transaction.committed")
 
-    async def _end_run(self, own: AsyncOwnTransaction, result: object) -> None:
-        end = self._end
-        kept = end.checked(result)
-        failpoints.hit("transaction.before_end", cut=own.sever)
-        if not await own.follow(lambda database: end.steps(database, kept)):
-            raise await asyncio.to_thread(end.why_not)
-        failpoints.hit("transaction.before_commit", cut=own.sever)
-        try:
-            is_acknowledged = await own.commit()
-        except Exception:
-            # Perhaps only the answer was lost. The attempt has a row if the COMMIT was applied.
-            if not await asyncio.to_thread(end.is_applied):
-                raise
-        else:
-            if not is_acknowledged and not await asyncio.to_thread(end.is_applied):
-                raise end.unconfirmed()
-        end.is_committed = True
-
     @asynccontextmanager
-    async def _time_limit(self, own: AsyncOwnTransaction) -> AsyncIterator[None]:
+    async def _time_limit(self, own: OwnTransaction) -> AsyncIterator[None]:
         if not own.holds_only_lock():
             yield
             return
@@ -89,7 +70,7 @@ class AwaitedTransaction:
 class _Limit:
     """Ends a block after some time: first its statement, which a cancellation would leave at work in its thread."""
 
-    def __init__(self, own: AsyncOwnTransaction, seconds: float) -> None:
+    def __init__(self, own: OwnTransaction, seconds: float) -> None:
         self._own = own
         self._ends_at = asyncio.get_running_loop().time() + seconds
         self.cancellation = asyncio.timeout(None)

@@ -16,7 +16,6 @@ from jobrunner.effects.transaction import PlainTransaction
 from jobrunner.errors import UsageError
 from jobrunner.jobs.blocks import TransactionBlock
 from jobrunner.jobs.effect import Effect, OnUncertain, check_key, check_on_uncertain
-from jobrunner.store.callers.async_transactions import AsyncOwnTransaction
 
 
 class RunEffects:
@@ -59,10 +58,7 @@ class RunEffects:
         left, self._end.open = self._end.open, None
         if left is None:
             return
-        if isinstance(left, AsyncOwnTransaction):
-            await left.rollback()
-        else:
-            left.rollback()
+        await left.rollback()
         raise UsageError("the handler has returned inside its own transaction, which was rolled back; use `with`")
 
     def close(self) -> None:

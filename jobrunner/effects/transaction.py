@@ -14,9 +14,7 @@ from typing import Any
 
 from jobrunner import failpoints
 from jobrunner.effects.ending import RunEnd
-from jobrunner.store.callers import transactions
-from jobrunner.store.callers.transactions import OwnTransaction
-from jobrunner.store.drivers.steps import follow
+from jobrunner.store.callers.transactions import OwnTransaction, at_once, begin
 
 
 class PlainTransaction:
@@ -31,41 +29,20 @@ class PlainTransaction:
         """The transaction, on ``given`` or on a connection of our own. ``result`` is asked for at its end."""
         end = self._end
         end.check_is_first()
-        own = end.open = transactions.begin(
-            end.database.engine() if given is None else given, end.database.location.schema
+        own = end.open = at_once(
+            begin(end.database.engine() if given is None else given, end.database.location.schema, is_awaited=False)
         )
         try:
             with self._time_limit(own):
                 yield own.handle
             with self._shield():
-                self._end_run(own, result())
-                self._commit(own)
+                at_once(end.commit(own, result(), _ask))
         except BaseException:
-            own.rollback()
+            at_once(own.rollback())
             raise
         finally:
             end.open = None
         failpoints.hit("transaction.committed")
-
-    def _end_run(self, own: OwnTransaction, result: object) -> None:
-        kept = self._end.checked(result)
-        executor = own.executor()
-        failpoints.hit("transaction.before_end", cut=own.sever)
-        if not follow(executor, self._end.steps(executor.database, kept)):
-            raise self._end.why_not()
-        failpoints.hit("transaction.before_commit", cut=own.sever)
-
-    def _commit(self, own: OwnTransaction) -> None:
-        try:
-            is_acknowledged = own.commit()
-        except Exception:
-            # Perhaps only the answer was lost. The attempt has a row if the COMMIT was applied.
-            if not self._end.is_applied():
-                raise
-        else:
-            if not is_acknowledged and not self._end.is_applied():
-                raise self._end.unconfirmed()
-        self._end.is_committed = True
 
     @contextmanager
     def _time_limit(self, own: OwnTransaction) -> Iterator[None]:
@@ -73,7 +50,7 @@ class PlainTransaction:
             yield
             return
         error = self._end.too_long()
-        limit = _Limit(self._end.longest.total_seconds(), error, own.interrupt)
+        limit = _Limit(self._end.longest.total_seconds(), error, lambda: at_once(own.interrupt()))
         try:
             yield
         except Exception as raised:
@@ -85,6 +62,10 @@ class PlainTransaction:
             raise
         if limit.end():
             raise error
+
+
+async def _ask(question: Callable[[], Any]) -> Any:
+    return question()
 
 
 class _Limit:

@@ -77,7 +77,6 @@ def test_lines_of_code_are_counted_without_blanks_comments_and_docstrings(tmp_pa
 
 DATABASES_BY_NAME = {
     "masking/secrets.py": "words that are no secrets",
-    "store/callers/async_transactions.py": "which database a driver of an event loop is for",
     "store/callers/borrowed.py": "which database a driver is for",
     "store/callers/borrowed_async.py": "which database a driver of an event loop is for",
 }

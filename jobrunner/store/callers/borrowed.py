@@ -163,7 +163,8 @@ class SqlalchemyConnection(CallersConnection):
 class ExternalConnection(DriverExecutor, CallersConnection):
     """A connection of a driver. Errors are the driver's own, or what ``errors`` makes of them."""
 
-    driver_module: ClassVar[str]
+    of_driver: ClassVar[str]
+    """The class of the driver's connections, after its module."""
     errors: AbstractContextManager[Any] | None = None
 
     def __init__(self, driver: Any, schema: str | None) -> None:
@@ -180,7 +181,7 @@ class ExternalConnection(DriverExecutor, CallersConnection):
 
 class _SqliteConnection(ExternalConnection):
     database = "sqlite"
-    driver_module = "sqlite3"
+    of_driver = "sqlite3.Connection"
 
     def begins_by_itself(self) -> bool:
         legacy = -1  # sqlite3.LEGACY_TRANSACTION_CONTROL, from Python 3.12 on
@@ -202,7 +203,7 @@ class _SqliteConnection(ExternalConnection):
 
 class _PsycopgConnection(ExternalConnection):
     database = "postgresql"
-    driver_module = "psycopg"
+    of_driver = "psycopg.Connection"
 
     def begins_by_itself(self) -> bool:
         idle = 0  # psycopg.pq.TransactionStatus.IDLE
@@ -224,12 +225,18 @@ def _begun(connection: CallersConnection) -> CallersConnection:
 
 @lru_cache(maxsize=64)
 def _kind_of(given: type) -> type[ExternalConnection] | None:
-    for kind in (_SqliteConnection, _PsycopgConnection):
-        # No import is needed: a caller with such a connection has imported the driver.
-        module = sys.modules.get(kind.driver_module)
-        if module is not None and issubclass(given, module.Connection):
-            return kind
-    return None
+    kinds: tuple[type[ExternalConnection], ...] = (_SqliteConnection, _PsycopgConnection)
+    return next((kind for kind in kinds if is_of(given, kind.of_driver)), None)
+
+
+def is_of(given: type, *names: str) -> bool:
+    """Whether it is one of these classes, each after its module. None is imported: whoever has one has done that."""
+    for each in names:
+        module, _, name = each.rpartition(".")
+        known = getattr(sys.modules.get(module), name, None)
+        if known is not None and issubclass(given, known):
+            return True
+    return False
 
 
 def name_of(given: object) -> str:

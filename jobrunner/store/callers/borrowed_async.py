@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar, Union
 
 from jobrunner.errors import UsageError
-from jobrunner.store.callers.borrowed import connection_of_caller, name_of, unscoped
+from jobrunner.store.callers.borrowed import connection_of_caller, is_of, name_of, unscoped
 from jobrunner.store.drivers.connection import AsyncExecutor, Executor, Result
 from jobrunner.store.drivers.steps import Steps, follow, follow_async
 from jobrunner.store.sql import as_texts
@@ -181,11 +181,4 @@ async def autocommit_of_file(connection: aiosqlite.Connection) -> bool | None:
 @lru_cache(maxsize=64)
 def _kind_of(given: type) -> type[_AsyncConnection] | None:
     kinds: tuple[type[_AsyncConnection], ...] = (_Psycopg, _Asyncpg, _Aiosqlite)
-    for kind in kinds:
-        for each in kind.names:
-            # No import is needed: a caller with such a connection has imported the driver.
-            module, _, name = each.rpartition(".")
-            known = getattr(sys.modules.get(module), name, None)
-            if known is not None and issubclass(given, known):
-                return kind
-    return None
+    return next((kind for kind in kinds if is_of(given, *kind.names)), None)
