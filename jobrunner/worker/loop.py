@@ -19,12 +19,11 @@ from jobrunner.worker.abandon import abandon
 from jobrunner.worker.backpressure import declare_limits
 from jobrunner.worker.beside import Beside
 from jobrunner.worker.claimer import Claimer
-from jobrunner.worker.collector import Collector
 from jobrunner.worker.context import TickContext
-from jobrunner.worker.dispatcher import Dispatcher
 from jobrunner.worker.finalizer import Finalizer
 from jobrunner.worker.hand import Hand
 from jobrunner.worker.heartbeat import Heartbeat
+from jobrunner.worker.life import Life
 from jobrunner.worker.listening import CannotListen, Listening
 from jobrunner.worker.outage import Call, Outage
 from jobrunner.worker.period import LOOK_AGAIN_SECONDS, Budget, Period
@@ -54,12 +53,11 @@ class Loop:
         self._returner = Returner(context, hand)
         self._claimer = Claimer(context, hand, self._heartbeat, self._returner, beside.another())
         self._pools = Pools(context, hand, supervisor)
-        self._dispatcher = Dispatcher(context, hand, self._pools, self._finalizer)
-        self._collector = Collector(context, hand, self._pools, self._dispatcher, self._finalizer)
-        self._stopper = Stopper(context, hand, self._pools, self._dispatcher, self._collector)
-        self._claims = PoolClaims(hand, self._pools, self._claimer, self._dispatcher, supervisor)
+        self._life = Life(context, hand, self._pools, self._finalizer)
+        self._stopper = Stopper(context, hand, self._pools, self._life)
+        self._claims = PoolClaims(hand, self._pools, self._claimer, self._life, supervisor)
         self._outage = Outage()
-        self._quarantine = Quarantine(hand, self._pools, self._claimer, self._dispatcher)
+        self._quarantine = Quarantine(hand, self._pools, self._claimer, self._life)
 
     def run(self) -> None:
         """Work until there is nothing more to do.
@@ -104,7 +102,7 @@ class Loop:
             self._pools.ask_soon()
         if self._finalizer.has_ended_parent:
             self._follow()
-        self._dispatcher.dispatch()
+        self._life.give()
         return True
 
     def _follow(self) -> None:
@@ -125,7 +123,7 @@ class Loop:
     def _is_settled(self) -> bool:
         """Whether nothing is left to write or to return, or only to return and the database is away for too long."""
         is_returned = not self._hand.count(Phase.WAITING) and self._returner.is_settled()
-        is_written = self._collector.is_settled() and self._finalizer.is_settled() and not self._claimer.is_asking()
+        is_written = self._life.is_settled() and self._finalizer.is_settled() and not self._claimer.is_asking()
         return is_written and (is_returned or self._outage.has_lasted())
 
     def _may_go_on(self) -> bool:
@@ -237,13 +235,13 @@ class Loop:
         self._stopper.act_on_news(self._heartbeat)
         for event in events:
             if isinstance(event, Died):
-                self._collector.reap(event.process)
-        self._collector.settle_doubts()
+                self._life.reap(event.process)
+        self._life.settle_doubts()
 
     def _wait_seconds(self) -> tuple[float, float]:
         """How long to wait for events, and how long to sleep first so that more events come together, in seconds."""
         capacities = [(pool, pool.capacity()) for pool in self._pools]
-        due = [*self._stopper.next_steps(), *self._dispatcher.next_steps(), *self._collector.next_steps()]
+        due = [*self._stopper.next_steps(), *self._life.next_steps()]
         due += [capacity.next_step_at for _, capacity in capacities if capacity.next_step_at is not None]
         if (try_at := self._finalizer.next_try_at()) is not None:
             due.append(try_at)
@@ -264,7 +262,7 @@ class Loop:
             if self._may_claim():
                 self._pools.starts.start(1)
         elif isinstance(event, Reported):
-            self._collector.receive(event)
+            self._life.hear(event)
 
     def _report_failed_starts(self) -> None:
         starts = self._pools.starts

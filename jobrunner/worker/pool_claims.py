@@ -5,8 +5,8 @@ from __future__ import annotations
 from jobrunner import clock
 from jobrunner.children.supervisor import Supervisor
 from jobrunner.worker.claimer import Claimed, Claimer, Wanted
-from jobrunner.worker.dispatcher import Dispatcher
 from jobrunner.worker.hand import Hand
+from jobrunner.worker.life import Life
 from jobrunner.worker.period import Period
 from jobrunner.worker.phase import Phase
 from jobrunner.worker.pools.pool import Pool
@@ -16,13 +16,11 @@ from jobrunner.worker.pools.pools import Pools
 class PoolClaims:
     """Knows which pool the claim beside the loop is for. Every method may raise DatabaseUnavailable."""
 
-    def __init__(
-        self, hand: Hand, pools: Pools, claimer: Claimer, dispatcher: Dispatcher, supervisor: Supervisor
-    ) -> None:
+    def __init__(self, hand: Hand, pools: Pools, claimer: Claimer, life: Life, supervisor: Supervisor) -> None:
         self._hand = hand
         self._pools = pools
         self._claimer = claimer
-        self._dispatcher = dispatcher
+        self._life = life
         self._supervisor = supervisor
         # The pool that the last claim in another thread was for.
         self._asked_for: Pool | None = None
@@ -63,7 +61,7 @@ class PoolClaims:
             pool.ask_at = min(pool.ask_at, pool.opens_at)
         if claimed.may_be_more:
             pool.ask_at = 0.0
-        self._dispatcher.take(claimed)
+        self._life.take(claimed)
 
     def _grow(self, pool: Pool, spare: int, period: Period) -> None:
         waits = any(held.run.job_type in pool.types.known for held in self._hand.in_phase(Phase.WAITING))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from jobrunner.worker.claimer import Claimer, Wanted
-from jobrunner.worker.dispatcher import Dispatcher
 from jobrunner.worker.hand import Hand
+from jobrunner.worker.life import Life
 from jobrunner.worker.phase import AT_WORK_PHASES, Phase
 from jobrunner.worker.pools.pools import Pools
 
@@ -12,11 +12,11 @@ from jobrunner.worker.pools.pools import Pools
 class Quarantine:
     """Claims quarantined runs one by one. Main thread only."""
 
-    def __init__(self, hand: Hand, pools: Pools, claimer: Claimer, dispatcher: Dispatcher) -> None:
+    def __init__(self, hand: Hand, pools: Pools, claimer: Claimer, life: Life) -> None:
         self._hand = hand
         self._pools = pools
         self._claimer = claimer
-        self._dispatcher = dispatcher
+        self._life = life
         # None means that the database was not asked yet.
         self._is_due: bool | None = None
         self._is_at_work = False
@@ -36,5 +36,5 @@ class Quarantine:
             policies = [policy for pool in usable for policy in pool.types.policies.values()]
             claimed = self._claimer.take(Wanted(policies, 1, quarantined=True))
             self._is_at_work = self._is_due = bool(claimed.runs)
-            self._dispatcher.take(claimed)
+            self._life.take(claimed)
         return True

@@ -6,11 +6,10 @@ from datetime import timedelta
 
 from jobrunner import clock
 from jobrunner.worker.attempt import StopReason
-from jobrunner.worker.collector import Collector
 from jobrunner.worker.context import TickContext
-from jobrunner.worker.dispatcher import Dispatcher
 from jobrunner.worker.hand import Hand, News, RunInHand
 from jobrunner.worker.heartbeat import FENCE_SHARE, Heartbeat
+from jobrunner.worker.life import Life
 from jobrunner.worker.phase import AT_WORK_PHASES, Phase
 from jobrunner.worker.pools.pools import Pools
 from jobrunner.worker.run_log import log_run
@@ -19,14 +18,11 @@ from jobrunner.worker.run_log import log_run
 class Stopper:
     """Stops handlers on a timeout, on news of a lease and on a stop signal. Main thread only."""
 
-    def __init__(
-        self, context: TickContext, hand: Hand, pools: Pools, dispatcher: Dispatcher, collector: Collector
-    ) -> None:
+    def __init__(self, context: TickContext, hand: Hand, pools: Pools, life: Life) -> None:
         self._context = context
         self._hand = hand
         self._pools = pools
-        self._dispatcher = dispatcher
-        self._collector = collector
+        self._life = life
 
     def act_on_news(self, heartbeat: Heartbeat) -> None:
         """Act on the heartbeat's news of the leases."""
@@ -36,7 +32,7 @@ class Stopper:
                 # A queued run may begin before the recall; then it is stopped below. Else it is returned.
                 self._recall(held.lease.run_id)
                 if held.phase is Phase.WAITING:
-                    self._dispatcher.return_run(held)
+                    self._life.give_back(held)
             if held.phase in AT_WORK_PHASES:
                 self._act(news, held)
 
@@ -85,4 +81,4 @@ class Stopper:
     def _recall(self, run_id: int) -> None:
         for pool in self._pools:
             for reported in pool.recall(run_id):
-                self._collector.receive(reported)
+                self._life.hear(reported)

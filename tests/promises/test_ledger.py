@@ -26,20 +26,20 @@ WATCHING = """
 import os, sys
 
 if "tick" in sys.orig_argv:
-    from jobrunner.worker.dispatcher import Dispatcher
+    from jobrunner.worker.life import Life
     from jobrunner.worker.phase import Phase
 
-    dispatch, most = Dispatcher.dispatch, [0]
+    give, most = Life.give, [0]
 
     def watched(self):
-        dispatch(self)
+        give(self)
         begun = self._hand.count(Phase.PREFETCHED, Phase.WORKING, Phase.ENDED, Phase.WRITING)
         if begun > most[0]:
             most[0] = begun
             with open(os.environ["MOST"], "w") as file:
                 file.write(str(begun))
 
-    Dispatcher.dispatch = watched
+    Life.give = watched
 """
 GROUP = 512
 PERMITS = 4
