@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
 from jobrunner import clock
 from jobrunner.errors import ConnectionLost, DatabaseUnavailable
-from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.model import Lease, Policy
+from jobrunner.lifecycle import AttemptResult
+from jobrunner.model import Lease
 from jobrunner.store.drivers.database import Connection, Database
 from jobrunner.store.queue import finalize, holding
 from jobrunner.store.queue.finalize import Ended, Refusal
 from jobrunner.store.queue.holding import Renewal
 from jobrunner.text import first_line_of
-from jobrunner.worker.attempt import with_wait
 from jobrunner.worker.beside import Beside
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.hand import Hand, PendingWrite, RunInHand
 from jobrunner.worker.phase import Phase
-from jobrunner.worker.run_log import log_committed, log_ended, log_run
+from jobrunner.worker.run_log import log_run
 
 Answers: TypeAlias = list[Ended | Refusal]
+Leave: TypeAlias = Callable[[RunInHand, Ended | Refusal | str], None]
 _SLICE_SECONDS = 0.2
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
@@ -39,25 +40,24 @@ _LARGEST_TEXT = 1_000_000
 class Finalizer:
     """Writes the results of the runs in hand that have ended. Main thread only.
 
-    Another thread writes a large group while the main loop dispatches the next runs.
+    Another thread writes a large group while the main loop dispatches the next runs. ``leave`` takes a run out of the
+    hand, with the answer, or with the reason why there will be none.
     """
 
-    def __init__(self, context: TickContext, hand: Hand, beside: Beside[Answers]) -> None:
+    def __init__(self, context: TickContext, hand: Hand, beside: Beside[Answers], leave: Leave) -> None:
         self.trouble: DatabaseUnavailable | None = None
-        # Whether a run has ended that other runs wait for.
-        self.has_ended_parent = False
         self._has_logged = False
         self._context = context
         self._hand = hand
         self._log = context.log
-        self._counts = context.counts
         self._beside = beside
+        self._leave = leave
         # When the last group was sent.
         self._sent_at = 0.0
 
-    def add(self, held: RunInHand, result: AttemptResult, policy: Policy) -> None:
+    def add(self, held: RunInHand, result: AttemptResult) -> None:
         """Take the result of a run. The next ``work`` writes it."""
-        held.result, held.doubt_until = with_wait(result, policy, held.run.attempt), None
+        held.result, held.doubt_until = result, None
         held.write = PendingWrite(clock.elapsed(), _LARGEST_GROUP, _FIRST_PAUSE_SECONDS)
 
     def is_settled(self) -> bool:
@@ -184,8 +184,7 @@ class Finalizer:
         for (held, write), answer in zip(group, answers, strict=True):
             if answer is not Refusal.LOCKED:
                 self._has_logged = False
-                self._hand.release(held)
-                self._report(held, answer)
+                self._leave(held, answer)
                 continue
             write.has_failed = True
             self._hand.move(held, Phase.ENDED)
@@ -197,45 +196,19 @@ class Finalizer:
                 log_run(self._log, "finalize", held.run, result=f"{answer.value}; to be tried again")
             self._postpone(held, write, DatabaseUnavailable(f"run {held.lease.run_id}: {answer.value}"))
 
-    def _report(self, held: RunInHand, answer: Ended | Refusal) -> None:
-        if self._context.pinging is not None:
-            self._context.pinging.ended(held.run, answer, held.result, held.progress)
-        if isinstance(answer, Ended):
-            self.has_ended_parent |= answer.has_dependants
-            self._counts[log_ended(self._log, answer)] += 1
-        elif answer is Refusal.ALREADY_APPLIED and held.result is not None:
-            self._counts[held.result.outcome.value] += 1
-            log_run(self._log, "finalized", held.run, result=answer.value)
-        elif answer is Refusal.COMMITTED and held.result is not None:
-            # Perhaps: its handler's transaction has not said whether others wait for it.
-            self.has_ended_parent = True
-            self._counts[Outcome.SUCCEEDED.value] += 1
-            if held.result.outcome is Outcome.SUCCEEDED:
-                log_committed(self._log, held.run)
-            else:
-                log_run(self._log, "succeeded", held.run, result=answer.value, error=held.result.error)
-        else:
-            self._counts["lost"] += 1
-            log_run(self._log, "lease lost", held.run, result=f"{answer.value}; nothing written")
-
     def _postpone(self, held: RunInHand, write: PendingWrite, error: DatabaseUnavailable) -> None:
         if self._hand.time_left(held) <= 0:
             # The lease has expired, so recovery decides. A later write would be refused.
             self.trouble = error
-            self._give_up(held, f"the lease expired before the database answered: {error}")
+            self._leave(held, f"the lease expired before the database answered: {error}")
             return
         write.try_at = clock.elapsed() + write.pause_seconds
         write.pause_seconds = min(write.pause_seconds * 2, _LONGEST_PAUSE_SECONDS)
 
-    def _give_up(self, held: RunInHand, reason: str) -> None:
-        self._hand.release(held)
-        self._counts["lost"] += 1
-        log_run(self._log, "not finalized", held.run, result=reason)
-
     def _scrub(self, held: RunInHand, write: PendingWrite, error: Exception) -> None:
         reason = first_line_of(error)
         if write.is_scrubbed or held.result is None:
-            self._give_up(held, reason)
+            self._leave(held, reason)
             return
         log_run(self._log, "scrubbed", held.run, result=reason)
         write.is_scrubbed = True

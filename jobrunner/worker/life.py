@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from jobrunner import clock
 from jobrunner.children.events import Reported
 from jobrunner.children.messages import NOT_BEGUN, Progress, Report
 from jobrunner.children.process import Process
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.worker.attempt import StopReason
+from jobrunner.store.queue.finalize import Ended, Refusal
+from jobrunner.worker.attempt import StopReason, with_wait
+from jobrunner.worker.beside import Beside
 from jobrunner.worker.claimer import Claimed
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.finalizer import MOST_UNWRITTEN, Finalizer
@@ -17,7 +20,7 @@ from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.phase import AT_WORK_PHASES, Phase
 from jobrunner.worker.pools.pool import Pool, PoolStep
 from jobrunner.worker.pools.pools import Pools
-from jobrunner.worker.run_log import log_claimed, log_run
+from jobrunner.worker.run_log import log_claimed, log_left, log_run
 
 _LONGEST_WAIT_SECONDS = 0.25
 _DOUBT_SECONDS = 0.3
@@ -32,11 +35,13 @@ _UNREADABLE = AttemptResult(
 class Life:
     """Takes runs from the claim to the finalizer. Main thread only."""
 
-    def __init__(self, context: TickContext, hand: Hand, pools: Pools, finalizer: Finalizer) -> None:
+    def __init__(self, context: TickContext, hand: Hand, pools: Pools, beside: Beside[Any]) -> None:
+        self.finalizer = Finalizer(context, hand, beside, self.leave)
+        # Whether a run has ended that other runs wait for.
+        self.has_ended_parent = False
         self._context = context
         self._hand = hand
         self._pools = pools
-        self._finalizer = finalizer
         # How many runs of this tick may be at work on the host, by the last claim.
         self._permits = 0
         # When each pool last took a waiting run. As long as a pool takes runs, the others may go on waiting for it.
@@ -53,13 +58,13 @@ class Life:
                 # This host has stalled since the claim: another tick may have the run by now.
                 self.give_back(held)
         for held in claimed.unreadable:
-            self._end_unstarted(held, _UNREADABLE)
+            self.end(held, _UNREADABLE)
         self.give()
 
     def give(self) -> None:
         """Start the waiting runs, as many as the pools can take. Return those that have waited for too long."""
-        is_closed = self._context.stop.at is not None or self._finalizer.is_behind()
-        ahead = 0 if is_closed else MOST_UNWRITTEN - self._finalizer.unwritten()
+        is_closed = self._context.stop.at is not None or self.finalizer.is_behind()
+        ahead = 0 if is_closed else MOST_UNWRITTEN - self.finalizer.unwritten()
         for pool in self._pools:
             permits = 0 if is_closed else self._permits - self._hand.permits_in_use
             step = pool.start(permits, ahead)
@@ -67,7 +72,7 @@ class Life:
                 self._given_at[pool] = clock.elapsed()
             self._begin(step.started)
             for held, result in step.results:
-                self._end_unstarted(held, result)
+                self.end(held, result)
         if self._context.stop.at is not None:
             for pool in self._pools:
                 pool.recall()
@@ -142,48 +147,56 @@ class Life:
 
     def _take(self, step: PoolStep) -> None:
         for held, result in step.results:
-            self._end(held, result)
+            self.end(held, result)
         self._begin(step.started)
 
-    def _end_unstarted(self, held: RunInHand, result: AttemptResult) -> None:
-        log_claimed(self._context.log, held.run)
+    def end(self, held: RunInHand, result: AttemptResult) -> None:
+        """Take the result of a run that its process has ended, or that could not be started."""
+        if held.started is None:
+            log_claimed(self._context.log, held.run)
+        else:
+            self._context.database.hit("attempt.ended")
+            self._pools.ask_soon()
         self._hand.move(held, Phase.ENDED)
-        policy = self._pools.serving(held.run.job_type).types.known[held.run.job_type]
-        self._finalizer.add(held, result, policy)
-
-    def _end(self, held: RunInHand, result: AttemptResult) -> None:
-        self._context.database.hit("attempt.ended")
-        self._hand.move(held, Phase.ENDED)
-        self._pools.ask_soon()
         held.result = result
-        if held.attempt.is_doubtful:
+        if held.started is not None and held.attempt.is_doubtful:
             # A service manager may be stopping all processes. Then the tick gets its own stop signal a moment later.
             held.doubt_until = clock.elapsed() + _DOUBT_SECONDS
-            self.settle_doubts()
-        else:
-            self._conclude(held, result)
+        self._settle(held, result)
 
     def settle_doubts(self) -> None:
         """Decide the results in doubt: those of runs that stopped with the tick, and those whose time is over."""
         for held in self._in_doubt():
             assert held.result is not None
-            if self._context.stop.at is not None:
-                self._conclude(held, held.attempt.stopped_with_its_tick(held.result))
-            elif held.doubt_until is not None and clock.elapsed() >= held.doubt_until:
-                self._conclude(held, held.result)
+            self._settle(held, held.result)
 
     def _in_doubt(self) -> list[RunInHand]:
         return [held for held in self._hand.in_phase(Phase.ENDED) if held.doubt_until is not None]
 
-    def _conclude(self, held: RunInHand, result: AttemptResult) -> None:
-        stopping = held.attempt.stopping
+    def _settle(self, held: RunInHand, result: AttemptResult) -> None:
+        """Give the result to the finalizer, unless it is still in doubt."""
+        if held.doubt_until is not None:
+            if self._context.stop.at is not None:
+                result = held.attempt.stopped_with_its_tick(result)
+            elif clock.elapsed() < held.doubt_until:
+                return
+        stopping = None if held.started is None else held.attempt.stopping
         if stopping is StopReason.LEASE_LOST:
-            self._hand.release(held)
-            self._context.counts["lost"] += 1
+            self.leave(held, None)
             return
         if stopping in (StopReason.SHUTDOWN, StopReason.UNRENEWED):
             log_run(self._context.log, "stopped", held.run, result=result.outcome.value, error=result.error)
-        self._finalizer.add(held, result, held.attempt.policy)
+        policy = self._pools.serving(held.run.job_type).types.known[held.run.job_type]
+        self.finalizer.add(held, with_wait(result, policy, held.run.attempt))
+
+    def leave(self, held: RunInHand, answer: Ended | Refusal | str | None) -> None:
+        """Let a run out of the hand: log, count and ping what became of it (``log_left`` explains ``answer``)."""
+        self._hand.release(held)
+        if isinstance(answer, Ended | Refusal) and self._context.pinging is not None:
+            self._context.pinging.ended(held.run, answer, held.result, held.progress)
+        # After a handler's own transaction perhaps: it has not said whether others wait for the run.
+        self.has_ended_parent |= answer.has_dependants if isinstance(answer, Ended) else answer is Refusal.COMMITTED
+        self._context.counts[log_left(self._context.log, held.run, held.result, answer)] += 1
 
     # Questions of the loop.
 

@@ -20,7 +20,6 @@ from jobrunner.worker.backpressure import declare_limits
 from jobrunner.worker.beside import Beside
 from jobrunner.worker.claimer import Claimer
 from jobrunner.worker.context import TickContext
-from jobrunner.worker.finalizer import Finalizer
 from jobrunner.worker.hand import Hand
 from jobrunner.worker.heartbeat import Heartbeat
 from jobrunner.worker.life import Life
@@ -49,11 +48,11 @@ class Loop:
         self._hand = hand = Hand(context.config.lease, supervisor.page)
         self._heartbeat = Heartbeat(context, hand, supervisor.wake)
         beside: Beside[Any] = Beside(context, supervisor.wake)
-        self._finalizer = Finalizer(context, hand, beside)
         self._returner = Returner(context, hand)
         self._claimer = Claimer(context, hand, self._heartbeat, self._returner, beside.another())
         self._pools = Pools(context, hand, supervisor)
-        self._life = Life(context, hand, self._pools, self._finalizer)
+        self._life = Life(context, hand, self._pools, beside)
+        self._finalizer = self._life.finalizer
         self._stopper = Stopper(context, hand, self._pools, self._life)
         self._claims = PoolClaims(hand, self._pools, self._claimer, self._life, supervisor)
         self._outage = Outage()
@@ -100,7 +99,7 @@ class Loop:
         if self._finalizer.work():
             # A type at its limit may be claimable again, now that the end of a run is written.
             self._pools.ask_soon()
-        if self._finalizer.has_ended_parent:
+        if self._life.has_ended_parent:
             self._follow()
         self._life.give()
         return True
@@ -108,7 +107,7 @@ class Loop:
     def _follow(self) -> None:
         """Let runs be claimed that waited for one that has ended here."""
         # If the database does not answer now, the next tick acts on it.
-        self._finalizer.has_ended_parent = False
+        self._life.has_ended_parent = False
         try:
             dependants.follow(self._context)
         except DatabaseUnavailable as error:

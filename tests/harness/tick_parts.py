@@ -13,7 +13,7 @@ from jobrunner import clock
 from jobrunner.children.begun_page import BegunPage
 from jobrunner.lifecycle import AttemptResult
 from jobrunner.log import Silence
-from jobrunner.model import ClaimedRun, Lease, Policy
+from jobrunner.model import ClaimedRun, Lease
 from jobrunner.settings.config import load
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
@@ -62,7 +62,7 @@ class TickParts:
     def end(self, held: RunInHand, result: AttemptResult) -> None:
         """Its handler ends, and the result is to be written."""
         self.hand.move(held, Phase.ENDED)
-        self.finalizer.add(held, result, Policy("known"))
+        self.finalizer.add(held, result)
 
 
 @contextmanager
@@ -73,7 +73,7 @@ def tick_parts(database: Database, lease: timedelta = LEASE, **settings: Any) ->
     hand = Hand(lease, BegunPage(None))
     heartbeat = Heartbeat(context, hand, lambda: None)
     beside: Beside[Any] = Beside(context, lambda: None)
-    finalizer = Finalizer(context, hand, beside)
+    finalizer = Finalizer(context, hand, beside, lambda held, _: hand.release(held))
     try:
         claimer = Claimer(context, hand, heartbeat, Returner(context, hand), beside.another())
         yield TickParts(store, context, hand, heartbeat, finalizer, claimer)
