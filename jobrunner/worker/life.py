@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from jobrunner import clock
@@ -18,7 +17,7 @@ from jobrunner.worker.context import TickContext
 from jobrunner.worker.finalizer import MOST_UNWRITTEN, Finalizer
 from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.phase import AT_WORK_PHASES, Phase
-from jobrunner.worker.pools.pool import Pool, PoolStep
+from jobrunner.worker.pools.pool import Pool, Steps
 from jobrunner.worker.pools.pools import Pools
 from jobrunner.worker.run_log import log_claimed, log_left, log_run
 
@@ -44,8 +43,6 @@ class Life:
         self._pools = pools
         # How many runs of this tick may be at work on the host, by the last claim.
         self._permits = 0
-        # When each pool last took a waiting run. As long as a pool takes runs, the others may go on waiting for it.
-        self._given_at: dict[Pool, float] = {}
 
     # From the claim to the pools.
 
@@ -67,24 +64,25 @@ class Life:
         ahead = 0 if is_closed else MOST_UNWRITTEN - self.finalizer.unwritten()
         for pool in self._pools:
             permits = 0 if is_closed else self._permits - self._hand.permits_in_use
-            step = pool.start(permits, ahead)
-            if step.started or step.prefetched:
-                self._given_at[pool] = clock.elapsed()
-            self._begin(step.started)
-            for held, result in step.results:
-                self.end(held, result)
+            self._take(pool.start(permits, ahead))
         if self._context.stop.at is not None:
             for pool in self._pools:
                 pool.recall()
         self._give_back_overdue()
 
-    def _begin(self, runs: Iterable[RunInHand]) -> None:
-        """Log runs that are at work from now on."""
-        for held in runs:
-            log_claimed(self._context.log, held.run)
-            self._context.database.hit("attempt.handed_over")
-            if self._context.pinging is not None:
-                self._context.pinging.begun(held.run)
+    def _take(self, steps: Steps) -> None:
+        for held, result in steps:
+            if result is None:
+                self._begin(held)
+            else:
+                self.end(held, result)
+
+    def _begin(self, held: RunInHand) -> None:
+        """Log that a run is at work from now on."""
+        log_claimed(self._context.log, held.run)
+        self._context.database.hit("attempt.handed_over")
+        if self._context.pinging is not None:
+            self._context.pinging.begun(held.run)
 
     def give_back(self, held: RunInHand) -> None:
         """Let the returner return a run that has certainly not begun."""
@@ -114,7 +112,8 @@ class Life:
         return list(first.values())
 
     def _latest_of(self, held: RunInHand, pool: Pool) -> float:
-        return max(held.waits_since, self._given_at.get(pool, 0.0)) + _LONGEST_WAIT_SECONDS
+        # As long as a pool takes runs, the others may go on waiting for it.
+        return max(held.waits_since, pool.took_at) + _LONGEST_WAIT_SECONDS
 
     # From the pools to the finalizer.
 
@@ -132,10 +131,10 @@ class Life:
             held.attempt.receive(message)
 
     def _take_report(self, held: RunInHand, report: Report) -> None:
-        step = self._pools.serving(held.run.job_type).ended([held], report)
+        steps = self._pools.serving(held.run.job_type).ended([held], report)
         if report.outcome == NOT_BEGUN:
             self.give_back(held)
-        self._take(step)
+        self._take(steps)
 
     def reap(self, process: Process) -> None:
         """Take the end of a process that has sent no report. For a command this is usual, for a child it is not."""
@@ -144,11 +143,6 @@ class Life:
         if runs:
             self._take(self._pools.serving(runs[0].run.job_type).ended(runs, None))
         process.close()
-
-    def _take(self, step: PoolStep) -> None:
-        for held, result in step.results:
-            self.end(held, result)
-        self._begin(step.started)
 
     def end(self, held: RunInHand, result: AttemptResult) -> None:
         """Take the result of a run that its process has ended, or that could not be started."""

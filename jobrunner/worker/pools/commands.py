@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
+from jobrunner import clock
 from jobrunner.children.messages import Report
 from jobrunner.children.supervisor import Supervisor
 from jobrunner.errors import BadPayload, PayloadMismatch
@@ -15,7 +16,7 @@ from jobrunner.settings.config import Config
 from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.phase import Phase
 from jobrunner.worker.pools.command_attempt import CommandAttempt, command_line
-from jobrunner.worker.pools.pool import Pool, PoolCapacity, PoolStep
+from jobrunner.worker.pools.pool import Pool, PoolCapacity, Steps
 
 
 class CommandPool(Pool):
@@ -33,19 +34,11 @@ class CommandPool(Pool):
             return PoolCapacity(Capacity(0), is_usable=False)
         return PoolCapacity(Capacity(self._config.concurrency - self._supervisor.commands))
 
-    def start(self, permits: int, ahead: int) -> PoolStep:
-        results, started = [], []
-        for held in self._waiting():
-            begun = self._begin(held)
-            if isinstance(begun, AttemptResult):
-                results.append((held, begun))
-            else:
-                held.started = begun
-                self._hand.move(held, Phase.WORKING)
-                started.append(held)
-        return PoolStep(results, started)
+    def start(self, permits: int, ahead: int) -> Steps:
+        return [(held, self._begin(held)) for held in self._waiting()]
 
-    def _begin(self, held: RunInHand) -> CommandAttempt | AttemptResult:
+    def _begin(self, held: RunInHand) -> AttemptResult | None:
+        """Start the command of a run; its result if it cannot be started."""
         run = held.run
         command = self._commands[run.job_type]
         try:
@@ -61,7 +54,10 @@ class CommandPool(Pool):
             reason = error.strerror if isinstance(error, OSError) else str(error)
             said = f"no process can be started: {reason}"
             return AttemptResult(Outcome.FAILED, error_type="not_started", error=said)
-        return CommandAttempt(run, command, process)
+        held.started = CommandAttempt(run, command, process)
+        self._hand.move(held, Phase.WORKING)
+        self.took_at = clock.elapsed()
+        return None
 
-    def ended(self, runs: Sequence[RunInHand], report: Report | None) -> PoolStep:
-        return PoolStep([(held, held.attempt.died()) for held in runs])
+    def ended(self, runs: Sequence[RunInHand], report: Report | None) -> Steps:
+        return [(held, held.attempt.died()) for held in runs]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from jobrunner import clock
 from jobrunner.children.messages import NOT_BEGUN, Cancel, CancelReceived, Output, Report, StartRun
 from jobrunner.children.output import Tail
 from jobrunner.children.protocol import OfRun
@@ -16,7 +17,7 @@ from jobrunner.settings.config import Config
 from jobrunner.worker.attempt import Attempt, StopReason
 from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.phase import Phase
-from jobrunner.worker.pools.pool import Pool, PoolCapacity, PoolStep
+from jobrunner.worker.pools.pool import Pool, PoolCapacity, Steps
 from jobrunner.worker.pools.starts import ChildStarts
 
 _MANY = 20
@@ -122,8 +123,8 @@ class CoroutinePool(Pool):
     def grow(self, count: int) -> None:
         self._starts.start(min(count, 1))
 
-    def start(self, permits: int, ahead: int) -> PoolStep:
-        started = []
+    def start(self, permits: int, ahead: int) -> Steps:
+        started: Steps = []
         for held in self._waiting():
             child = self._live_child()
             # While another thread claimed, the child may have died, and another pool may have taken the idle one.
@@ -142,17 +143,18 @@ class CoroutinePool(Pool):
             )
             child.send(start)
             self._at_work += 1
-            started.append(held)
-        return PoolStep(started=started)
+            self.took_at = clock.elapsed()
+            started.append((held, None))
+        return started
 
-    def ended(self, runs: Sequence[RunInHand], report: Report | None) -> PoolStep:
+    def ended(self, runs: Sequence[RunInHand], report: Report | None) -> Steps:
         if report is None:
-            return PoolStep(self._results_of_death(runs))
+            return self._results_of_death(runs)
         # The child stays, so that the next runs can use its event loop and what the handlers keep in it.
         self._at_work -= 1
-        return PoolStep([] if report.outcome == NOT_BEGUN else [(held, held.attempt.reported(report)) for held in runs])
+        return [] if report.outcome == NOT_BEGUN else [(held, held.attempt.reported(report)) for held in runs]
 
-    def _results_of_death(self, runs: Sequence[RunInHand]) -> list[tuple[RunInHand, AttemptResult]]:
+    def _results_of_death(self, runs: Sequence[RunInHand]) -> Steps:
         mine = [(held, held.attempt) for held in runs if isinstance(held.attempt, AsyncAttempt)]
         attempts = [attempt for _, attempt in mine]
         charged, have_blocked = _charged(attempts)
@@ -160,7 +162,7 @@ class CoroutinePool(Pool):
             # It is not known which run ended the child. Run one at a time for the rest of the tick to find it.
             self._is_one_at_a_time = True
         self._at_work = 0
-        results = []
+        results: Steps = []
         for held, attempt in mine:
             if attempt not in charged:
                 results.append((held, attempt.released_with_child(charged)))

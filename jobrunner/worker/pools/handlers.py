@@ -17,7 +17,7 @@ from jobrunner.worker.attempt import Attempt
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.phase import Phase
-from jobrunner.worker.pools.pool import Pool, PoolCapacity, PoolStep
+from jobrunner.worker.pools.pool import Pool, PoolCapacity, Steps
 from jobrunner.worker.pools.prefetch import PrefetchQueue
 from jobrunner.worker.pools.starts import ChildStarts
 from jobrunner.worker.pools.throughput import AHEAD_SECONDS, INERTIA, Throughput
@@ -94,12 +94,12 @@ class HandlerPool(Pool):
 
     # Starting.
 
-    def start(self, permits: int, ahead: int) -> PoolStep:
+    def start(self, permits: int, ahead: int) -> Steps:
         self._release_written()
         self._recall_behind_the_stuck()
         if permits > 0 and self._supervisor.idle and self.ask_at > clock.elapsed() and not self._count_waiting():
             self._recall_behind_the_slowest()
-        started: list[RunInHand] = []
+        started: Steps = []
         ahead -= sum(queue.length for queue in self._queues.values())
         queues = [queue for queue in self._open_queues() if not queue.child.is_waiting]
         given: dict[ChildProcess, list[StartRun]] = {}
@@ -110,7 +110,7 @@ class HandlerPool(Pool):
             if permits > 0 and self._supervisor.idle:
                 permits -= 1
                 queue = self._start_on_idle_child(held)
-                started.append(held)
+                started.append((held, None))
                 if not queue.is_closed:
                     queues.append(queue)
             elif queues and (queue := min(queues, key=_seconds)).seconds < AHEAD_SECONDS:
@@ -123,7 +123,9 @@ class HandlerPool(Pool):
             given.setdefault(queue.child, []).append(self._message(held))
         for child, starts in given.items():
             child.give(starts)
-        return PoolStep(started=started, prefetched=sum(map(len, given.values())) - len(started))
+        if given:
+            self.took_at = clock.elapsed()
+        return started
 
     def _startable(self) -> Iterator[RunInHand]:
         """The waiting runs, claim by claim. In each the short ones come first: a long run closes the queue it joins.
@@ -167,12 +169,12 @@ class HandlerPool(Pool):
 
     # Ending.
 
-    def ended(self, runs: Sequence[RunInHand], report: Report | None) -> PoolStep:
+    def ended(self, runs: Sequence[RunInHand], report: Report | None) -> Steps:
         queue = self._queue_of(runs[0])
         if report is None:
             return self._died(runs, queue)
         held, attempt = runs[0], runs[0].attempt
-        results = [] if report.outcome == NOT_BEGUN else [(held, attempt.reported(report))]
+        ended: Steps = [] if report.outcome == NOT_BEGUN else [(held, attempt.reported(report))]
         ended_at = clock.elapsed()
         if report.ended_at is not None:
             # A handler may forge this time, so it is limited to what is possible.
@@ -182,7 +184,7 @@ class HandlerPool(Pool):
             else:
                 self._throughput.learn(held.run.job_type, ended_at - attempt.began_at)
         if queue is None:
-            return PoolStep(results)
+            return ended
         if report.is_last:
             self._log.warning(
                 "child", result="replaced", error="two runs in a row failed because a connection was closed"
@@ -192,7 +194,7 @@ class HandlerPool(Pool):
             queue.recall()
             del self._queues[queue.child]
             queue.child.kill()
-            return PoolStep(results)
+            return ended
         queue.child.next_section()
         if not queue.length:
             del self._queues[queue.child]
@@ -200,8 +202,8 @@ class HandlerPool(Pool):
                 self._unwritten[queue.child] = held
             else:
                 self._supervisor.release(queue.child)
-            return PoolStep(results)
-        return PoolStep(results, [self._work_on(queue.advance(), queue.child, began_at=ended_at)])
+            return ended
+        return [*ended, (self._work_on(queue.advance(), queue.child, began_at=ended_at), None)]
 
     def _release_written(self) -> None:
         """Make the children idle whose last result is written."""
@@ -211,18 +213,18 @@ class HandlerPool(Pool):
                 self._throughput.learn(held.run.job_type, clock.elapsed() - held.attempt.began_at)
                 self._supervisor.release(child)
 
-    def _died(self, runs: Sequence[RunInHand], queue: PrefetchQueue | None) -> PoolStep:
+    def _died(self, runs: Sequence[RunInHand], queue: PrefetchQueue | None) -> Steps:
         if queue is None:
-            return PoolStep([(held, held.attempt.died()) for held in runs])
+            return [(held, held.attempt.died()) for held in runs]
         del self._queues[queue.child]
         if queue.recall():
             never_begun = Phase.WAITING if queue.first.attempt.stopping is None else Phase.RETURNING
             self._hand.move(queue.first, never_begun)
-            return PoolStep()
+            return []
         # A queued run could not be recalled and has no report only if the child sent invalid frames before it died.
         # Then it is unknown whether the run had begun, so it counts as begun.
         unreported = [self._work_on(held, queue.child) for held in list(queue.behind())]
-        return PoolStep([(held, held.attempt.died()) for held in (*runs, *unreported)])
+        return [(held, held.attempt.died()) for held in (*runs, *unreported)]
 
     def _work_on(self, held: RunInHand, child: ChildProcess, began_at: float | None = None) -> RunInHand:
         held.started = Attempt(held.run, self.types.known[held.run.job_type], child, began_at)

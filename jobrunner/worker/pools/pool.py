@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from jobrunner.children.events import Reported
 from jobrunner.children.messages import Report
@@ -17,6 +17,9 @@ from jobrunner.lifecycle import AttemptResult
 from jobrunner.model import Capacity, Policy
 from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.phase import Phase
+
+Steps: TypeAlias = list[tuple[RunInHand, AttemptResult | None]]
+"""Runs that have ended, each with its result, and with None those that are at work from now on, in this order."""
 
 
 class PoolCapacity(NamedTuple):
@@ -36,18 +39,6 @@ class PoolCapacity(NamedTuple):
     is_ready: bool = True
     next_step_at: float | None = None
     gathering_seconds: float = 0.0
-
-
-class PoolStep(NamedTuple):
-    """What a pool has done.
-
-    ``results`` are the runs that have ended, each with its result. ``started`` are the runs that are at work now.
-    ``prefetched`` is how many runs it put into the queues of children that are at work.
-    """
-
-    results: Sequence[tuple[RunInHand, AttemptResult]] = ()
-    started: Sequence[RunInHand] = ()
-    prefetched: int = 0
 
 
 class ServedTypes:
@@ -73,13 +64,15 @@ class ServedTypes:
 class Pool(ABC):
     """Starts runs in processes. ``ask_at`` is when the loop asks the database for its runs next (``clock.elapsed``).
 
-    ``opens_at`` is when a limit allows runs that wait; None: none waits for such an instant.
+    ``opens_at`` is when a limit allows runs that wait; None: none waits for such an instant. ``took_at`` is when it
+    last took a waiting run.
     """
 
     def __init__(self, hand: Hand) -> None:
         self.types = ServedTypes()
         self.ask_at = 0.0
         self.opens_at: float | None = None
+        self.took_at = 0.0
         self._hand = hand
 
     @abstractmethod
@@ -87,8 +80,8 @@ class Pool(ABC):
         """How many runs it can take now."""
 
     @abstractmethod
-    def start(self, permits: int, ahead: int) -> PoolStep:
-        """Start the waiting runs; the results are those of runs that could not be started.
+    def start(self, permits: int, ahead: int) -> Steps:
+        """Start the waiting runs. Those that could not be started have ended.
 
         They may use at most ``permits`` more permits. At most ``ahead`` runs may be prefetched in total.
         """
@@ -104,7 +97,7 @@ class Pool(ABC):
         """Start processes for ``count`` more runs. The runs can begin in a later step."""
 
     @abstractmethod
-    def ended(self, runs: Sequence[RunInHand], report: Report | None) -> PoolStep:
+    def ended(self, runs: Sequence[RunInHand], report: Report | None) -> Steps:
         """Take the end of these runs.
 
         With a report there is one run. ``report`` None means that the process of the runs has died. A run that
