@@ -82,7 +82,7 @@ WEB = "jobrunner/web"
 MASKING = "jobrunner/masking"
 GUARDED = "tests/web/test_web_guarded.py"
 MASKED = "tests/web/test_web_masked.py"
-DOORS = "tests/web/test_web_doors.py"
+SIGN_IN = "tests/web/test_web_sign_in.py"
 ACTIONS = "tests/web/test_web_actions.py"
 STATEMENTS = f"{STORE}/statements"
 MEANWHILE = f"{AT_ONCE}::test_run_changed_by_an_open_transaction_is_not_claimed_recovered_or_pruned"
@@ -513,33 +513,33 @@ MUTATIONS = (
     ),
     Mutation(
         "page whose link is good twice",
-        f"{WEB}/doors.py:LinkDoor.enter",
+        f"{WEB}/sign_in.py:LinkSignIn.enter",
         Drop("self._renew()"),
         ["tests/web/test_web_server.py::test_page_is_closed_to_all_but_the_browser_with_the_link"],
     ),
     Mutation(
         "page that keeps who was taken out of the user file",
-        f"{WEB}/doors.py:PasswordDoor.enter",
+        f"{WEB}/sign_in.py:PasswordSignIn.enter",
         Swap("person is not None and not people.has(person)", "False"),
-        [f"{DOORS}::test_person_who_is_taken_out_of_the_user_file_or_changed_there_is_signed_out_at_once"],
+        [f"{SIGN_IN}::test_person_who_is_taken_out_of_the_user_file_or_changed_there_is_signed_out_at_once"],
     ),
     Mutation(
         "page on which passwords can be tried at will",
-        f"{WEB}/doors.py:PasswordDoor._sign_in",
+        f"{WEB}/sign_in.py:PasswordSignIn._sign_in",
         Swap("(left := self._tries.begin(origin)) > 0", "(left := self._tries.begin(origin)) > 1e9"),
-        [f"{DOORS}::test_only_the_right_password_signs_in_and_wrong_tries_make_their_own_address_wait"],
+        [f"{SIGN_IN}::test_only_the_right_password_signs_in_and_wrong_tries_make_their_own_address_wait"],
     ),
     Mutation(
         "page that believes a name of anybody",
-        f"{WEB}/doors.py:ProxyDoor.enter",
+        f"{WEB}/sign_in.py:ProxySignIn.enter",
         Swap("address(request.peer) not in self._proxies", "False"),
-        [f"{DOORS}::test_name_in_a_header_counts_only_from_a_proxy"],
+        [f"{SIGN_IN}::test_name_in_a_header_counts_only_from_a_proxy"],
     ),
     Mutation(
         "page that believes the second name",
-        f"{WEB}/doors.py:ProxyDoor.enter",
+        f"{WEB}/sign_in.py:ProxySignIn.enter",
         Drop('"," in name'),
-        [f"{DOORS}::test_name_in_a_header_counts_only_from_a_proxy"],
+        [f"{SIGN_IN}::test_name_in_a_header_counts_only_from_a_proxy"],
     ),
     Mutation(
         "page that answers to any host",
@@ -549,12 +549,12 @@ MUTATIONS = (
     ),
     Mutation(
         "page whose cookie scripts can read",
-        f"{WEB}/doors.py:Sessions._sent",
+        f"{WEB}/sign_in.py:Sessions._sent",
         Swap(
             'f"{self._name}={secret}; HttpOnly; SameSite=Strict; Max-Age={seconds}"',
             'f"{self._name}={secret}; Max-Age={seconds}"',
         ),
-        [f"{DOORS}::test_cookie_of_a_session_is_for_this_host_and_no_script_and_over_https_for_https_only"],
+        [f"{SIGN_IN}::test_cookie_of_a_session_is_for_this_host_and_no_script_and_over_https_for_https_only"],
     ),
     Mutation(
         "page that changes many runs unasked",

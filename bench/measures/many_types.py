@@ -17,7 +17,7 @@ from jobrunner.store.drivers.location import locate
 from jobrunner.store.queue.ticks import tallies
 from jobrunner.web.core import Web
 from jobrunner.web.messages import Request
-from jobrunner.web.visitors import Visitor
+from jobrunner.web.permissions import Visitor
 
 PAGES = ("/", "/types", "/types?since=30d")
 _TYPES, _HOURS = 30, 24 * 31

@@ -24,7 +24,7 @@ from jobrunner.store.questions.runs import listing, queries
 from jobrunner.store.questions.selection import Selection
 from jobrunner.web.core import Web
 from jobrunner.web.messages import Request
-from jobrunner.web.visitors import Visitor
+from jobrunner.web.permissions import Visitor
 from measures.claim import claims
 
 _AT_ONCE = 500_000

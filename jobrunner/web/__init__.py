@@ -5,6 +5,6 @@
 ``jobrunner web``.
 """
 
-from jobrunner.web.visitors import EVERYTHING, READ_ONLY, Verb, Visitor
+from jobrunner.web.permissions import EVERYTHING, READ_ONLY, Verb, Visitor
 
 __all__ = ["EVERYTHING", "READ_ONLY", "Verb", "Visitor"]

@@ -9,9 +9,9 @@ from inspect import isawaitable, iscoroutinefunction
 from typing import Any
 
 from jobrunner.web.core import Web
-from jobrunner.web.found import database_of
+from jobrunner.web.database import database_of
 from jobrunner.web.messages import LONGEST_BODY, Request, Response, joined
-from jobrunner.web.visitors import Visitor
+from jobrunner.web.permissions import Visitor
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -17,7 +17,7 @@ from jobrunner.text import one_line
 from jobrunner.web.access import Access
 from jobrunner.web.masking import Known, Masks
 from jobrunner.web.messages import Request
-from jobrunner.web.visitors import READ_ONLY, Verb, Visitor
+from jobrunner.web.permissions import READ_ONLY, Verb, Visitor
 from jobrunner.web.zones import zone_of
 
 T = TypeVar("T")

@@ -24,8 +24,8 @@ from jobrunner.web.guard import HEADERS, SAFE_METHODS, foreign
 from jobrunner.web.masking import Masks
 from jobrunner.web.messages import LONGEST_BODY, Request, Response
 from jobrunner.web.pages.payload import check_here
+from jobrunner.web.permissions import Verb, Visitor
 from jobrunner.web.routes import PAGES, Found, find
-from jobrunner.web.visitors import Verb, Visitor
 from jobrunner.web.zones import zone_of
 from jobrunner.worker import metrics
 

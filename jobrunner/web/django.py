@@ -16,9 +16,9 @@ from django.urls import NoReverseMatch, URLPattern, is_valid_path, re_path, reve
 
 from jobrunner.contrib.django import conf
 from jobrunner.web.core import Web
-from jobrunner.web.found import database_of
+from jobrunner.web.database import database_of
 from jobrunner.web.messages import Request, joined
-from jobrunner.web.visitors import EVERYTHING, READ_ONLY, Visitor
+from jobrunner.web.permissions import EVERYTHING, READ_ONLY, Visitor
 
 Who = Callable[[HttpRequest], "Visitor | None"]
 

@@ -11,9 +11,9 @@ from flask import Blueprint, Response, current_app, request
 
 from jobrunner.contrib.flask import database_url as url_of_application
 from jobrunner.web.core import Web
-from jobrunner.web.found import database_of
+from jobrunner.web.database import database_of
 from jobrunner.web.messages import LONGEST_BODY, Request, joined
-from jobrunner.web.visitors import Visitor
+from jobrunner.web.permissions import Visitor
 
 
 def blueprint(

@@ -1,4 +1,4 @@
-"""The door through which all that was read for a page leaves: it hides secrets, in whatever record they stand."""
+"""All that was read for a page leaves through here: secrets are hidden, in whatever record they stand."""
 
 from __future__ import annotations
 

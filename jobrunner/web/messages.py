@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from jobrunner.web.visitors import Visitor
+from jobrunner.web.permissions import Visitor
 
 LONGEST_BODY = 64 * 1024
 """Bytes. A form of the page has a few words."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.settings import files
 from jobrunner.settings.whole_file import draft_of, replace_file, synchronize_folder
-from jobrunner.web.visitors import EVERYTHING, READ_ONLY, Visitor
+from jobrunner.web.permissions import EVERYTHING, READ_ONLY, Visitor
 
 ROLES = {"all": EVERYTHING, "read-only": READ_ONLY}
 SHORTEST_PASSWORD = 8

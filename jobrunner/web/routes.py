@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from jobrunner.web.call import Answer, Call
 from jobrunner.web.pages import all_schedules, bulk, calendar, now, pausing, run, runs, schedules, trails, types, zone
-from jobrunner.web.visitors import Verb
+from jobrunner.web.permissions import Verb
 
 
 class Route(NamedTuple):

@@ -54,7 +54,7 @@ def server_of(respond: Callable[[Request], Response], limits: Limits) -> Server:
         access_log=False,
         log_config=None,
         server_header=False,
-        # What a proxy says is judged in one place, ``peers``, which needs the address of the connection itself.
+        # What a proxy says is judged in one place, ``addresses``, which needs the address of the connection itself.
         proxy_headers=False,
         limit_concurrency=limits.most,
         timeout_graceful_shutdown=5,

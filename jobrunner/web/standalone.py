@@ -1,4 +1,4 @@
-"""The page by itself, for ``jobrunner web``: closed to everyone whom its door does not let in."""
+"""The page by itself, for ``jobrunner web``: closed to everyone whom do not sign in."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
+from jobrunner.web.addresses import Address, scheme_of
 from jobrunner.web.core import Web, trouble
-from jobrunner.web.doors import Door
 from jobrunner.web.guard import HEADERS, SAFE_METHODS
 from jobrunner.web.messages import Request, Response
-from jobrunner.web.peers import Address, scheme_of
+from jobrunner.web.sign_in import SignIn
 
 _OWN_NAMES = ("localhost", "127.0.0.1", "::1")
 
@@ -27,11 +27,11 @@ class Place(NamedTuple):
 
 
 class Standalone:
-    """Answers to the names of its place only, and to whom its door lets in."""
+    """Answers to the names of its place only, and to who has signed in."""
 
-    def __init__(self, web: Web, door: Door, place: Place) -> None:
+    def __init__(self, web: Web, sign_in: SignIn, place: Place) -> None:
         self._web = web
-        self._door = door
+        self._sign_in = sign_in
         self._names = {name.lower() for name in (*_OWN_NAMES, *place.names)}
         self._prefix = place.prefix.rstrip("/")
         self._proxies = place.proxies
@@ -51,7 +51,7 @@ class Standalone:
             return trouble(request, 403, "This page answers only to the names of its own host, and to --allow-host.")
         if is_safe and self._has_metrics and path == "/metrics":
             return self._web.metrics(request)
-        found = self._door.enter(request)
+        found = self._sign_in.enter(request)
         return found if isinstance(found, Response) else self._web.respond(found)
 
 

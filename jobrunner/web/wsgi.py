@@ -7,9 +7,9 @@ from http import HTTPStatus
 from typing import Any
 
 from jobrunner.web.core import Web
-from jobrunner.web.found import database_of
+from jobrunner.web.database import database_of
 from jobrunner.web.messages import LONGEST_BODY, Request, joined
-from jobrunner.web.visitors import Visitor
+from jobrunner.web.permissions import Visitor
 
 Environ = dict[str, Any]
 Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]

@@ -14,9 +14,9 @@ from harness.doc_tables import text_of
 from harness.web_server import served
 from jobrunner.web import EVERYTHING, Visitor
 from jobrunner.web.connections import Limits
-from jobrunner.web.doors import LinkDoor
 from jobrunner.web.messages import Request, Response
 from jobrunner.web.server import Server, server_of
+from jobrunner.web.sign_in import LinkSignIn
 from jobrunner.web.zones import zone_of
 
 # Long enough for an answer beside other work, and no test waits for it.
@@ -108,13 +108,13 @@ NEIGHBOURS = (
 @pytest.mark.parametrize("is_first", [True, False])
 def test_cookie_of_a_neighbour_locks_nobody_out_whatever_it_is(neighbour: str, is_first: bool) -> None:
     told: list[str] = []
-    door = LinkDoor(Visitor("ada", EVERYTHING), told.append, 8080)
-    begun = door.enter(Request("GET", "/", f"token={told[0]}", {"host": "localhost"}))
+    sign_in = LinkSignIn(Visitor("ada", EVERYTHING), told.append, 8080)
+    begun = sign_in.enter(Request("GET", "/", f"token={told[0]}", {"host": "localhost"}))
     assert isinstance(begun, Response)
     own = dict(begun.headers)["Set-Cookie"].partition(";")[0] + "; jobrunner_zone=Europe/Berlin"
     sent = f"{neighbour}; {own}" if is_first else f"{own}; {neighbour}"
     request = Request("GET", "/runs", "", {"host": "localhost", "cookie": sent})
-    found = door.enter(request)
+    found = sign_in.enter(request)
     assert isinstance(found, Request)
     assert found.visitor is not None
     assert str(zone_of(request)) == "Europe/Berlin"

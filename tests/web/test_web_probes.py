@@ -14,7 +14,7 @@ from jobrunner.web.standalone import Place, Standalone
 
 
 class Shut:
-    """A door that lets nobody in."""
+    """A way to sign in that lets nobody in."""
 
     def enter(self, request: Request) -> Request | Response:
         return trouble(request, 403, "closed")

@@ -19,9 +19,9 @@ from jobrunner.log import Log, open_log
 from jobrunner.text import whole_number
 
 if TYPE_CHECKING:
-    from jobrunner.web.doors import Door
-    from jobrunner.web.peers import Address
+    from jobrunner.web.addresses import Address
     from jobrunner.web.people import UserFile
+    from jobrunner.web.sign_in import SignIn
 
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,60}")
 _UNCHECKED = "tick the box to give it the payload unchecked"
@@ -29,7 +29,7 @@ _EXTRA = ("jinja2", "markupsafe", "uvicorn", "h11")
 
 
 def _proxy(text: str) -> Address:
-    from jobrunner.web.peers import address
+    from jobrunner.web.addresses import address
 
     if (found := address(text)) is None:
         raise UsageError(f"{text[:60]!r} is no address such as 10.0.0.1")
@@ -95,7 +95,7 @@ def web(
     prefix: str,
     redact: tuple[str, ...],
     has_metrics: bool,
-    **doors: Any,
+    **given: Any,
 ) -> None:
     """Serve the dashboard: what happens and why, in a browser, with a button for what you can do about it.
 
@@ -104,7 +104,7 @@ def web(
 
     Example: jobrunner web --port 8321 --read-only
     """
-    asked = _Doors(**doors)
+    asked = _SignIn(**given)
     address = _address(host, asked)
     config = environment.load()
     try:
@@ -125,14 +125,14 @@ def web(
     with _listen(address, port) as listening:
         bound = listening.getsockname()[1]
         shown = f"[{address}]" if ":" in address else address
-        door = asked.door(people, f"http://{shown}:{bound}{prefix.rstrip('/')}/", bound, log)
+        sign_in = asked.sign_in(people, f"http://{shown}:{bound}{prefix.rstrip('/')}/", bound, log)
         page = Web(lambda: database.location, redact, check=partial(session.check_payload, config, _UNCHECKED))
         place = Place((*names, address), prefix, asked.proxies, has_metrics)
-        serve(Standalone(page, door, place).respond, listening)
+        serve(Standalone(page, sign_in, place).respond, listening)
 
 
 @dataclass(frozen=True)
-class _Doors:
+class _SignIn:
     """Who is let in, as the options say it."""
 
     read_only: bool
@@ -156,22 +156,22 @@ class _Doors:
 
         return None if self.user_file is None else UserFile(self.user_file)
 
-    def door(self, people: UserFile | None, url: str, port: int, log: Log) -> Door:
-        """The door; it prints the address of the page, or the links to it."""
-        from jobrunner.web.doors import LinkDoor, PasswordDoor, ProxyDoor
-        from jobrunner.web.visitors import EVERYTHING, READ_ONLY, Visitor
+    def sign_in(self, people: UserFile | None, url: str, port: int, log: Log) -> SignIn:
+        """How people sign in; it prints the address of the page, or the links to it."""
+        from jobrunner.web.permissions import EVERYTHING, READ_ONLY, Visitor
+        from jobrunner.web.sign_in import LinkSignIn, PasswordSignIn, ProxySignIn
 
         verbs = READ_ONLY if self.read_only else EVERYTHING
         if people is None and self.trust_header is None:
             visitor = Visitor(session.actor().name, verbs)
-            return LinkDoor(visitor, lambda token: render.done(f"{url}?token={token}"), port)
+            return LinkSignIn(visitor, lambda token: render.done(f"{url}?token={token}"), port)
         render.done(url)
         if people is not None:
-            return PasswordDoor(people, port, self.proxies, log, is_read_only=self.read_only)
-        return ProxyDoor(str(self.trust_header), self.proxies, verbs)
+            return PasswordSignIn(people, port, self.proxies, log, is_read_only=self.read_only)
+        return ProxySignIn(str(self.trust_header), self.proxies, verbs)
 
 
-def _address(host: str, asked: _Doors) -> str:
+def _address(host: str, asked: _SignIn) -> str:
     if host == "localhost":
         return "127.0.0.1"
     try:

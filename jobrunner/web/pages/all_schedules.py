@@ -10,7 +10,7 @@ from jobrunner.settings import config
 from jobrunner.store.changes import pausing
 from jobrunner.store.questions import definitions
 from jobrunner.web.call import Call, Page
-from jobrunner.web.visitors import Verb
+from jobrunner.web.permissions import Verb
 from jobrunner.worker import expansion
 
 

@@ -23,7 +23,7 @@ from jobrunner.web import fields
 from jobrunner.web.call import Call, Page
 from jobrunner.web.masking import Masks
 from jobrunner.web.pages.runs import LARGEST_ID, Filter, is_shown, selection_of
-from jobrunner.web.visitors import Verb
+from jobrunner.web.permissions import Verb
 
 _AT_ONCE = 500
 MOST = 10_000

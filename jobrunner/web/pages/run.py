@@ -24,8 +24,8 @@ from jobrunner.web import fields
 from jobrunner.web.call import Call, Download, NotFound, Page, Redirect
 from jobrunner.web.pages import life, payload
 from jobrunner.web.pages.thresholds import tick_age
+from jobrunner.web.permissions import Verb
 from jobrunner.web.rendering import since
-from jobrunner.web.visitors import Verb
 
 _ALONE = ("payload", "result", "progress", "last_error", "output", "attempt_log", "event_log")
 _INSIDE = ("lease_token", "turn_at", "gate", "has_dependants")

@@ -19,7 +19,7 @@ from jobrunner.store.questions.selection import WAITING_FOR, Selection
 from jobrunner.text import storable, whole_number
 from jobrunner.web import fields
 from jobrunner.web.call import Call, Page
-from jobrunner.web.visitors import Verb
+from jobrunner.web.permissions import Verb
 
 _A_PAGE = 50
 _SECONDS = 1.2

@@ -27,7 +27,7 @@ from jobrunner.store.questions.explain.schedules import explain_schedule
 from jobrunner.web import fields
 from jobrunner.web.call import Call, NotFound, Page, Redirect
 from jobrunner.web.pages.thresholds import tick_age
-from jobrunner.web.visitors import Verb
+from jobrunner.web.permissions import Verb
 from jobrunner.worker import expansion
 
 _COMING = 5

@@ -13,7 +13,7 @@ from jobrunner.store.queue import pauses
 from jobrunner.text import whole_number
 from jobrunner.web.call import Call, NotFound, Page, Redirect
 from jobrunner.web.pages import pausing
-from jobrunner.web.visitors import Verb
+from jobrunner.web.permissions import Verb
 
 _A_PAGE = 100
 _LARGEST = 10**18 - 1

@@ -1,4 +1,4 @@
-"""The three ways into ``jobrunner web``: a link, a name with a password, and the word of a proxy."""
+"""The three ways to sign in to ``jobrunner web``: a link, a name with a password, and the word of a proxy."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from urllib.parse import parse_qs
 from jobrunner import clock
 from jobrunner.errors import ConfigurationError
 from jobrunner.log import Log
+from jobrunner.web.addresses import Address, WrongTries, address, origin_of
 from jobrunner.web.call import Page
 from jobrunner.web.core import for_nobody, root_of, trouble
 from jobrunner.web.guard import HEADERS, SAFE_METHODS, foreign
 from jobrunner.web.messages import Request, Response, cookies_of
-from jobrunner.web.peers import Address, WrongTries, address, origin_of
 from jobrunner.web.people import LONGEST_PASSWORD, People, Person, UserFile
-from jobrunner.web.visitors import READ_ONLY, Verb, Visitor
+from jobrunner.web.permissions import READ_ONLY, Verb, Visitor
 
 T = TypeVar("T")
 LONGEST_SESSION_SECONDS = 12 * 3600
@@ -31,7 +31,7 @@ _LONGEST_NAME = 100
 _NOT_STORED = ("Cache-Control", "no-store")
 
 
-class Door(Protocol):
+class SignIn(Protocol):
     """Lets people in."""
 
     def enter(self, request: Request) -> Request | Response:
@@ -79,7 +79,7 @@ class Sessions(Generic[T]):
         return Response(303, (*HEADERS, ("Location", "./"), ("Set-Cookie", cookie), _NOT_STORED), b"")
 
 
-class LinkDoor:
+class LinkSignIn:
     """Opens for a token that is good for one time. ``announce`` is told each new token."""
 
     def __init__(self, visitor: Visitor, announce: Callable[[str], None], port: int) -> None:
@@ -90,7 +90,7 @@ class LinkDoor:
         self._renew()
 
     def enter(self, request: Request) -> Request | Response:
-        """See Door."""
+        """See SignIn."""
         if request.method == "GET" and request.path == "/":
             given = parse_qs(request.query).get("token", [""])[0]
             if given and hmac.compare_digest(given.encode(), self._token.encode()):
@@ -106,7 +106,7 @@ class LinkDoor:
         self._announce(self._token)
 
 
-class PasswordDoor:
+class PasswordSignIn:
     """Opens for the people who are in a user file now. With ``is_read_only`` all of them may only look.
 
     ``elapsed`` is the clock by which those wait who have given wrong passwords.
@@ -133,7 +133,7 @@ class PasswordDoor:
         self._places = threading.BoundedSemaphore(_MOST_HASHED_AT_ONCE)
 
     def enter(self, request: Request) -> Request | Response:
-        """See Door."""
+        """See SignIn."""
         if not request.path or request.path.startswith("/static/"):
             return request
         try:
@@ -195,7 +195,7 @@ class PasswordDoor:
         return self._sessions.begin(request, person)
 
 
-class ProxyDoor:
+class ProxySignIn:
     """Opens for whom a proxy names in a header, and for nobody who comes past the proxy."""
 
     def __init__(self, header: str, proxies: Collection[Address], verbs: frozenset[Verb]) -> None:
@@ -204,7 +204,7 @@ class ProxyDoor:
         self._verbs = verbs
 
     def enter(self, request: Request) -> Request | Response:
-        """See Door."""
+        """See SignIn."""
         if address(request.peer) not in self._proxies:
             return trouble(request, 403, "This page answers only to its proxy, the one that --proxy names.")
         name = request.headers.get(self._header.lower(), "").strip()

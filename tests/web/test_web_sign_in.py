@@ -13,11 +13,11 @@ from harness.web import FORM, SAME
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.store.drivers.location import locate
 from jobrunner.web import EVERYTHING, Visitor, people
+from jobrunner.web.addresses import WrongTries, address, origin_of, scheme_of
 from jobrunner.web.core import Web
-from jobrunner.web.doors import Door, LinkDoor, PasswordDoor, ProxyDoor
 from jobrunner.web.messages import Request, Response
-from jobrunner.web.peers import WrongTries, address, origin_of, scheme_of
 from jobrunner.web.people import UserFile
+from jobrunner.web.sign_in import LinkSignIn, PasswordSignIn, ProxySignIn, SignIn
 from jobrunner.web.standalone import Place, Standalone
 
 PASSWORD = "correct horse"
@@ -25,8 +25,8 @@ PROXIES = frozenset(found for text in ("10.0.0.1", "fd00::1") if (found := addre
 GOOD = "ada:scrypt$16384$8$5$" + "A" * 22 + "$" + "B" * 43
 
 
-def page_behind(door: Door, database: Database) -> Standalone:
-    return Standalone(Web(lambda: locate(database.url)), door, Place((), "", PROXIES))
+def page_behind(sign_in: SignIn, database: Database) -> Standalone:
+    return Standalone(Web(lambda: locate(database.url)), sign_in, Place((), "", PROXIES))
 
 
 class Written:
@@ -71,8 +71,8 @@ def test_only_the_right_password_signs_in_and_wrong_tries_make_their_own_address
     log = Written()
     # The clock stands still: a try takes some tenths of a second, and beside other work some seconds.
     now = [0.0]
-    door = PasswordDoor(UserFile(path), 8321, PROXIES, log, is_read_only=False, elapsed=lambda: now[0])
-    page = page_behind(door, database)
+    sign_in = PasswordSignIn(UserFile(path), 8321, PROXIES, log, is_read_only=False, elapsed=lambda: now[0])
+    page = page_behind(sign_in, database)
     ada, stranger = Client(page, "192.0.2.1"), Client(page, "192.0.2.2")
     assert [ada("/").status, ada("/runs/1").status, ada("/static/style.css").status] == [303, 303, 200]
     cookie = dict(ada("/login", {"name": "ada", "password": PASSWORD}).headers)["Set-Cookie"]
@@ -109,7 +109,7 @@ def test_person_who_is_taken_out_of_the_user_file_or_changed_there_is_signed_out
     path, log = tmp_path / "people", Written()
     for name in ("ada", "bob", "cleo", "dan"):
         people.add(path, name, PASSWORD, "all")
-    page = page_behind(PasswordDoor(UserFile(path), 8321, PROXIES, log, is_read_only=False), database)
+    page = page_behind(PasswordSignIn(UserFile(path), 8321, PROXIES, log, is_read_only=False), database)
     ada, bob, cleo, dan = clients = [Client(page, f"192.0.2.{number}") for number in range(4)]
     for client, name in zip(clients, ("ada", "bob", "cleo", "dan"), strict=True):
         assert (client.sign_in(name, PASSWORD), client("/").status) == (303, 200)
@@ -144,8 +144,8 @@ def test_person_who_is_taken_out_of_the_user_file_or_changed_there_is_signed_out
 def test_cookie_of_a_session_is_for_this_host_and_no_script_and_over_https_for_https_only() -> None:
     for scheme, is_secure in (("http", False), ("https", True)):
         told: list[str] = []
-        door = LinkDoor(Visitor("ada", EVERYTHING), told.append, 8080)
-        found = door.enter(Request("GET", "/", f"token={told[0]}", {"host": "localhost"}, scheme=scheme))
+        sign_in = LinkSignIn(Visitor("ada", EVERYTHING), told.append, 8080)
+        found = sign_in.enter(Request("GET", "/", f"token={told[0]}", {"host": "localhost"}, scheme=scheme))
         assert isinstance(found, Response)
         flags = dict(found.headers)["Set-Cookie"].split("; ")[1:]
         assert {"HttpOnly", "SameSite=Strict"} <= set(flags)
@@ -231,7 +231,7 @@ def test_user_file_is_written_for_one_name_and_refused_when_others_can_use_it(tm
 
 @sqlite_only
 def test_name_in_a_header_counts_only_from_a_proxy(database: Database) -> None:
-    page = page_behind(ProxyDoor("X-Remote-User", PROXIES, EVERYTHING), database)
+    page = page_behind(ProxySignIn("X-Remote-User", PROXIES, EVERYTHING), database)
     for peer, name, status in (
         ("10.0.0.1", "ada", 200),
         ("fd00::1", "ada", 200),
