@@ -74,7 +74,7 @@ statements: $(INSTALLED)-test ## Compile the statements of a tick for both datab
 docs: $(INSTALLED)-test ## Write what is made from the code in docs/reference: commands, API, JSON and its schemas
 	@$(VENV)/bin/python scripts/cli_page.py
 	@$(VENV)/bin/python scripts/api_page.py
-	@$(VENV)/bin/python scripts/settings_page.py
+	@$(VENV)/bin/python scripts/page_tables.py
 	@$(VENV)/bin/python scripts/json_schemas.py
 
 screenshots: $(INSTALLED)-test ## Take the pictures of the page for the documentation; all pages: ARGS=FOLDER

@@ -1,27 +1,56 @@
 """What is wrong, in words, worst first: for ``health``, ``status`` and whoever else tells an operator.
 
-``judge`` has one rule for each finding, and the store has the facts (``store/questions/findings.py``).
+``FINDINGS`` is the table of what there may be to find, and the store has the facts (``store/questions/findings.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from jobrunner import clock
 from jobrunner.admin import run_rules, tick_rules
-from jobrunner.admin.finding import Finding, Severity, finding
-from jobrunner.durations import format_duration
+from jobrunner.admin.finding import Finding, Rule, Said, Severity
 from jobrunner.errors import DatabaseDamaged
 from jobrunner.settings.config import Config
-from jobrunner.settings.health import Thresholds
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions import findings as store
-from jobrunner.store.questions.findings import Facts
+from jobrunner.store.questions.facts import Limits
 
-__all__ = ["NAMES", "Finding", "Severity", "findings", "judge"]
-
+FINDINGS: dict[str, Rule] = {
+    each.name: each
+    for each in (
+        tick_rules.damaged_file,
+        tick_rules.ticks_stopped,
+        tick_rules.failing_ticks,
+        run_rules.locked,
+        run_rules.expired_leases,
+        run_rules.unknown_types,
+        run_rules.overdue,
+        run_rules.broken_schedules,
+        tick_rules.clock_skew,
+        tick_rules.host_stopped,
+        run_rules.growing_backlog,
+        run_rules.silent_ticks,
+        tick_rules.killed_ticks,
+        run_rules.dead,
+        run_rules.uncertain_effects,
+        run_rules.paused,
+        tick_rules.state_folder,
+    )
+}
+"""By name, in this order if they are equally bad."""
 _START_TAKES = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Health:
+    """What is wrong with a database, the worst first."""
+
+    database: str
+    healthy: bool
+    findings: list[Finding]
 
 
 def findings(
@@ -34,75 +63,21 @@ def findings(
     facts = store.facts(connection, asked(config)._replace(killed=killed))
     # A file has the clock of this host.
     skew = clock.utc_now() - facts.at if connection.traits.has_server else timedelta(0)
-    return judge(facts, config.health, state_problem, skew)
+    facts = facts._replace(skew=skew, state_problem=state_problem)
+    found = [each for rule in FINDINGS.values() for each in rule.judge(facts, config.health)]
+    return sorted(found, key=lambda each: each.severity is not Severity.CRITICAL)
 
 
 def damaged(error: DatabaseDamaged) -> Finding:
     """The finding that the SQLite file is damaged: nothing else in it can be relied on."""
     sentence, _, remedy = str(error).rpartition("; ")
-    return finding(DAMAGED, Severity.CRITICAL, sentence, remedy)
+    return tick_rules.damaged_file.found(Said(sentence, {"remedy": remedy}))
 
 
-def asked(config: Config) -> store.Limits:
+def asked(config: Config) -> Limits:
     """What the facts are asked with."""
     limits = config.health
     # A tick may work without a lease until it claims no more, and starting takes time, too.
     killed_after = max(config.budget, config.linger) + _START_TAKES
     behind, pause = limits.backlog, limits.pause
-    return store.Limits(killed_after, limits.expired, behind, pause, limits.tick_age, late=limits.overdue)
-
-
-def judge(
-    facts: Facts, limits: Thresholds, state_problem: str | None = None, skew: timedelta = timedelta(0)
-) -> list[Finding]:
-    """The findings in these facts, the worst first. ``skew`` is how far the clock of this host is ahead."""
-    found = [each for rule in _RULES for each in rule(facts, limits)]
-    if abs(skew) > limits.clock_skew:
-        direction = f"{format_duration(abs(skew))} {'ahead of' if skew > timedelta(0) else 'behind'}"
-        sentence = f"the clock of this host is {direction} that of the database: times in its log are wrong"
-        found.append(
-            finding("clock_skew", Severity.WARNING, sentence, "set the clock of this host by NTP: timedatectl status")
-        )
-    if state_problem is not None:
-        found.append(finding("state_folder", Severity.WARNING, state_problem, STATE_REMEDY))
-    return sorted(found, key=lambda each: -each.severity)
-
-
-STATE_REMEDY = "give this user a state folder of its own, with mode 0700, or name one with JOBRUNNER_STATE_DIR"
-_RULES: Sequence[Callable[[Facts, Thresholds], Iterator[Finding]]] = (
-    tick_rules.ticks_stopped,
-    tick_rules.failing_ticks,
-    run_rules.locked,
-    run_rules.expired_leases,
-    run_rules.unknown_types,
-    run_rules.overdue,
-    run_rules.broken_schedules,
-    tick_rules.clock_skew,
-    run_rules.growing_backlog,
-    run_rules.silent_ticks,
-    tick_rules.killed_ticks,
-    run_rules.dead,
-    run_rules.uncertain_effects,
-    run_rules.paused,
-)
-"""In this order if they are equally bad."""
-DAMAGED = "damaged_file"
-NAMES = (
-    DAMAGED,
-    "ticks_stopped",
-    "failing_ticks",
-    "locked",
-    "expired_leases",
-    "unknown_types",
-    "overdue",
-    "broken_schedules",
-    "clock_skew",
-    "host_stopped",
-    "growing_backlog",
-    "silent_ticks",
-    "killed_ticks",
-    "dead",
-    "uncertain_effects",
-    "paused",
-    "state_folder",
-)
+    return Limits(killed_after, limits.expired, behind, pause, limits.tick_age, late=limits.overdue)

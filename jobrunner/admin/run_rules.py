@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
-from jobrunner.admin.finding import Finding, Severity, age, at, due_runs, finding, listed_few, number_of, ticking
+from jobrunner.admin.finding import Said, Severity, age, at, listed_due, listed_few, number_of, rule, ticking
 from jobrunner.settings.health import Thresholds
-from jobrunner.store.questions.findings import BrokenDefinition, DueType, Facts, OldPause, SilentTick
+from jobrunner.store.questions.facts import DueType, Facts, SilentTick
 
 
-def unknown_types(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
+@rule(
+    "type",
+    Severity.CRITICAL,
+    "set them for the ticks of {host}, or deploy a handler for {job_type}: jobrunner doctor",
+)
+def unknown_types(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """Runs are due whose type no host that ticks has a handler for: often cron's environment lacks
+    `JOBRUNNER_IMPORT`.
+    """
     unknown = [each for each in facts.due if _is_unknown(each, facts, limits)]
     if unknown:
-        listed = listed_few([f"{due_runs(each)} of {each.job_type} for {age(facts, each.run_at)}" for each in unknown])
-        hosts = listed_few([_knows(host, types) for host, types in _known(facts, limits).items()])
-        yield finding(
-            "unknown_types",
-            Severity.CRITICAL,
-            f"due, and no host that ticks has a handler: {listed}; {hosts}; look at JOBRUNNER_IMPORT and"
-            " JOBRUNNER_APP_DIR in the environment of cron",
-            f"set them for the ticks of {next(iter(_known(facts, limits)))}, or deploy a handler for"
-            f" {unknown[0].job_type}: jobrunner doctor",
+        known = _known(facts, limits)
+        hosts = listed_few([_knows(host, types) for host, types in known.items()])
+        yield Said(
+            f"due, and no host that ticks has a handler: {listed_due(facts, unknown)}; {hosts}; look at"
+            " JOBRUNNER_IMPORT and JOBRUNNER_APP_DIR in the environment of cron",
+            {"host": next(iter(known)), "job_type": unknown[0].job_type},
         )
 
 
@@ -50,8 +54,12 @@ def _knows(host: str, types: frozenset[str]) -> str:
     return f"{host} knows {number_of(len(types), 'type')}" if types else f"{host} knows no types at all"
 
 
-def locked(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
-    """Somebody holds what ticks need, for as long as two ticks come; or runs wait, and for how long is not known."""
+@rule("database", Severity.CRITICAL, "let it end its transaction, or end it: {remedy}")
+def locked(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """For the time of two ticks, another session or process has held a lock that ticks need: on a table, on the next
+    run of a type, on the write lock of an SQLite file. It is named.
+    """
+    # For how long is not known of each: then it counts if runs wait.
     waits = any(facts.at - each.run_at > limits.tick_age for each in facts.due)
     held = [
         each
@@ -59,78 +67,63 @@ def locked(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
         if (waits if each.seconds is None else each.seconds >= limits.tick_age.total_seconds())
     ]
     if held:
-        sentence = f"ticks cannot claim: {listed_few([str(each) for each in held])}"
-        remedy = f"let it end its transaction, or end it: {held[0].remedy}"
-        yield finding("locked", Severity.CRITICAL, sentence, remedy)
+        yield Said(f"ticks cannot claim: {listed_few([str(each) for each in held])}", {"remedy": held[0].remedy})
 
 
-def overdue(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
-    late = sorted(
-        (
-            each
-            for each in facts.due
-            if facts.at - each.run_at > limits.overdue and not _is_unknown(each, facts, limits)
-        ),
-        key=lambda each: each.run_at,
-    )
+@rule("run", Severity.CRITICAL, "find out why run {id} waits: jobrunner explain {id}")
+def overdue(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """Other due runs wait for longer than `overdue`."""
+    old = [each for each in facts.due if facts.at - each.run_at > limits.overdue]
+    late = sorted((each for each in old if not _is_unknown(each, facts, limits)), key=lambda each: each.run_at)
     if late:
-        first = late[0]
-        listed = listed_few([f"{due_runs(each)} of {each.job_type} for {age(facts, each.run_at)}" for each in late])
-        yield finding("overdue", Severity.CRITICAL, f"due and not started: {listed}", _why(first.id))
+        yield Said(f"due and not started: {listed_due(facts, late)}", {"id": late[0].id})
 
 
-def growing_backlog(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
+@rule(
+    "type",
+    Severity.WARNING,
+    "give {job_type} more hosts, or a higher JOBRUNNER_CONCURRENCY: jobrunner stats --type {job_type!q}",
+)
+def growing_backlog(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """The next run of a type waits for longer than `backlog`, and since then more of its runs came than ended."""
     # If the run whose turn it is was due before that time, then what ended since was due before, too.
     growing = [(each, flow) for each in facts.due if (flow := each.flow) is not None and flow.came > flow.ended]
     if growing:
-        listed = listed_few(
-            [
-                f"{each.job_type}: since {at(flow.since)} at least {flow.came} came and {flow.ended} ended,"
-                f" {due_runs(each)} due"
-                for each, flow in growing
-            ]
-        )
-        yield finding(
-            "growing_backlog",
-            Severity.WARNING,
-            f"more runs come than end: {listed}",
-            f"give {growing[0][0].job_type} more hosts, or a higher JOBRUNNER_CONCURRENCY:"
-            f" jobrunner stats --type {shlex.quote(growing[0][0].job_type)}",
-        )
+        listed = [
+            f"{each.job_type}: since {at(flow.since)} at least {flow.came} came and {flow.ended} ended,"
+            f" {number_of(each.runs, 'run')} due"
+            for each, flow in growing
+        ]
+        yield Said(f"more runs come than end: {listed_few(listed)}", {"job_type": growing[0][0].job_type})
 
 
-def dead(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
+@rule("run", Severity.WARNING, "repair the cause that jobrunner show {id} names, then: jobrunner retry {id}")
+def dead(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """Runs died in the last hour."""
     count = sum(each.runs for each in facts.dead)
     if count > limits.dead:
         listed = listed_few([f"{each.runs} of {each.job_type}" for each in facts.dead])
-        yield finding(
-            "dead",
-            Severity.WARNING,
-            f"{number_of(count, 'run')} died in the last hour: {listed}",
-            f"repair the cause that jobrunner show {facts.dead[0].id} names, then: jobrunner retry {facts.dead[0].id}",
-        )
+        yield Said(f"{number_of(count, 'run')} died in the last hour: {listed}", {"id": facts.dead[0].id})
 
 
-def expired_leases(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
+@rule("run", Severity.CRITICAL, "jobrunner tick -v")
+def expired_leases(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """Runs of a tick that died are not recovered: ticks start, but do not do their work."""
     if facts.expired.first_at is not None:
-        yield finding(
-            "expired_leases",
-            Severity.CRITICAL,
-            f"{number_of(facts.expired.runs, 'run')} of dead ticks not recovered for"
-            f" {age(facts, facts.expired.first_at)}, such as run {facts.expired.id}: no tick does its work",
-            "jobrunner tick -v",
-        )
+        runs, since = number_of(facts.expired.runs, "run"), age(facts, facts.expired.first_at)
+        such = f"such as run {facts.expired.id}: no tick does its work"
+        yield Said(f"{runs} of dead ticks not recovered for {since}, {such}")
 
 
-def silent_ticks(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
+@rule("host", Severity.WARNING, "jobrunner tick -v")
+def silent_ticks(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """Runs wait for a tick that has not renewed their leases for half of their time: it was killed, stands still or is
+    cut off. On its own host, a killed tick is found at once. The next tick of that host takes the runs back; ticks of
+    other hosts do so when the leases have expired.
+    """
     if facts.silent:
         listed = listed_few([_held_by(each, facts) for each in facts.silent])
-        yield finding(
-            "silent_ticks",
-            Severity.WARNING,
-            f"killed, stalled or cut off: no lease was renewed by the tick {listed}",
-            "jobrunner tick -v",
-        )
+        yield Said(f"killed, stalled or cut off: no lease was renewed by the tick {listed}")
 
 
 def _held_by(tick: SilentTick, facts: Facts) -> str:
@@ -141,55 +134,39 @@ def _held_by(tick: SilentTick, facts: Facts) -> str:
     return f"{tick.locked_by} for {age(facts, tick.renewed_at)} ({runs})"
 
 
-def uncertain_effects(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
+@rule("effect", Severity.WARNING, "find out whether each was applied, and say so: jobrunner effects list")
+def uncertain_effects(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """It is not known whether [effects](effects.md) were applied: you must find out."""
     if facts.uncertain.first_at is not None:
-        yield finding(
-            "uncertain_effects",
-            Severity.WARNING,
-            f"{number_of(facts.uncertain.effects, 'effect')} may or may not have been applied, the first one since"
-            f" {at(facts.uncertain.first_at)}; you must look",
-            "find out whether each was applied, and say so: jobrunner effects list",
-        )
+        effects, since = number_of(facts.uncertain.effects, "effect"), at(facts.uncertain.first_at)
+        yield Said(f"{effects} may or may not have been applied, the first one since {since}; you must look")
 
 
-def broken_schedules(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
+@rule("schedule", Severity.CRITICAL, "correct the schedule {name} where it was made: jobrunner explain {name!q}")
+def broken_schedules(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """A schedule cannot be expanded, or its slots count as handled because a clock was ahead."""
     if facts.broken:
-        listed = listed_few(
-            [
-                f"{each.name} ({each.last_error or f'a clock was ahead: no slot up to {at(each.last_slot_at)}'})"
-                for each in facts.broken
-            ]
-        )
-        yield finding(
-            "broken_schedules",
-            Severity.CRITICAL,
-            f"{number_of(len(facts.broken), 'schedule')} without runs: {listed}",
-            _mend(facts.broken[0]),
+        listed = [
+            f"{each.name} ({each.last_error or f'a clock was ahead: no slot up to {at(each.last_slot_at)}'})"
+            for each in facts.broken
+        ]
+        first = facts.broken[0]
+        yield Said(
+            f"{number_of(len(listed), 'schedule')} without runs: {listed_few(listed)}",
+            {"name": first.name},
+            remedy="jobrunner schedule resume {name!q} --from now" if first.last_error is None else None,
         )
 
 
-def paused(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
+@rule("pause", Severity.WARNING, "jobrunner resume --{kind} {name!q}")
+def paused(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """Something has been [paused](actions.md#pause) for a long time: it may have been forgotten."""
     if facts.pauses:
-        listed = listed_few(
-            [
-                f"{f'{each.kind} {each.name}' if each.name else 'everything'} for {age(facts, each.paused_at)} by"
-                f" {each.actor}{f' ({each.reason})' if each.reason else ''}"
-                for each in facts.pauses
-            ]
-        )
-        yield finding("paused", Severity.WARNING, f"still paused: {listed}", _resume(facts.pauses[0]))
-
-
-def _why(run_id: int) -> str:
-    return f"find out why run {run_id} waits: jobrunner explain {run_id}"
-
-
-def _mend(broken: BrokenDefinition) -> str:
-    name = shlex.quote(broken.name)
-    if broken.last_error is None:
-        return f"jobrunner schedule resume {name} --from now"
-    return f"correct the schedule {broken.name} where it was made: jobrunner explain {name}"
-
-
-def _resume(pause: OldPause) -> str:
-    return f"jobrunner resume --{pause.kind} {shlex.quote(pause.name) if pause.name else ''}".rstrip()
+        listed = [
+            f"{f'{each.kind} {each.name}' if each.name else 'everything'} for {age(facts, each.paused_at)} by"
+            f" {each.actor}{f' ({each.reason})' if each.reason else ''}"
+            for each in facts.pauses
+        ]
+        first = facts.pauses[0]
+        remedy = None if first.name else "jobrunner resume --all"
+        yield Said(f"still paused: {listed_few(listed)}", {"kind": first.kind, "name": first.name}, remedy=remedy)

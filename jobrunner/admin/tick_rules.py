@@ -1,66 +1,65 @@
-"""The rules about hosts, their ticks and clocks."""
+"""The rules about the database, hosts, their ticks and clocks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
-from jobrunner.admin.finding import Finding, Severity, age, at, finding, listed_few, number_of, ticking
+from jobrunner.admin.finding import Said, Severity, age, at, listed_few, number_of, rule, ticking
 from jobrunner.durations import format_duration
 from jobrunner.settings.health import Thresholds
-from jobrunner.store.questions.findings import Facts
+from jobrunner.store.questions.facts import Facts
 from jobrunner.text import with_end
 
 _AGAIN = 2
 _ERRORS_CHARACTERS = 240
+_START_AGAIN = "start the ticks of {host} again: its crontab needs the line that jobrunner schedule crontab prints"
 
 
-def ticks_stopped(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
-    """No host ticks, or one of them does not.
+@rule("database", Severity.CRITICAL, "{remedy}")
+def damaged_file(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """The SQLite file is damaged, as by an old log that was replayed over a restored file; checked up to 64 MB."""
+    # Facts that could be read do not say it: the error does with which the reading ends.
+    yield from ()
 
-    A host that ticks no more is reported until it is ``host_gone``: then it counts as removed. A host with fewer
-    than three ticks never had a crontab line: such are the pods of a Kubernetes CronJob, each with its own name.
+
+@rule("database", Severity.CRITICAL, _START_AGAIN)
+def ticks_stopped(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """No tick has started on any host for `tick_age`, or [two of the host that ticked
+    last](troubleshooting.md#when-no-tick-comes) have not come; or none has ever started.
     """
     beat = facts.beat
     if beat.started_at is None:
-        yield finding(
-            "ticks_stopped",
-            Severity.CRITICAL,
+        yield Said(
             "no tick has ever started on this database: no crontab line calls `jobrunner tick`, or it uses another one",
-            "start them by cron, on a host with the handlers: jobrunner schedule crontab --install",
+            remedy="start them by cron, on a host with the handlers: jobrunner schedule crontab --install",
         )
-        return
-    if beat.has_stopped(facts.at, limits.tick_age):
-        yield finding(
-            "ticks_stopped",
-            Severity.CRITICAL,
-            f"no tick has started for {age(facts, beat.started_at)} on any host: the last one was on {beat.host} at"
-            f" {at(beat.started_at)}; look at cron there",
-            _start_again(str(beat.host)),
-        )
-        return
+    elif beat.has_stopped(facts.at, limits.tick_age):
+        last = f"the last one was on {beat.host} at {at(beat.started_at)}; look at cron there"
+        yield Said(f"no tick has started for {age(facts, beat.started_at)} on any host: {last}", {"host": beat.host})
+
+
+@rule("host", Severity.WARNING, _START_AGAIN)
+def host_stopped(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """A host ticks no more, while others do."""
+    # Until it is ``host_gone``: then it counts as removed. A host with fewer than three ticks never had a crontab line:
+    # such are the pods of a Kubernetes CronJob, each with its own name.
     missing = [
         each
         for each in facts.hosts
-        if each.host != beat.host
+        if each.host != facts.beat.host
         and limits.tick_age <= facts.at - each.started_at < limits.host_gone
         and each.ticks > _AGAIN
     ]
-    if missing:
+    if missing and not facts.beat.has_stopped(facts.at, limits.tick_age):
         listed = listed_few([f"{each.host} for {age(facts, each.started_at)}" for each in missing])
-        yield finding(
-            "host_stopped",
-            Severity.WARNING,
-            f"no tick has started on {listed}, while other hosts tick; this is reported for"
-            f" {format_duration(limits.host_gone)}, then the host counts as removed",
-            _start_again(missing[0].host),
-        )
+        until = f"this is reported for {format_duration(limits.host_gone)}, then the host counts as removed"
+        yield Said(f"no tick has started on {listed}, while other hosts tick; {until}", {"host": missing[0].host})
 
 
-def _start_again(host: str) -> str:
-    return f"start the ticks of {host} again: its crontab needs the line that jobrunner schedule crontab prints"
-
-
-def failing_ticks(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
+@rule("host", Severity.CRITICAL, "repair that on {host}, and try it there: jobrunner tick -v")
+def failing_ticks(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """The last tick of a host ended with an error."""
     failing = [each for each in ticking(facts, limits) if each.error is not None]
     if failing:
         most = _ERRORS_CHARACTERS // min(len(failing), 2)
@@ -68,37 +67,54 @@ def failing_ticks(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
         # The handlers of most hosts are the same: one traceback shows the mistake.
         hosts = {each.host for each in failing}
         details = [each.traceback for each in facts.known if each.host in hosts and each.traceback is not None]
-        yield finding(
-            "failing_ticks",
-            Severity.CRITICAL,
-            f"the last tick ended with an error on {errors}",
-            f"repair that on {failing[0].host}, and try it there: jobrunner tick -v",
-            details[0] if details else None,
-        )
+        detail = details[0] if details else None
+        yield Said(f"the last tick ended with an error on {errors}", {"host": failing[0].host}, detail=detail)
 
 
-def killed_ticks(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
+@rule(
+    "host",
+    Severity.WARNING,
+    "find out on {host} what killed them: journalctl --since -1h --grep 'killed process|oom'",
+)
+def killed_ticks(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """Ticks did not end in the last hour: they were killed, or their host went down."""
     count = sum(each.ticks for each in facts.killed)
     if count > limits.killed_ticks:
         last = max(facts.killed, key=lambda each: each.last_at)
-        yield finding(
-            "killed_ticks",
-            Severity.WARNING,
-            f"{number_of(count, 'tick')} did not end in the last hour on"
-            f" {listed_few([each.host for each in facts.killed])}: killed, or the host went down; the last one started"
-            f" on {last.host} at {at(last.last_at)}",
-            f"find out on {last.host} what killed them: journalctl --since -1h --grep 'killed process|oom'",
+        hosts = listed_few([each.host for each in facts.killed])
+        yield Said(
+            f"{number_of(count, 'tick')} did not end in the last hour on {hosts}: killed, or the host went down; the"
+            f" last one started on {last.host} at {at(last.last_at)}",
+            {"host": last.host},
         )
 
 
-def clock_skew(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
+@rule("database", Severity.CRITICAL, "set the clock of the database's server by NTP: timedatectl status")
+def clock_skew(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """The clock of the database was ahead when a host ticked; or, as a warning, the clock of this host and that of a
+    PostgreSQL database differ.
+    """
     ahead = [each for each in facts.hosts if each.started_at - facts.at > limits.clock_skew]
     if ahead:
         first = max(ahead, key=lambda each: each.started_at)
-        yield finding(
-            "clock_skew",
-            Severity.CRITICAL,
-            f"the clock of the database was {format_duration(first.started_at - facts.at)} ahead when {first.host}"
-            " ticked: what was planned then comes late",
-            "set the clock of the database's server by NTP: timedatectl status",
+        by = format_duration(first.started_at - facts.at)
+        late = f"{by} ahead when {first.host} ticked: what was planned then comes late"
+        yield Said(f"the clock of the database was {late}")
+    if abs(facts.skew) > limits.clock_skew:
+        direction = f"{format_duration(abs(facts.skew))} {'ahead of' if facts.skew > timedelta(0) else 'behind'}"
+        yield Said(
+            f"the clock of this host is {direction} that of the database: times in its log are wrong",
+            severity=Severity.WARNING,
+            remedy="set the clock of this host by NTP: timedatectl status",
         )
+
+
+@rule(
+    "host",
+    Severity.WARNING,
+    "give this user a state folder of its own, with mode 0700, or name one with JOBRUNNER_STATE_DIR",
+)
+def state_folder(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """This host cannot note its processes."""
+    if facts.state_problem is not None:
+        yield Said(facts.state_problem)

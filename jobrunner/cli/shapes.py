@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import Any, Literal, NotRequired, TypedDict
 
 from jobrunner.admin.doctor.examine import Report
+from jobrunner.admin.finding import Finding
+from jobrunner.admin.findings import Health
 from jobrunner.admin.stats import Stats
 from jobrunner.store.questions.definitions import ListedDefinition, ShownDefinition
 from jobrunner.store.questions.error_groups import Errors
@@ -20,19 +22,6 @@ from jobrunner.store.queue.pauses import Pause
 
 VERSION = 1
 """A program that reads one version can read all its outputs. A new field is no new version; what it reads stays."""
-
-
-class Finding(TypedDict):
-    """What is wrong. ``name`` never changes, the sentence may. ``remedy`` is a command that repairs it or shows more.
-
-    ``detail`` is a traceback, if there is one.
-    """
-
-    name: str
-    severity: Literal["critical", "warning"]
-    sentence: str
-    remedy: str
-    detail: str | None
 
 
 @dataclass(frozen=True)
@@ -79,14 +68,6 @@ class Explained(TypedDict):
     forecast: ForecastInWords | None
     hosts: list[HostView]
     notes: list[str]
-
-
-class Health(TypedDict):
-    """What is wrong with a database, the worst first."""
-
-    database: str
-    healthy: bool
-    findings: list[Finding]
 
 
 class Enqueued(TypedDict):

@@ -23,7 +23,7 @@ from jobrunner.store.drivers.database import Database
 from jobrunner.store.drivers.location import locate
 from jobrunner.store.drivers.waits import PROBE
 from jobrunner.store.questions import metrics as store
-from jobrunner.store.questions.findings import HostTick
+from jobrunner.store.questions.facts import HostTick
 from jobrunner.store.questions.metrics import Numbers
 from jobrunner.store.queue.ticks.tallies import Key, Tally, sum_of
 from jobrunner.store.sql.histogram import BOUNDS_SECONDS, Bins

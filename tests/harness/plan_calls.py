@@ -21,7 +21,7 @@ from jobrunner.store.changes import admin, told_secrets
 from jobrunner.store.changes.admin import NewPayload
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.steps import follow
-from jobrunner.store.questions import findings, metrics
+from jobrunner.store.questions import facts, findings, metrics
 from jobrunner.store.queue import (
     backpressure,
     claims,
@@ -213,7 +213,7 @@ IDLE: dict[str, Call] = {
     "metrics.take_turn": lambda connection: metrics.take_turn(connection, OWNER.host),
     "metrics.last_ticks": metrics.last_ticks,
     "findings.facts": lambda connection: findings.facts(
-        connection, findings.Limits(LEASE, LEASE, timedelta(hours=1), LEASE, timedelta(hours=1), most=20)
+        connection, facts.Limits(LEASE, LEASE, timedelta(hours=1), LEASE, timedelta(hours=1), most=20)
     ),
 }
 BUSY: dict[str, Call] = {

@@ -10,7 +10,8 @@ from harness import Database
 from harness.at_work import running
 from harness.invariants import insert_runs
 from harness.planted import DAY, HOUR, MINUTE, dead_runs, insert_ticks, old_runs, schedule
-from jobrunner.admin.findings import NAMES, Finding, Severity, findings
+from jobrunner.admin.finding import Finding, Severity
+from jobrunner.admin.findings import FINDINGS, findings
 from jobrunner.settings import config
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
@@ -293,7 +294,7 @@ def test_each_planted_cause_is_found_under_its_name_and_nothing_else_is(database
 def test_every_finding_has_a_case() -> None:
     named = {name for _, expected in CASES.values() for name in expected or ()}
     # A lock is held by a session: see test_lockers.py.
-    assert named == set(NAMES) - {"state_folder", "damaged_file", "locked"}
+    assert named == set(FINDINGS) - {"state_folder", "damaged_file", "locked"}
 
 
 def test_the_worst_finding_is_first_and_thresholds_decide_what_is_one(database: Database, store: Store) -> None:

@@ -10,9 +10,7 @@ import yaml
 
 from harness import Commands, Database, pages, postgresql_only
 from harness.commands import COMMAND
-from harness.doc_tables import text_of
 from harness.planted import HOUR, MINUTE, dead_runs, insert_ticks, old_runs, schedule
-from jobrunner.admin.findings import NAMES
 from jobrunner.errors import ConfigurationError
 from jobrunner.settings import config
 
@@ -88,11 +86,6 @@ def test_the_probe_of_the_page_is_a_command(jobrunner: Commands, database: Datab
     assert jobrunner(*words).returncode == 0
     database.execute("DELETE FROM job_ticks")
     assert jobrunner(*words, check=False).returncode == 1
-
-
-def test_every_finding_is_in_the_page_and_every_threshold_in_its_words() -> None:
-    page = text_of("monitoring.md")
-    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)[: len(NAMES)] == list(NAMES)
 
 
 def test_a_database_that_cannot_be_reached_is_one_line(jobrunner: Commands) -> None:

@@ -16,7 +16,8 @@ from harness.doctor_remedies import CHECKED, Planted, execute
 from harness.explain_scene import RUNS, Scene, make_scene
 from harness.planted import insert_ticks
 from harness.remedies import FOUND, FOUND_ELSEWHERE, RUN_CURES, SCHEDULE_CURES, Elsewhere
-from jobrunner.admin.findings import NAMES, Finding, findings
+from jobrunner.admin.finding import Finding
+from jobrunner.admin.findings import FINDINGS, findings
 from jobrunner.settings import config
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
@@ -72,7 +73,7 @@ def test_every_reason_and_every_finding_that_the_code_can_name_has_a_row() -> No
     of_schedules = set(re.findall(r"""_say\(\s*row, "(\w+)\"""", source))
     assert len(of_schedules) > 8
     assert of_schedules - set(SCHEDULE_CURES) == set()
-    assert {*FOUND, *FOUND_ELSEWHERE} == set(NAMES)
+    assert {*FOUND, *FOUND_ELSEWHERE} == set(FINDINGS)
     planted = {name for name, cure in RUN_CURES.items() if not isinstance(cure, Elsewhere)}
     assert planted == set(RUNS), "each of these is planted in explain_scene.py"
 

@@ -13,7 +13,7 @@ from jobrunner.admin.doctor.checks import Check, Verdict, ok, wrong
 from jobrunner.admin.doctor.cron import Here, Probe
 from jobrunner.admin.doctor.handlers import Discover, Needed
 from jobrunner.admin.doctor.settings import EnvFile, Setting
-from jobrunner.admin.findings import STATE_REMEDY
+from jobrunner.admin.tick_rules import state_folder
 from jobrunner.crontab.host import crons_timezone
 from jobrunner.errors import DatabaseUnavailable, UsageError
 from jobrunner.settings.config import Config
@@ -113,7 +113,7 @@ def _of_files(patient: Patient) -> Iterator[Check]:
     if patient.state_problem is None:
         yield ok("state folder", "private to this user")
     else:
-        yield wrong("state folder", patient.state_problem, STATE_REMEDY)
+        yield wrong("state folder", patient.state_problem, state_folder.remedy)
     for named in (patient.config.file, patient.env_file.path):
         if named is not None:
             path = Path(named)

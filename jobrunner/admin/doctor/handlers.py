@@ -11,7 +11,7 @@ from jobrunner.admin.doctor.checks import Check, ok, warning, wrong
 from jobrunner.errors import HandlersUnavailable
 from jobrunner.jobs.payload import Payload
 from jobrunner.store.questions.definitions import ListedDefinition
-from jobrunner.store.questions.findings import MOST_COUNTED
+from jobrunner.store.questions.facts import MOST_COUNTED
 from jobrunner.text import one_line
 
 Discover: TypeAlias = Callable[[Sequence[tuple[str, Payload]]], tuple[Collection[str], Sequence[str | None]]]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from jobrunner.admin.findings import DAMAGED, NAMES, Finding, damaged, findings
+from jobrunner.admin.finding import Severity
+from jobrunner.admin.findings import FINDINGS, Health, damaged, findings
 from jobrunner.cli import environment, render, session, startup
 from jobrunner.errors import DatabaseDamaged
 from jobrunner.store.upkeep import damage
@@ -21,38 +22,33 @@ def health(context: click.Context, only: str | None, as_json: bool) -> None:
 
     Example: jobrunner health --only ticks_stopped,overdue
     """
-    wanted = None if only is None else _checked(only)
+    wanted = FINDINGS.keys() if only is None else _checked(only)
     config = environment.load()
     database = session.open_database(config)
     problem = startup.problem_of_state(config)
     try:
-        if wanted is None or DAMAGED in wanted:
+        if "damaged_file" in wanted:
             damage.check(database, damage.MOST_BYTES_OF_COMMAND)
         killed = startup.killed_here(config)
         found = database.read(lambda connection: findings(connection, config, problem, killed))
+        found = [each for each in found if each.name in wanted]
     except DatabaseDamaged as error:
         # Whatever else was asked for, nothing in the file can be relied on.
-        found, wanted = [damaged(error)], None
-    found = [each for each in found if wanted is None or each.name in wanted]
+        found = [damaged(error)]
+    answer = Health(database.location.label, not found, found)
     if as_json:
-        data = {"database": database.location.label, "healthy": not found}
-        render.echo_json({**data, "findings": [each.as_data() for each in found]})
-    elif found:
-        show(found)
-    else:
+        render.echo_json(answer)
+    elif answer.healthy:
         click.echo("ok: nothing is wrong")
-    context.exit(1 if found else 0)
-
-
-def show(found: list[Finding]) -> None:
-    """One line for each finding."""
-    for each in found:
-        is_wrong = each.severity.name == "CRITICAL"
-        render.line(f"{each.severity.name} {each.name}: {each.sentence}; {each.remedy}", is_wrong=is_wrong)
+    else:
+        for each in found:
+            line = f"{each.severity.upper()} {each.name}: {each}"
+            render.line(line, is_wrong=each.severity is Severity.CRITICAL)
+    context.exit(0 if answer.healthy else 1)
 
 
 def _checked(only: str) -> set[str]:
     names = {name.strip() for name in only.split(",") if name.strip()}
-    for name in sorted(names - set(NAMES)):
-        raise click.BadParameter(f"{name[:60]!r} is no finding; there are: {', '.join(NAMES)}", param_hint="--only")
+    for name in sorted(names - FINDINGS.keys()):
+        raise click.BadParameter(f"{name[:60]!r} is no finding; there are: {', '.join(FINDINGS)}", param_hint="--only")
     return names

@@ -15,7 +15,7 @@ from jobrunner.durations import format_duration
 from jobrunner.errors import HandlersUnavailable, UsageError
 
 if TYPE_CHECKING:
-    from jobrunner.admin.findings import Finding
+    from jobrunner.admin.finding import Finding
     from jobrunner.model import Policy
     from jobrunner.store.drivers.connection import Connection
     from jobrunner.store.questions.definitions import ListedDefinition
@@ -56,9 +56,8 @@ def status(as_json: bool, watch: bool) -> None:
             render.redraw(show, is_first=number == 0)
             continue
         if as_json:
-            listed = [each.as_data() for each in wrong]
             problems = {"handlers_problem": problem, "state_problem": state_problem}
-            render.echo_json({"database": database.location.label, "findings": listed, **vars(found), **problems})
+            render.echo_json({"database": database.location.label, "findings": wrong, **vars(found), **problems})
         else:
             show()
         break
@@ -70,8 +69,8 @@ def _show(database: str, found: State, wrong: Sequence[Finding], handlers_proble
     # The database first: it may be another one than is meant.
     render.line(f"database   {database}", hanging=11)
     for each in wrong:
-        line = f"{each.severity.name:10} {each.sentence}; {each.remedy}"
-        render.line(line, is_wrong=each.severity is Severity.CRITICAL, hanging=11)
+        is_wrong = each.severity is Severity.CRITICAL
+        render.line(f"{each.severity.upper():10} {each}", is_wrong=is_wrong, hanging=11)
     counts = (f"{name} {count}{'+' * (name in found.runs_at_least)}" for name, count in found.runs.items())
     render.line("runs       " + "  ".join(counts), hanging=11)
     oldest = found.oldest_due_seconds

@@ -1,212 +1,103 @@
-"""What there may be to find: the facts that ``admin.findings`` judges. Expects a read transaction.
-
-Named tuples and no dataclasses, whose making takes a tick that writes metrics some milliseconds.
-"""
+"""What there may be to find: reads the facts that ``admin.findings`` judges. Expects a read transaction."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import TypeVar
 
 from jobrunner.lifecycle import FINISHED
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions import lockers, rhythm
+from jobrunner.store.questions.facts import (
+    MOST_COUNTED,
+    BrokenDefinition,
+    DeadType,
+    DueType,
+    ExpiredLeases,
+    Facts,
+    Flow,
+    HostTick,
+    KilledTicks,
+    KnownTypes,
+    Limits,
+    OldPause,
+    SilentTick,
+    UncertainEffects,
+)
 from jobrunner.store.questions.lockers import Locker
 from jobrunner.store.questions.rhythm import Beat
 from jobrunner.store.queue.ticks import tallies
 from jobrunner.store.queue.ticks.hosts import PROBLEM, TRACEBACK
 from jobrunner.store.sql.statement import Prepared, Question, Row
 
+T = TypeVar("T")
 PERIOD = timedelta(hours=1)
 """Killed ticks and dead runs are counted over this time."""
-MOST_COUNTED = 10_000
-"""Rows that a finding counts. Of more it says that there are more."""
 CLOCK_STEP = timedelta(minutes=1)
 """A clock may step back a little. The slots in that time have been handled already."""
-_CAME_SINCE = Prepared("findings.came_since")
-QUESTIONS = {
-    "hosts": Prepared("findings.hosts"),
-    "killed_ticks": Prepared("findings.killed_ticks"),
-    "due_types": Prepared("findings.due_types"),
-    "stray": Prepared("unclaimed.stray"),
-    "stray_dependants": Prepared("unclaimed.stray_dependants"),
-    "behind_open_gates": Prepared("unclaimed.behind_open_gates"),
-    "dead": Prepared("findings.dead"),
-    "expired_leases": Prepared("findings.expired_leases"),
-    "owners": Prepared("findings.owners"),
-    "uncertain_effects": Prepared("findings.uncertain_effects"),
-    "broken_definitions": Prepared("findings.broken_definitions"),
-    "old_pauses": Prepared("findings.old_pauses"),
-    "known_types": Prepared("findings.known_types"),
-}
-"""What the facts are made from."""
-
-
-class HostTick(NamedTuple):
-    """The last tick of a host. ``ticks`` is how many it has, up to three."""
-
-    host: str
-    started_at: datetime
-    finished_at: datetime | None
-    error: str | None
-    ticks: int
-
-
-class KilledTicks(NamedTuple):
-    """How many ticks of a host were killed in the last hour, and when the last of them started."""
-
-    host: str
-    ticks: int
-    last_at: datetime
-
-
-class Flow(NamedTuple):
-    """The runs of a type that became due since an instant and wait still, and those that ended since."""
-
-    since: datetime
-    came: int
-    ended: int
-
-
-class DueType(NamedTuple):
-    """A type with due runs. ``id`` and ``run_at`` are those of the run whose turn is next.
-
-    Runs behind gates are among them if no limit is a reason to wait, or if no claim would see them. ``flow`` is looked
-    at only if that run waits longer than its ``since``.
-    """
-
-    job_type: str
-    id: int
-    run_at: datetime
-    runs: int
-    flow: Flow | None = None
-
-
-class DeadType(NamedTuple):
-    """How many runs of a type died in the last hour, and one of them."""
-
-    job_type: str
-    runs: int
-    id: int
-
-
-class ExpiredLeases(NamedTuple):
-    """Runs whose lease expired so long ago that a tick should have recovered them."""
-
-    runs: int
-    id: int | None
-    first_at: datetime | None
-
-
-class SilentTick(NamedTuple):
-    """A tick that was killed, or that has not renewed its leases for half of their time. One of its runs is ``id``."""
-
-    host: str | None
-    locked_by: str
-    runs: int
-    id: int
-    renewed_at: datetime
-    ends_at: datetime
-
-
-class UncertainEffects(NamedTuple):
-    """The effects that a person must settle, and since when the first of them is open."""
-
-    effects: int
-    first_at: datetime | None
-
-
-class BrokenDefinition(NamedTuple):
-    """A definition that cannot be expanded. ``last_error`` None: a clock was ahead when it was expanded."""
-
-    name: str
-    last_error: str | None
-    last_slot_at: datetime
-
-
-class OldPause(NamedTuple):
-    """A job type, a host or everything, and who has paused it. ``name`` "" is that of everything."""
-
-    kind: str
-    name: str
-    actor: str
-    reason: str | None
-    paused_at: datetime
-
-
-class KnownTypes(NamedTuple):
-    """What the ticks of a host can run. A host may have several kinds of ticks. ``problem``: only commands, and why.
-
-    ``traceback`` is that of the problem.
-    """
-
-    host: str
-    types: frozenset[str]
-    problem: str | None = None
-    traceback: str | None = None
-
-
-class Facts(NamedTuple):
-    """All of them, read at one instant of the database's clock."""
-
-    at: datetime
-    hosts: list[HostTick]
-    killed: list[KilledTicks]
-    due: list[DueType]
-    dead: list[DeadType]
-    expired: ExpiredLeases
-    silent: list[SilentTick]
-    uncertain: UncertainEffects
-    broken: list[BrokenDefinition]
-    pauses: list[OldPause]
-    known: list[KnownTypes]
-    beat: Beat
-    lockers: list[Locker]
-
-
-class Limits(NamedTuple):
-    """When a tick that is open and has no live lease was killed, and an expired lease should have been recovered.
-
-    ``behind``: how long the next run of a type must wait until its throughput is looked at. ``paused_for``: how long a
-    pause must last to be noted. ``tick_age``: the threshold for ticks that have stopped. ``most``: see MOST_COUNTED.
-    ``late``: from when on a run behind an open gate is late. ``killed`` are ticks that are known to be killed.
-    """
-
-    killed_after: timedelta
-    expired_for: timedelta
-    behind: timedelta
-    paused_for: timedelta
-    tick_age: timedelta
-    most: int = MOST_COUNTED
-    late: timedelta = timedelta(minutes=10)
-    killed: Sequence[str] = ()
+_HOSTS: Question = (Prepared("findings.hosts"), {})
 
 
 def facts(connection: Connection, limits: Limits) -> Facts:
     """The facts. Each statement is as quick beside a long history, and beside a long queue."""
-    at, given = tallies.now(connection), _values(limits)
-    found = {name: _dicts(connection.execute(each, given[name])) for name, each in QUESTIONS.items()}
-    due, beat = _with_gated(connection, at, limits, found), rhythm.look(connection)
+    asked = _asked(limits)
+
+    def ask(name: str, kind: Callable[..., T]) -> list[T]:
+        return _read(connection, kind, asked[name])
+
+    at = tallies.now(connection)
+    late = _late(connection, at, limits, ask("behind_open_gates", DueType))
+    stray = [*ask("stray", DueType), *ask("stray_dependants", DueType)]
+    due, beat = _joined(ask("due_types", DueType), [*stray, *late], limits.most), rhythm.look(connection)
     return Facts(
         at=at,
-        hosts=[HostTick(**row) for row in found["hosts"]],
-        killed=[KilledTicks(**row) for row in found["killed_ticks"]],
+        hosts=ask("hosts", HostTick),
+        killed=ask("killed_ticks", KilledTicks),
         due=_behind(connection, at, limits, due),
-        dead=[DeadType(**row) for row in found["dead"]],
-        expired=ExpiredLeases(**found["expired_leases"][0]),
-        silent=_silent(at, limits, [SilentTick(**row) for row in found["owners"]]),
-        uncertain=UncertainEffects(**found["uncertain_effects"][0]),
-        broken=[BrokenDefinition(**row) for row in found["broken_definitions"]],
-        pauses=[OldPause(**row) for row in found["old_pauses"]],
-        known=[
-            KnownTypes(row["host"], _can_run(row), row["settings"].get(PROBLEM), row["settings"].get(TRACEBACK))
-            for row in found["known_types"]
-        ],
+        dead=ask("dead", DeadType),
+        expired=ask("expired_leases", ExpiredLeases)[0],
+        silent=_silent(at, limits, ask("owners", SilentTick)),
+        uncertain=ask("uncertain_effects", UncertainEffects)[0],
+        broken=ask("broken_definitions", BrokenDefinition),
+        pauses=ask("old_pauses", OldPause),
+        known=[_known(row) for row in connection.execute(*asked["known_types"])],
         beat=beat,
         lockers=_lockers(connection, due, beat, at, limits.tick_age),
     )
+
+
+def questions(limits: Limits) -> list[Question]:
+    """What ``facts`` asks first, for a page that asks it together."""
+    return [(Prepared("tallies.clock"), {}), rhythm.QUESTION, *_asked(limits).values()]
+
+
+def _asked(limits: Limits) -> dict[str, Question]:
+    most, since = {"most": limits.most + 1}, {"since": -PERIOD.total_seconds()}
+    stray, stray_dependants = stray_questions(limits.most)
+    late, paused = {"since": -limits.late.total_seconds()}, {"paused_before": -limits.paused_for.total_seconds()}
+    killed = {"killed_before": -limits.killed_after.total_seconds()}
+    expired = {"expired_before": -limits.expired_for.total_seconds()}
+    return {
+        "hosts": _HOSTS,
+        "killed_ticks": (Prepared("findings.killed_ticks"), {**since, **killed}),
+        "due_types": (Prepared("findings.due_types"), most),
+        "stray": stray,
+        "stray_dependants": stray_dependants,
+        "behind_open_gates": (Prepared("unclaimed.behind_open_gates"), {**most, **late}),
+        "dead": (Prepared("findings.dead"), {**since, **most}),
+        "expired_leases": (Prepared("findings.expired_leases"), expired),
+        "owners": (Prepared("findings.owners"), {}),
+        "uncertain_effects": (Prepared("findings.uncertain_effects"), most),
+        "broken_definitions": (Prepared("findings.broken_definitions"), {"ahead": CLOCK_STEP.total_seconds(), **most}),
+        "old_pauses": (Prepared("findings.old_pauses"), {**paused, **most}),
+        "known_types": (Prepared("findings.known_types"), {}),
+    }
+
+
+def _read(connection: Connection, kind: Callable[..., T], question: Question) -> list[T]:
+    return [kind(**row._asdict()) for row in connection.execute(*question)]
 
 
 def _lockers(
@@ -219,34 +110,6 @@ def _lockers(
     return lockers.look(connection, [each.id for each in late], [each.job_type for each in late])
 
 
-def questions(limits: Limits) -> list[Question]:
-    """What ``facts`` asks first, for a page that asks it together."""
-    given = _values(limits)
-    asked = ((each, given[name]) for name, each in QUESTIONS.items())
-    return [(Prepared("tallies.clock"), {}), rhythm.QUESTION, *asked]
-
-
-def _values(limits: Limits) -> dict[str, dict[str, Any]]:
-    """The parameters of each of ``QUESTIONS``."""
-    most = {"most": limits.most + 1}
-    since = {"since": -PERIOD.total_seconds()}
-    return {
-        "hosts": {},
-        "killed_ticks": {**since, "killed_before": -limits.killed_after.total_seconds()},
-        "due_types": most,
-        "stray": most,
-        "stray_dependants": {},
-        "behind_open_gates": {**most, "since": -limits.late.total_seconds()},
-        "dead": {**since, **most},
-        "expired_leases": {"expired_before": -limits.expired_for.total_seconds()},
-        "owners": {},
-        "uncertain_effects": most,
-        "broken_definitions": {"ahead": CLOCK_STEP.total_seconds(), **most},
-        "old_pauses": {"paused_before": -limits.paused_for.total_seconds(), **most},
-        "known_types": {},
-    }
-
-
 def _silent(at: datetime, limits: Limits, owners: list[SilentTick]) -> list[SilentTick]:
     # If its leases are over for long, ``expired`` has its runs.
     held = [each for each in owners if each.ends_at > at - limits.expired_for]
@@ -254,18 +117,15 @@ def _silent(at: datetime, limits: Limits, owners: list[SilentTick]) -> list[Sile
     return [each for each in held if each.locked_by in (*half, *limits.killed)]
 
 
-def _dicts(found: Iterable[Row]) -> list[dict[str, Any]]:
-    return [row._asdict() for row in found]
-
-
-def _can_run(row: Mapping[str, Any]) -> frozenset[str]:
-    types = frozenset(row["can_run"])
-    return types & frozenset(row["types"].split(",")) if row["types"] else types
+def _known(row: Row) -> KnownTypes:
+    types = frozenset(row.can_run)
+    can_run = types & frozenset(row.types.split(",")) if row.types else types
+    return KnownTypes(row.host, can_run, row.settings.get(PROBLEM), row.settings.get(TRACEBACK))
 
 
 def last_ticks(connection: Connection) -> list[HostTick]:
     """The last tick of each host."""
-    return [HostTick(**row._asdict()) for row in connection.execute(QUESTIONS["hosts"])]
+    return _read(connection, HostTick, _HOSTS)
 
 
 def waiting(connection: Connection, most: int = MOST_COUNTED) -> dict[str, int]:
@@ -276,31 +136,29 @@ def waiting(connection: Connection, most: int = MOST_COUNTED) -> dict[str, int]:
 
 def due_types(connection: Connection, most: int = MOST_COUNTED) -> list[DueType]:
     """The types with due runs, also with such as no claim would see. Up to ``most`` and one are counted."""
-    due = _due(_dicts(connection.execute(QUESTIONS["due_types"], {"most": most + 1})))
+    due = _read(connection, DueType, (Prepared("findings.due_types"), {"most": most + 1}))
     return _joined(due, stray_runs(connection, most), most)
 
 
 def stray_runs(connection: Connection, most: int = MOST_COUNTED) -> list[DueType]:
     """The due runs that no claim would see, of each gate. Up to ``most`` and one are counted."""
-    found = [
-        *connection.execute(QUESTIONS["stray"], {"most": most + 1}),
-        *connection.execute(QUESTIONS["stray_dependants"]),
-    ]
-    return [_gated(row) for row in _dicts(found)]
+    return [each for question in stray_questions(most) for each in _read(connection, DueType, question)]
 
 
-def _with_gated(
-    connection: Connection, at: datetime, limits: Limits, found: Mapping[str, list[dict[str, Any]]]
-) -> list[DueType]:
-    """All types with due runs that no limit is a reason to wait for."""
-    late = [each for each in map(_gated, found["behind_open_gates"]) if at - each.run_at > limits.late]
-    if late:
-        # Between the end of a run and the next claim a gate is open for a moment. Where runs end, others begin.
-        values = {"since": -limits.late.total_seconds(), "most": limits.most}
-        ended = set(connection.execute(Prepared("unclaimed.ended_lately"), values).scalars())
-        late = [each for each in late if each.job_type not in ended]
-    stray = [_gated(row) for row in (*found["stray"], *found["stray_dependants"])]
-    return _joined(_due(found["due_types"]), [*stray, *late], limits.most)
+def stray_questions(most: int) -> tuple[Question, Question]:
+    """What ``stray_runs`` asks."""
+    return (Prepared("unclaimed.stray"), {"most": most + 1}), (Prepared("unclaimed.stray_dependants"), {})
+
+
+def _late(connection: Connection, at: datetime, limits: Limits, gated: Iterable[DueType]) -> list[DueType]:
+    """The runs behind open gates that should have been claimed."""
+    late = [each for each in gated if at - each.run_at > limits.late]
+    if not late:
+        return late
+    # Between the end of a run and the next claim a gate is open for a moment. Where runs end, others begin.
+    values = {"since": -limits.late.total_seconds(), "most": limits.most}
+    ended = set(connection.execute(Prepared("unclaimed.ended_lately"), values).scalars())
+    return [each for each in late if each.job_type not in ended]
 
 
 def _joined(due: Iterable[DueType], more: Iterable[DueType], most: int) -> list[DueType]:
@@ -311,14 +169,6 @@ def _joined(due: Iterable[DueType], more: Iterable[DueType], most: int) -> list[
         runs = each.runs if other is each else each.runs + other.runs
         types[each.job_type] = first._replace(runs=min(runs, most + 1))
     return sorted(types.values())
-
-
-def _gated(row: Mapping[str, Any]) -> DueType:
-    return DueType(row["job_type"], row["id"], row["run_at"], row["runs"])
-
-
-def _due(found: Iterable[Mapping[str, Any]]) -> list[DueType]:
-    return [DueType(**row) for row in found]
 
 
 def _behind(connection: Connection, at: datetime, limits: Limits, found: list[DueType]) -> list[DueType]:
@@ -333,7 +183,7 @@ def _behind(connection: Connection, at: datetime, limits: Limits, found: list[Du
     # Enough to tell which of the two is more.
     most = max(limits.most, min(max(ended[each] for each in late), 10 * limits.most)) + 1
     given = {"given": [{"job_type": each} for each in late], "since": since, "most": most}
-    came = {row.job_type: row.runs for row in connection.execute(_CAME_SINCE, given)}
+    came = {row.job_type: row.runs for row in connection.execute(Prepared("findings.came_since"), given)}
 
     def flow(each: DueType) -> Flow | None:
         return Flow(since, came[each.job_type], ended[each.job_type]) if each.job_type in came else None

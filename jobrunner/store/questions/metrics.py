@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions import findings
-from jobrunner.store.questions.findings import DueType, HostTick
+from jobrunner.store.questions.facts import MOST_COUNTED, DueType, HostTick
 from jobrunner.store.queue.ticks import tallies
 from jobrunner.store.queue.ticks.tallies import Key, Tally
 from jobrunner.store.sql.statement import Prepared
@@ -35,7 +35,7 @@ def take_turn(connection: Connection, host: str) -> bool:
     return connection.execute(Prepared("metrics.take_turn"), values).one_or_none() is not None
 
 
-def numbers(connection: Connection, most: int = findings.MOST_COUNTED) -> Numbers:
+def numbers(connection: Connection, most: int = MOST_COUNTED) -> Numbers:
     """The numbers of the database. Of the due runs of a type ``most`` are counted."""
     running = {row.job_type: row.runs for row in connection.execute(Prepared("metrics.running"))}
     return Numbers(tallies.totals(connection), findings.due_types(connection, most), running)

@@ -15,7 +15,7 @@ from jobrunner.store.questions import definitions, findings, uncertain
 from jobrunner.store.questions.definitions import ListedDefinition
 from jobrunner.store.questions.explain import runs as explained
 from jobrunner.store.questions.explain.explanation import Brief
-from jobrunner.store.questions.findings import DueType
+from jobrunner.store.questions.facts import DueType
 from jobrunner.store.questions.uncertain import OpenEffect
 from jobrunner.store.queue import pauses
 from jobrunner.store.queue.pauses import Pause
@@ -228,8 +228,7 @@ def questions(newest: int = 10) -> list[Question]:
     plain = ("overview.running", "pauses.listed", "overview.limited", "overview.running_limits")
     return [
         _due(),
-        (findings.QUESTIONS["stray"], {"most": MOST_DUE + 1}),
-        (findings.QUESTIONS["stray_dependants"], {}),
+        *findings.stray_questions(MOST_DUE),
         *((Prepared(name), {}) for name in (*plain, "effects.count_uncertain", "overview.last_ticks")),
         *((Prepared("overview.count", (status.value,)), most) for status in Status),
         *((Prepared(name), listed) for name in ("overview.failing", "overview.dead", "effects.uncertain")),

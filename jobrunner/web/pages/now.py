@@ -7,7 +7,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from jobrunner.admin import stats
-from jobrunner.admin.findings import Finding, asked, findings
+from jobrunner.admin.finding import Finding
+from jobrunner.admin.findings import asked, findings
 from jobrunner.admin.stats import Part
 from jobrunner.errors import ConfigurationError
 from jobrunner.settings import config
@@ -35,9 +36,8 @@ def now(call: Call) -> Page:
     if call.wants_json:
         _, (state, wrong, why) = call.recent.get("status", lambda: call.read(_read_all))
         state = replace(state, oldest_due=None if why is None else why.brief())
-        listed = None if wrong is None else [each.as_data() for each in wrong]
         problems = {"handlers_problem": None, "state_problem": None}
-        return Page("", {}, {"database": label, "findings": listed, **vars(state), **problems})
+        return Page("", {}, {"database": label, "findings": wrong, **vars(state), **problems})
     at, (state, wrong, hours, left) = call.recent.get("now", lambda: call.read(_read_with_hours))
     done = pausing.DONE.get(call.query.get("done", ""))
     return Page(

@@ -3299,10 +3299,10 @@ FROM jobrunner_schema.job_schema_version""",
         (('pruned_at', 'instant'), ('server', None)),
     ),
     ('unclaimed.behind_open_gates', ()): (
-        """SELECT first_of.job_type, first_of.gate, first_of.id, (SELECT jobrunner_schema.job_runs.run_at
+        """SELECT first_of.job_type, first_of.id, (SELECT jobrunner_schema.job_runs.run_at
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.id = first_of.id) AS run_at, first_of.runs
-FROM (SELECT found.job_type AS job_type, found.gate AS gate, found."both" / 1048576 AS id, found."both" %% 1048576 AS runs
+FROM (SELECT found.job_type AS job_type, found."both" / 1048576 AS id, found."both" %% 1048576 AS runs
 FROM (SELECT listed.job_type AS job_type, listed.gate AS gate, (SELECT walk.id * 1048576 + count(*) OVER () AS anon_1
 FROM (SELECT jobrunner_schema.job_gated.id AS id, jobrunner_schema.job_gated.turn_at AS turn_at, jobrunner_schema.job_gated.run_at AS run_at
 FROM jobrunner_schema.job_gated
@@ -3322,7 +3322,7 @@ WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type A
 WHERE first_of.id IS NOT NULL""",
         {'param_1': 1},
         {},
-        (('job_type', None), ('gate', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
+        (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
     ),
     ('unclaimed.ended_lately', ()): (
         """SELECT succeeded.job_type
@@ -3343,10 +3343,10 @@ WHERE jobrunner_schema.job_runs.status = 'failed' AND jobrunner_schema.job_runs.
         (('job_type', None),),
     ),
     ('unclaimed.stray', ()): (
-        """SELECT first_of.job_type, first_of.gate, first_of.id, (SELECT jobrunner_schema.job_runs.run_at
+        """SELECT first_of.job_type, first_of.id, (SELECT jobrunner_schema.job_runs.run_at
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.id = first_of.id) AS run_at, first_of.runs
-FROM (SELECT found.job_type AS job_type, found.gate AS gate, found."both" / 1048576 AS id, found."both" %% 1048576 AS runs
+FROM (SELECT found.job_type AS job_type, found."both" / 1048576 AS id, found."both" %% 1048576 AS runs
 FROM (SELECT listed.job_type AS job_type, listed.gate AS gate, (SELECT walk.id * 1048576 + count(*) OVER () AS anon_1
 FROM (SELECT jobrunner_schema.job_gated.id AS id, jobrunner_schema.job_gated.turn_at AS turn_at, jobrunner_schema.job_gated.run_at AS run_at
 FROM jobrunner_schema.job_gated
@@ -3360,7 +3360,7 @@ FROM jobrunner_schema.job_stray_gates
 WHERE first_of.id IS NOT NULL""",
         {'param_1': 1},
         {},
-        (('job_type', None), ('gate', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
+        (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
     ),
     ('unclaimed.stray_dependants', ()): (
         """SELECT jobrunner_schema.job_gated.job_type, min(jobrunner_schema.job_gated.id) AS id, min(jobrunner_schema.job_gated.run_at) AS run_at, count(*) AS runs

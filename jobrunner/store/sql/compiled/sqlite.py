@@ -3258,10 +3258,10 @@ FROM job_schema_version""",
         (('pruned_at', 'instant'), ('server', None)),
     ),
     ('unclaimed.behind_open_gates', ()): (
-        """SELECT first_of.job_type, first_of.gate, first_of.id, (SELECT job_runs.run_at
+        """SELECT first_of.job_type, first_of.id, (SELECT job_runs.run_at
 FROM job_runs
 WHERE job_runs.id = first_of.id) AS run_at, first_of.runs
-FROM (SELECT found.job_type AS job_type, found.gate AS gate, found.both / 1048576 AS id, found.both % 1048576 AS runs
+FROM (SELECT found.job_type AS job_type, found.both / 1048576 AS id, found.both % 1048576 AS runs
 FROM (SELECT listed.job_type AS job_type, listed.gate AS gate, (SELECT walk.id * 1048576 + count(*) OVER () AS anon_1
 FROM (SELECT job_gated.id AS id, job_gated.turn_at AS turn_at, job_gated.run_at AS run_at
 FROM job_gated
@@ -3281,7 +3281,7 @@ WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate 
 WHERE first_of.id IS NOT NULL""",
         {'param_1': 0, 'param_2': 1, 'param_3': 0, 'param_4': 0, 'param_5': 0},
         {},
-        (('job_type', None), ('gate', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
+        (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
     ),
     ('unclaimed.ended_lately', ()): (
         """SELECT succeeded.job_type
@@ -3302,10 +3302,10 @@ WHERE job_runs.status = 'failed' AND job_runs.failed_at IS NOT NULL AND job_runs
         (('job_type', None),),
     ),
     ('unclaimed.stray', ()): (
-        """SELECT first_of.job_type, first_of.gate, first_of.id, (SELECT job_runs.run_at
+        """SELECT first_of.job_type, first_of.id, (SELECT job_runs.run_at
 FROM job_runs
 WHERE job_runs.id = first_of.id) AS run_at, first_of.runs
-FROM (SELECT found.job_type AS job_type, found.gate AS gate, found.both / 1048576 AS id, found.both % 1048576 AS runs
+FROM (SELECT found.job_type AS job_type, found.both / 1048576 AS id, found.both % 1048576 AS runs
 FROM (SELECT listed.job_type AS job_type, listed.gate AS gate, (SELECT walk.id * 1048576 + count(*) OVER () AS anon_1
 FROM (SELECT job_gated.id AS id, job_gated.turn_at AS turn_at, job_gated.run_at AS run_at
 FROM job_gated
@@ -3319,7 +3319,7 @@ FROM job_stray_gates
 WHERE first_of.id IS NOT NULL""",
         {'param_1': 0, 'param_2': 1, 'param_3': 0, 'param_4': 0, 'param_5': 0},
         {},
-        (('job_type', None), ('gate', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
+        (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
     ),
     ('unclaimed.stray_dependants', ()): (
         """SELECT job_gated.job_type, min(job_gated.id) AS id, min(job_gated.run_at) AS run_at, count(*) AS runs

@@ -88,12 +88,8 @@ def _first_of_each(listed: FromClause) -> Select[Any]:
     first = select(walk.id * _MORE_THAN_COUNTED + func.count().over())
     both = first.order_by(walk.turn_at, walk.run_at, walk.id).limit(1).scalar_subquery().label("both")
     found = select(names.job_type, names.gate, both).limit(_MOST_GATES).subquery("found").c
-    each = select(
-        found.job_type,
-        found.gate,
-        (found.both // _MORE_THAN_COUNTED).label("id"),
-        (found.both % _MORE_THAN_COUNTED).label("runs"),
-    )
+    first_id, runs = found.both // _MORE_THAN_COUNTED, found.both % _MORE_THAN_COUNTED
+    each = select(found.job_type, first_id.label("id"), runs.label("runs"))
     first_of = each.subquery("first_of").c
     run_at = select(job_runs.c.run_at).where(job_runs.c.id == first_of.id).scalar_subquery().label("run_at")
-    return select(first_of.job_type, first_of.gate, first_of.id, run_at, first_of.runs).where(first_of.id.is_not(None))
+    return select(first_of.job_type, first_of.id, run_at, first_of.runs).where(first_of.id.is_not(None))

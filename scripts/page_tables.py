@@ -1,24 +1,34 @@
-"""Write the tables of docs/reference/settings.md from the table of settings: `make docs`."""
+"""Write the tables of pages that are made from tables of the code, those of settings and of findings: `make docs`."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TypeAlias
 
+from jobrunner.admin.findings import FINDINGS
 from jobrunner.settings.config import SETTINGS
 from jobrunner.settings.setting import Setting
 
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "settings.md"
+DOCS = Path(__file__).parents[1] / "docs"
 _HEALTH, _KEEP = "health_", "keep_"
+Tables: TypeAlias = dict[str, tuple[list[str], list[list[str]]]]
+"""By the title of a section: the heads of the columns of a table in it, and the rows."""
 
 
-def page(text: str) -> str:
-    """The text of the page, with its tables as they are in the code."""
-    for title, (head, rows) in _tables().items():
+def pages() -> dict[Path, str]:
+    """The texts of the pages, with their tables as they are in the code."""
+    tables = {"reference/settings.md": _settings(), "howto/monitoring.md": _findings()}
+    return {DOCS / name: _page((DOCS / name).read_text("utf-8"), of_page) for name, of_page in tables.items()}
+
+
+def _page(text: str, tables: Tables) -> str:
+    for title, (head, rows) in tables.items():
         lines = [_line(head), f"|{'---|' * len(head)}", *map(_line, rows)]
-        pattern = rf"(\n## {re.escape(title)}\n(?s:(?!\n## ).)*?\n)(?:\|.*?\n)+(?=\n)"
+        section = rf"\n## {re.escape(title)}\n(?s:(?!\n## ).)*?\n"
+        pattern = rf"({section})\| {re.escape(head[0])} \|.*\n(?:\|.*\n)+(?=\n)"
         text, count = re.subn(pattern, lambda found, lines=lines: found[1] + "\n".join(lines) + "\n", text, count=1)
-        assert count == 1, f"the page has no table in the section {title!r}"
+        assert count == 1, f"no page has such a table in the section {title!r}"
     return text
 
 
@@ -26,8 +36,12 @@ def _line(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |".replace("|  |", "| |")
 
 
-def _tables() -> dict[str, tuple[list[str], list[list[str]]]]:
-    """By the title of the section: the heads of the columns, and the rows."""
+def _findings() -> Tables:
+    rows = [[f"`{each.name}`", each.scope, each.words, each.severity] for each in FINDINGS.values()]
+    return {"The health check": (["finding", "about", "it means", "severity"], rows)}
+
+
+def _settings() -> Tables:
     of_health = [each for each in SETTINGS.values() if each.name.startswith(_HEALTH)]
     retention = [each for each in SETTINGS.values() if each.name.startswith(_KEEP)]
     tuning = [each for each in SETTINGS.values() if not (each.on_host or each in of_health or each in retention)]
@@ -56,4 +70,5 @@ def _row(setting: Setting) -> list[str]:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text("utf-8")), "utf-8")
+    for path, text in pages().items():
+        path.write_text(text, "utf-8")
