@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from jobrunner.application.enqueueing import Enqueued, Entry, HandlerEntry, Payload, enqueue, enqueue_many
     from jobrunner.application.enqueueing_async import enqueue_async, enqueue_many_async
     from jobrunner.application.grouping import Group, group
+    from jobrunner.application.handler_options import JobOptions
     from jobrunner.application.job import Job
     from jobrunner.application.middleware import after_run, around_run, before_run
     from jobrunner.application.migration import migrate
@@ -63,6 +64,7 @@ __all__ = [
     "HandlerEntry",
     "HandlerStopped",
     "Job",
+    "JobOptions",
     "JobWithOptions",
     "JobrunnerError",
     "KeyScope",
@@ -117,6 +119,7 @@ _MODULES = {
     ),
     **dict.fromkeys(("enqueue_async", "enqueue_many_async"), "application.enqueueing_async"),
     **dict.fromkeys(("Group", "group"), "application.grouping"),
+    "JobOptions": "application.handler_options",
     "Job": "application.job",
     **dict.fromkeys(("after_run", "around_run", "before_run"), "application.middleware"),
     "migrate": "application.migration",

@@ -9,9 +9,6 @@ from jobrunner import backoff
 from jobrunner.backoff import Backoff
 from jobrunner.rates import Rate
 
-DEFAULT_MAX_ATTEMPTS = 5
-DEFAULT_TIMEOUT = timedelta(minutes=15)
-DEFAULT_KILL_AFTER = timedelta(seconds=5)
 MOST_WAITING = 10**9
 DEFAULT_MISFIRE_MOST = 100
 FIRST_INSTANT = datetime(1970, 1, 1, tzinfo=UTC)
@@ -88,10 +85,10 @@ class Policy(NamedTuple):
     """
 
     job_type: str
-    max_attempts: int = DEFAULT_MAX_ATTEMPTS
-    timeout: timedelta | None = DEFAULT_TIMEOUT
+    max_attempts: int = 5
+    timeout: timedelta | None = timedelta(minutes=15)
     backoff: Backoff = backoff.DEFAULT
-    kill_after: timedelta = DEFAULT_KILL_AFTER
+    kill_after: timedelta = timedelta(seconds=5)
     concurrency: int | None = None
     is_async: bool = False
     max_waiting: int | None = None
@@ -100,24 +97,6 @@ class Policy(NamedTuple):
     key_scope: KeyScope = "forever"
     key_window: timedelta | None = None
     limits: Limits | None = None
-
-    def as_data(self) -> dict[str, Any]:
-        """Plain JSON data. ``children.protocol.policy_of`` checks what a child sends."""
-        return {
-            "job_type": self.job_type,
-            "max_attempts": self.max_attempts,
-            "timeout_seconds": None if self.timeout is None else self.timeout.total_seconds(),
-            "backoff": self.backoff.as_data(),
-            "kill_after_seconds": self.kill_after.total_seconds(),
-            "concurrency": self.concurrency,
-            "is_async": self.is_async,
-            "max_waiting": self.max_waiting,
-            "when_full": self.when_full,
-            "on_stop": self.on_stop,
-            "key_scope": self.key_scope,
-            "key_window_seconds": None if self.key_window is None else self.key_window.total_seconds(),
-            **({} if self.limits is None else self.limits.as_data()),
-        }
 
 
 class TickKind(NamedTuple):

@@ -20,7 +20,7 @@ TEST = "tests/project/test_api_page.py::test_reference_of_the_api_is_up_to_date"
 
 _GROUPS = {
     "Decorators and schedules": (
-        *("job", "Job", "Schedule", "exponential", "fixed", "waits", "polynomial"),
+        *("job", "JobOptions", "Job", "Schedule", "exponential", "fixed", "waits", "polynomial"),
         *("around_run", "before_run", "after_run"),
     ),
     "Enqueue": (
@@ -168,7 +168,7 @@ def _parameters(value: Any) -> tuple[list[str], str]:
     if typing.is_typeddict(value):
         # The annotation of a row holds more than its type.
         rows = value.__annotations__.items()
-        return [f"{name}: {inspect.formatannotation(typing.get_args(hint)[0])}" for name, hint in rows], ""
+        return [f"{name}: {_annotation(typing.get_args(hint)[0])}" for name, hint in rows], ""
     overloads = typing.get_overloads(value) if inspect.isfunction(value) else []
     signature = inspect.signature(overloads[-1] if overloads else value)
     shown: list[str] = []

@@ -1,12 +1,18 @@
-"""Write the tables of pages that are made from tables of the code, those of settings and of findings: `make docs`."""
+"""Write the tables of pages that are made from tables of the code, of settings, options and findings: `make docs`."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
 from jobrunner.admin.findings import FINDINGS
+from jobrunner.application.handler_options import OF_JOB
+from jobrunner.jobs.job_options import OF_POLICY
+from jobrunner.jobs.options import Row
+from jobrunner.jobs.run_options import OF_ENTRY, OF_RUN
+from jobrunner.model import Limits
 from jobrunner.settings.config import SETTINGS
 from jobrunner.settings.setting import Setting
 
@@ -18,7 +24,19 @@ Tables: TypeAlias = dict[str, tuple[list[str], list[list[str]]]]
 
 def pages() -> dict[Path, str]:
     """The texts of the pages, with their tables as they are in the code."""
-    tables = {"reference/settings.md": _settings(), "howto/monitoring.md": _findings()}
+    tables = {
+        "reference/settings.md": _settings(),
+        "reference/handlers.md": {"What `@job` takes": _options(OF_JOB)},
+        "reference/jobfile.md": {"Keys of the job type": _options(OF_POLICY)},
+        "reference/limits.md": {
+            "Concurrency limits and rate limits": _options({name: OF_POLICY[name] for name in Limits().as_data()})
+        },
+        "reference/enqueue.md": {
+            "The arguments and the options": _options(OF_RUN),
+            "From SQL and other languages": _of_sql(),
+        },
+        "howto/monitoring.md": _findings(),
+    }
     return {DOCS / name: _page((DOCS / name).read_text("utf-8"), of_page) for name, of_page in tables.items()}
 
 
@@ -34,6 +52,21 @@ def _page(text: str, tables: Tables) -> str:
 
 def _line(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |".replace("|  |", "| |")
+
+
+def _options(rows: Mapping[str, Row]) -> tuple[list[str], list[list[str]]]:
+    listed = [[f"`{name}`", row.shown_default, f"{row.words}."] for name, row in rows.items()]
+    return ["option", "default", ""], listed
+
+
+def _of_sql() -> tuple[list[str], list[list[str]]]:
+    head, options = _options(OF_ENTRY)
+    return head, [
+        ["`job_type`", "", "The job type."],
+        ["`payload`", "`{}`", "A JSON object (`jsonb`)."],
+        *options,
+        ["`traceparent`", "none", "The [trace](../howto/tracing.md) of the caller."],
+    ]
 
 
 def _findings() -> Tables:

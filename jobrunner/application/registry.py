@@ -7,27 +7,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, Protocol, overload
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Concatenate, Protocol, Unpack, overload
 
-from jobrunner import backoff
+from jobrunner.application.handler_options import OF_HANDLER, OF_JOB, JobOptions
 from jobrunner.application.job import Job, P, R
-from jobrunner.backoff import Backoff
-from jobrunner.durations import Duration
 from jobrunner.errors import ConfigurationError, UsageError, WrongOption
 from jobrunner.jobs import signature
 from jobrunner.jobs.context import Context
-from jobrunner.jobs.options import checked
+from jobrunner.jobs.job_options import checked
 from jobrunner.jobs.policy import combined, declare
-from jobrunner.model import (
-    DEFAULT_KILL_AFTER,
-    DEFAULT_MAX_ATTEMPTS,
-    DEFAULT_TIMEOUT,
-    Declaration,
-    KeyScope,
-    OnStop,
-    WhenFull,
-)
+from jobrunner.model import Declaration
 from jobrunner.names import check_job_type
 from jobrunner.text import shown
 
@@ -36,8 +26,6 @@ if TYPE_CHECKING:
 
 
 _registered: dict[str, Job[Any, Any]] = {}
-_OF_HANDLER = ("retry_on", "discard_on", "schedule", "timezone")
-"""The options that stay with the handler. A tick needs to know all others."""
 
 
 class Register(Protocol):
@@ -52,50 +40,16 @@ def job(name: Callable[Concatenate[Context, P], R], /) -> Job[P, R]: ...
 
 
 @overload
-def job(
-    name: str | None = None,
-    *,
-    max_attempts: int = DEFAULT_MAX_ATTEMPTS,
-    timeout: Duration = DEFAULT_TIMEOUT,
-    backoff: Backoff = backoff.DEFAULT,
-    retry_on: type[BaseException] | Sequence[type[BaseException]] | None = None,
-    discard_on: type[BaseException] | Sequence[type[BaseException]] = (),
-    kill_after: Duration = DEFAULT_KILL_AFTER,
-    concurrency: int | None = None,
-    max_waiting: int | None = None,
-    when_full: WhenFull = "refuse",
-    on_stop: OnStop = "release",
-    key_scope: KeyScope | None = None,
-    key_window: Duration | None = None,
-    max_running: int | None = None,
-    rate: str | None = None,
-    burst: int | None = None,
-    concurrency_key: str | Sequence[str] | None = None,
-    max_running_per_key: int | None = None,
-    rate_per_key: str | None = None,
-    burst_per_key: int | None = None,
-    schedule: Schedules | None = None,
-    timezone: str | None = None,
-) -> Register: ...
+def job(name: str | None = None, **options: Unpack[JobOptions]) -> Register: ...
 
 
 def job(name: Any = None, **options: Any) -> Any:
     """Register a function as the handler of a job type (by default: the function's name; then write just ``@job``).
 
-    The function gets a ``Context`` and the payload's keys as keyword arguments. ``timeout`` is a duration, or
-    "none" for no limit. With ``retry_on`` only those exceptions are tried again, and all others are permanent.
-    Exceptions in ``discard_on`` are always permanent. ``kill_after`` is the time from the request to stop to SIGKILL.
-    ``concurrency`` is how many runs of the type one host runs at the same time. Runs of an ``async def`` function share
-    one child, and the default is ten. If ``max_waiting`` runs wait, an enqueue is refused (QueueFull), or dropped with
-    ``when_full="drop"``. With ``on_stop="drop"`` a run that is still running at the end of a stopped tick's grace is
-    cancelled; otherwise it is released. A key is taken forever; with ``key_scope="active"`` while its run is queued,
-    running or failed; with ``key_window="1d"`` for that time. ``max_running`` and ``rate`` ("10/s", with its ``burst``)
-    limit the runs of the type on all hosts together; with a ``concurrency_key``, the name of an argument or a list of
-    names, ``max_running_per_key`` (default: one) and ``rate_per_key`` limit those of each value, such as each customer.
-    ``schedule`` is a text such as "0 2 * * *" with its ``timezone`` (default: UTC), a ``Schedule``, or a list of them.
-    ``jobrunner apply`` writes them into the database.
-    Raises ConfigurationError, which names the handler and the line, if the name is taken, the function cannot be a
-    handler, or an option has a value that it cannot have. ``jobs/options.py`` has the check of each.
+    The function gets a ``Context`` and the payload's keys as keyword arguments. docs/reference/handlers.md has a table
+    of the options, with their defaults. Of an ``async def`` function many runs share one child. ``jobrunner apply``
+    writes the schedules into the database. Raises ConfigurationError, which names the handler and the line, if the
+    name is taken, the function cannot be a handler, or an option has a value that it cannot have.
     """
 
     def register(function: Any) -> Job[Any, Any]:
@@ -113,8 +67,8 @@ def _registered_as(name: object, function: Any, options: Mapping[str, Any]) -> J
         raise UsageError(f"it is the handler of {function.name!r} already; a function has one @job")
     signature.check_handler(function)
     job_type = _job_type(name, function)
-    values = checked(options)
-    handlers = {option: values.pop(option, None) for option in _OF_HANDLER}
+    values = checked(options, OF_JOB)
+    handlers = {option: values.get(option) for option in OF_HANDLER}
     policy = combined(job_type, values, is_async=inspect.iscoroutinefunction(function))
     if job_type in _registered:
         both = f"{_name_of(_registered[job_type].function)} and {_name_of(function)}"

@@ -8,13 +8,12 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple, TypeAlias
 
-from jobrunner.backoff import Backoff
 from jobrunner.children.frames import Frame
 from jobrunner.children.messages import NOT_BEGUN, CancelReceived, ImportFailed, Importing, Output, Progress, Report
 from jobrunner.children.output import TAIL_BYTES
 from jobrunner.errors import BadPayload, JobrunnerError
+from jobrunner.jobs import policy
 from jobrunner.jobs.payload import check_payload
-from jobrunner.jobs.policy import make_policy
 from jobrunner.model import Policy
 
 OUTCOMES = frozenset({"succeeded", "failed", "discarded", "snoozed", "stopped", "incompatible", NOT_BEGUN})
@@ -78,26 +77,12 @@ def of_run(frame: Frame, result_limit: int) -> OfRun | None:
 
 def _handshake(frame: Frame) -> Handshake | ImportFailed:
     try:
-        policies = [policy_of(data) for data in frame["policies"]]
+        policies = [policy.from_data(data) for data in frame["policies"]]
         schedules = [dict(data) for data in frame.get("schedules", ())]
         misfits = [None if each is None else str(each) for each in frame.get("misfits", ())]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, JobrunnerError):
         return ImportFailed("its handshake is invalid")
     return Handshake(policies, schedules, misfits)
-
-
-def policy_of(data: dict[str, Any]) -> Policy:
-    """A policy from its ``as_data``, checked by the rules of the decorator.
-
-    Raises JobrunnerError, KeyError, TypeError or ValueError for what is no policy.
-    """
-    parts = dict(data)
-    timeout, kill_after = parts.pop("timeout_seconds"), parts.pop("kill_after_seconds")
-    if not isinstance(parts["job_type"], str) or type(parts["is_async"]) is not bool:
-        raise ValueError(parts)
-    parts |= {"timeout": "none" if timeout is None else timeout, "kill_after": kill_after}
-    parts["key_window"] = parts.pop("key_window_seconds")
-    return make_policy(**{**parts, "backoff": Backoff.from_data(parts["backoff"])})
 
 
 def _report(run_id: int, frame: Frame, result_limit: int) -> Report:

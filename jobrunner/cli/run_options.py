@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import click
 
 from jobrunner.cli.parameters import Checked, job_id, parse_run_at, timeout_of_a_run
-from jobrunner.jobs.options import choice
-from jobrunner.jobs.run_options import OF_RUN, Kind, Limit, Number, OneOf, Row, Runs, Text, Time
+from jobrunner.jobs.options import Kind, Number, OneOf, Row, choice
+from jobrunner.jobs.run_options import OF_RUN, Limit, Runs, Text, Time
 from jobrunner.text import whole_number
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

@@ -10,6 +10,9 @@ from jobrunner.admin.doctor.examine import Report
 from jobrunner.admin.finding import Finding
 from jobrunner.admin.findings import Health
 from jobrunner.admin.stats import Stats
+from jobrunner.jobs.job_options import OF_POLICY, Length, Names, Waits
+from jobrunner.jobs.options import Kind, Number, Row, parse_timeout
+from jobrunner.jobs.policy import data_name
 from jobrunner.store.questions.definitions import ListedDefinition, ShownDefinition
 from jobrunner.store.questions.error_groups import Errors
 from jobrunner.store.questions.explain.explanation import Brief, Forecast, HostView
@@ -86,28 +89,18 @@ class Triggered(TypedDict):
     dropped: NotRequired[Literal[True]]
 
 
-class JobType(TypedDict):
-    """A job type with its policy. ``backoff`` has the seconds of the pauses, or what they are computed from."""
+def _of_option(row: Row) -> Any:
+    """What the JSON of a job type has for an option."""
+    kinds: dict[type[Kind], Any] = {Number: int, Length: float, Names: list[str], Waits: dict[str, Any]}
+    kind = kinds.get(type(row.kind), str)
+    return kind | None if row.default is None or row.kind == Length(parse_timeout) else kind
 
-    job_type: str
-    max_attempts: int
-    timeout_seconds: float | None
-    backoff: Any
-    kill_after_seconds: float
-    concurrency: int | None
-    is_async: bool
-    max_waiting: int | None
-    when_full: str
-    on_stop: str
-    key_scope: str
-    key_window_seconds: float | None
-    max_running: NotRequired[int | None]
-    rate: NotRequired[str | None]
-    burst: NotRequired[int | None]
-    concurrency_key: NotRequired[list[str] | None]
-    max_running_per_key: NotRequired[int | None]
-    rate_per_key: NotRequired[str | None]
-    burst_per_key: NotRequired[int | None]
+
+JobType: Any = TypedDict(  # type: ignore[misc]  # its fields are those of the table
+    "JobType",
+    {"job_type": str, "is_async": bool} | {data_name(name): _of_option(row) for name, row in OF_POLICY.items()},
+)
+JobType.__doc__ = "A job type with its policy. ``backoff`` has what the pauses are computed from, in seconds."
 
 
 class Changed(TypedDict):

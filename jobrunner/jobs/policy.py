@@ -1,25 +1,27 @@
-"""Makes the policy of a job type, by the same rules for the decorator and for the configuration file."""
+"""Makes the policy of a job type, by the same rules for the decorator and for the configuration file.
+
+A policy is also data: what a child says of its handlers, and the JSON of ``jobrunner types``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any, TypeAlias
 
+from jobrunner.backoff import Backoff
 from jobrunner.errors import WrongOption
+from jobrunner.jobs.job_options import OF_POLICY, Length, checked
 from jobrunner.jobs.limits import make_limits
-from jobrunner.jobs.options import checked
 from jobrunner.jobs.payload import check_match
-from jobrunner.model import KeyScope, Policy
+from jobrunner.model import KeyScope, Limits, Policy
 from jobrunner.names import check_job_type
 
 DEFAULT_ASYNC_CONCURRENCY = 10
-_OF_LIMITS = (
-    "max_running", "rate", "burst", "concurrency_key", "max_running_per_key", "rate_per_key", "burst_per_key"
-)  # fmt: skip
 
 
 def make_policy(job_type: str, *, is_async: bool = False, **options: Any) -> Policy:
-    """A policy of these ``options``, which are all checked. Each has a row in ``OPTIONS``.
+    """A policy of these ``options``, which are all checked. Each has a row in ``OF_POLICY``.
 
     ``concurrency`` None means the host's concurrency, or ten if async. ``key_scope`` None means window with a
     ``key_window``, and forever without one. Raises UsageError, which names the wrong part.
@@ -29,12 +31,49 @@ def make_policy(job_type: str, *, is_async: bool = False, **options: Any) -> Pol
 
 def combined(job_type: str, values: Mapping[str, Any], *, is_async: bool = False) -> Policy:
     """The same of options that are checked already, each by itself: are they right together?"""
-    parts = dict(values)
-    limits = make_limits(**{name: parts.pop(name, None) for name in _OF_LIMITS})
+    parts = {name: value for name, value in values.items() if name in Policy._fields}
     if is_async and parts.get("concurrency") is None:
         parts["concurrency"] = DEFAULT_ASYNC_CONCURRENCY
     parts["key_scope"] = _key_scope(parts.get("key_scope"), parts.get("key_window"))
-    return Policy(check_job_type(job_type), is_async=is_async, limits=limits, **parts)
+    return Policy(check_job_type(job_type), is_async=is_async, limits=make_limits(values), **parts)
+
+
+def options_of(policy: Policy) -> dict[str, Any]:
+    """The options that make this policy, by name."""
+    values = policy._asdict() | (policy.limits or Limits()).as_data()
+    return {name: values[name] for name in OF_POLICY}
+
+
+def data_name(option: str) -> str:
+    """The name of an option in data. That of a duration says that it is in seconds."""
+    return f"{option}_seconds" if isinstance(OF_POLICY[option].kind, Length) else option
+
+
+def as_data(policy: Policy) -> dict[str, Any]:
+    """Plain JSON data; ``from_data`` is its inverse."""
+    values = {data_name(name): _plain(value) for name, value in options_of(policy).items()}
+    return {"job_type": policy.job_type, "is_async": policy.is_async, **values}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return value.as_data() if isinstance(value, Backoff) else value
+
+
+def from_data(data: Mapping[str, Any]) -> Policy:
+    """A policy from its data, checked by the rules of the decorator.
+
+    Raises JobrunnerError, KeyError, TypeError or ValueError for what is no policy.
+    """
+    job_type, is_async = data["job_type"], data["is_async"]
+    if not isinstance(job_type, str) or type(is_async) is not bool:
+        raise ValueError(data)
+    given = {name: data[data_name(name)] for name in OF_POLICY}
+    given |= {"backoff": Backoff.from_data(given["backoff"])}
+    # None is no option of a time limit: it is written in words.
+    given |= {"timeout": "none"} if given["timeout"] is None else {}
+    return make_policy(job_type, is_async=is_async, **given)
 
 
 def _key_scope(chosen: KeyScope | None, window: object) -> KeyScope:

@@ -8,43 +8,15 @@ function ``jobrunner_enqueue`` with their checks, and the tables in docs/referen
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Annotated, Any, NamedTuple, Protocol, TypedDict, get_args
+from typing import Annotated, Any, NamedTuple, TypedDict, get_args
 
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError, WrongOption
-from jobrunner.jobs.options import choice, parse_timeout, whole_number
+from jobrunner.jobs.options import Number, OneOf, Row, parse_timeout, rows_of
 from jobrunner.jobs.parents import After, parent_ids
 from jobrunner.model import OnParentFailure, Taken
 from jobrunner.renamed import new_name
 from jobrunner.text import nearest, storable
-
-
-class Kind(Protocol):
-    """What values an option has. The command line and SQL have a way to read and to check each kind."""
-
-    def check(self, name: str, value: Any) -> Any:
-        """The value as it is kept. Raises UsageError."""
-
-
-class Number(NamedTuple):
-    """A whole number."""
-
-    least: int
-    most: int
-
-    def check(self, name: str, value: object) -> int:
-        """The number."""
-        return whole_number(name, value, self.least, self.most)
-
-
-class OneOf(NamedTuple):
-    """One of these words."""
-
-    words: tuple[str, ...]
-
-    def check(self, name: str, value: object) -> str:
-        """The word."""
-        return choice(name, value, self.words)
 
 
 class Text(NamedTuple):
@@ -99,20 +71,6 @@ class Runs:
         return parent_ids(value)
 
 
-class Row(NamedTuple):
-    """``words`` say what the option does. ``absent`` says what None means, where no value does."""
-
-    kind: Kind
-    words: str
-    default: Any = None
-    absent: str = ""
-
-    @property
-    def shown_default(self) -> str:
-        """What holds if the option is not given. Empty: nothing."""
-        return self.absent if self.default is None else str(self.default)
-
-
 class ManyOptions(TypedDict, total=False):
     """The options of ``enqueue_many``, for all of its runs. None in place of any value: as if it were not given."""
 
@@ -157,11 +115,7 @@ class RunOptions(EntryOptions, total=False):
     ]
 
 
-def _rows(table: type) -> Mapping[str, Row]:
-    return {name: hint.__metadata__[0] for name, hint in table.__annotations__.items()}
-
-
-OF_MANY, OF_ENTRY, OF_RUN = _rows(ManyOptions), _rows(EntryOptions), _rows(RunOptions)
+OF_MANY, OF_ENTRY, OF_RUN = rows_of(ManyOptions), rows_of(EntryOptions), rows_of(RunOptions)
 """By name, in the order in which they are documented."""
 
 

@@ -12,7 +12,8 @@ from jobrunner.backoff import Backoff
 from jobrunner.errors import ConfigurationError, JobrunnerError, WrongOption
 from jobrunner.jobs import commands
 from jobrunner.jobs.commands import Command
-from jobrunner.jobs.options import OPTIONS, Written
+from jobrunner.jobs.job_options import OF_POLICY, HowOften, Waits
+from jobrunner.jobs.options import Kind, Number, OneOf
 from jobrunner.jobs.policy import make_policy
 from jobrunner.model import Policy
 from jobrunner.settings.toml_reader import TableReader, nearest_of
@@ -82,9 +83,9 @@ def _shell_line(reader: TableReader, command: object) -> tuple[str, ...]:
 
 def _policy(name: str, reader: TableReader) -> Policy:
     given = {
-        option.name: value
-        for option in OPTIONS.values()
-        if option.written is not None and (value := _READ[option.written](name, reader, option.name)) is not None
+        option: value
+        for option, row in OF_POLICY.items()
+        if (value := _READ.get(type(row.kind), TableReader.take_any)(reader, option)) is not None
     }
     try:
         return make_policy(name, **given)
@@ -94,14 +95,7 @@ def _policy(name: str, reader: TableReader) -> Policy:
         raise ConfigurationError(f"jobs.{name}: {error}") from None
 
 
-def _duration(_: str, reader: TableReader, key: str) -> Any:
-    value = reader.take_any(key)
-    if isinstance(value, bool) or not isinstance(value, str | int | float | None):
-        raise reader.wrong(key, 'must be a duration such as "90s" or "15m", or a number of seconds')
-    return value
-
-
-def _backoff(name: str, reader: TableReader, key: str) -> Backoff | None:
+def _backoff(reader: TableReader, key: str) -> Backoff | None:
     spec = reader.take_any(key)
     if spec is None:
         return None
@@ -115,7 +109,7 @@ def _backoff(name: str, reader: TableReader, key: str) -> Backoff | None:
         raise reader.wrong("backoff", f"names {len(named)} shapes; it needs one of: {', '.join(_SHAPES)}")
     (shape,) = named
     make, keys = _SHAPES[shape]
-    table = TableReader(f"jobs.{name}.backoff", spec)
+    table = reader.below("backoff", spec)
     base = table.take_any(shape)
     if isinstance(base, list) and shape != "waits":
         raise table.wrong(shape, "must be one duration; a list belongs to waits")
@@ -127,14 +121,13 @@ def _backoff(name: str, reader: TableReader, key: str) -> Backoff | None:
         raise reader.wrong("backoff", error) from None
 
 
-# By how an option is written. None: it is not given.
-_READ: Mapping[Written, Callable[[str, TableReader, str], Any]] = {
-    "number": lambda _, reader, key: reader.take(key, int),
-    "text": lambda _, reader, key: reader.take(key, str),
-    "names": lambda _, reader, key: reader.take_any(key),
-    "duration": _duration,
-    "backoff": _backoff,
+_READ: Mapping[type[Kind], Callable[[TableReader, str], Any]] = {
+    Number: lambda reader, key: reader.take(key, int),
+    OneOf: lambda reader, key: reader.take(key, str),
+    HowOften: lambda reader, key: reader.take(key, str),
+    Waits: _backoff,
 }
+"""How an option of this kind is read. All others may be anything that the check of the option takes."""
 
 
 def _option(table: TableReader, key: str) -> Any:

@@ -50,6 +50,10 @@ class TableReader:
         self._known.append(key)
         return self._left.pop(key, None)
 
+    def below(self, key: str, values: Mapping[str, Any]) -> TableReader:
+        """The reader of a table in this one."""
+        return TableReader(f"{self._path}.{key}", values)
+
     def close(self) -> None:
         """Raise ConfigurationError for the first key that was not taken."""
         for key in self._left:

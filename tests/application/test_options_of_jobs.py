@@ -3,7 +3,7 @@
 import inspect
 import json
 import tomllib
-import typing
+from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -15,10 +15,12 @@ from harness import App, Commands, Database, sqlite_only
 from harness.handlers_rows import queue
 from jobrunner import Context, fixed, job
 from jobrunner.application import registry
+from jobrunner.application.handler_options import OF_JOB, Exceptions, When, Zone
 from jobrunner.application.job import Job
-from jobrunner.children.protocol import policy_of
 from jobrunner.errors import ConfigurationError, UsageError
-from jobrunner.jobs.options import OPTIONS
+from jobrunner.jobs.job_options import OF_POLICY, HowOften, Length, Names, Waits
+from jobrunner.jobs.options import Kind, Number, OneOf
+from jobrunner.jobs.policy import as_data, from_data
 from jobrunner.model import Policy
 from jobrunner.schedules import declare
 from jobrunner.settings import toml_file
@@ -36,31 +38,38 @@ VALUES = [
     "Backoff('waits', (float('nan'),))", "Backoff('fixed', (1.0,), jitter=7)", "Backoff",
 ]  # fmt: skip
 DURATIONS = ["1", "1.5", "'2s'", "'60'", "timedelta(seconds=2)", "timedelta(microseconds=1)"]
-EXCEPTIONS = ["None", "[]", "ValueError", "[ValueError]", "(ValueError, (KeyError, OSError))"]
-# What is taken. All else is refused.
-TAKEN = {
-    "max_attempts": ["1"],
-    "timeout": [*DURATIONS, "'none'"],
-    "backoff": ["fixed('2s')"],
-    "retry_on": EXCEPTIONS,
-    "discard_on": EXCEPTIONS,
-    "kill_after": [*DURATIONS, "0", "timedelta(0)"],
-    "concurrency": ["None", "1"],
-    "max_waiting": ["None", "1"],
-    "when_full": ["'drop'"],
-    "on_stop": ["'drop'"],
-    "key_scope": ["None", "'active'"],
-    "key_window": ["None", *DURATIONS],
-    "max_running": ["None", "1"],
-    "rate": ["None", "'10/s'"],
-    "burst": ["None", "1"],
-    "concurrency_key": ["None", "'x'", "['x']", "'none'", "'drop'", "'active'", "'window'", "'UTC'"],
-    "max_running_per_key": ["None", "1"],
-    "rate_per_key": ["None", "'10/s'"],
-    "burst_per_key": ["None", "1"],
-    "schedule": ["None", "[]", "'@daily'", "Schedule('@daily')", "[Schedule('@daily')]"],
-    "timezone": ["None", "'UTC'"],
+# What each kind takes. All else is refused.
+OF_KINDS: dict[type[Kind], list[str]] = {
+    Number: ["1"],
+    OneOf: ["'drop'", "'active'"],
+    Length: DURATIONS,
+    Waits: ["fixed('2s')"],
+    HowOften: ["'10/s'"],
+    Names: ["'x'", "['x']", "'none'", "'drop'", "'active'", "'window'", "'UTC'"],
+    Exceptions: ["[]", "ValueError", "[ValueError]", "(ValueError, (KeyError, OSError))"],
+    When: ["None", "[]", "'@daily'", "Schedule('@daily')", "[Schedule('@daily')]"],
+    Zone: ["'UTC'"],
 }
+MORE = {"timeout": ["'none'"], "kill_after": ["0", "timedelta(0)"]}
+IN_FILES = {
+    **OF_KINDS,
+    OneOf: ['"drop"', '"active"'],
+    Length: ["1", "1.5", '"2s"', '"60"'],
+    Waits: ['{ fixed = "2s" }', '{ waits = "1s" }'],
+    HowOften: ['"10/s"'],
+    Names: ['"x"', '["x"]', '"none"', '"drop"', '"active"', '"window"'],
+}
+MORE_IN_FILES = {"timeout": ['"none"'], "kill_after": ["0"]}
+
+
+def taken(option: str, of_kinds: Mapping[type[Kind], list[str]], more: Mapping[str, list[str]]) -> list[str]:
+    """The values that the option takes, as they are written."""
+    row = OF_JOB[option]
+    words = row.kind.words if isinstance(row.kind, OneOf) else None
+    found = [each for each in of_kinds[type(row.kind)] if words is None or each[1:-1] in words]
+    return [*found, *more.get(option, ()), *(["None"] if row.takes_none and of_kinds is OF_KINDS else [])]
+
+
 # Without these the option could not be given at all.
 COMPANIONS: dict[str, dict[str, Any]] = {
     "burst": {"rate": "10/s"},
@@ -114,32 +123,28 @@ def handler_or_refusal(options: dict[str, Any]) -> tuple[Job[Any, Any] | None, s
         registry._registered.clear()
 
 
-@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("option", OF_JOB)
 def test_each_kind_of_value_of_an_option_is_kept_whole_or_refused_with_handler_option_and_line(option: str) -> None:
-    taken = []
+    kept = []
     for source, value in values(*VALUES).items():
         found, said = handler_or_refusal({**COMPANIONS.get(option, {}), option: value})
         if found is None:
             assert option in said.replace("time zone", "timezone"), (source, said)
             continue
-        taken.append(source)
-        assert policy_of(json.loads(json.dumps(found.policy.as_data()))) == found.policy, source
+        kept.append(source)
+        assert from_data(json.loads(json.dumps(as_data(found.policy)))) == found.policy, source
         assert found.policy.backoff.wait(3)
         assert isinstance(found.is_permanent(ValueError()), bool)
         for each in found.schedules:
             assert declare.from_data(json.loads(json.dumps(declare.as_data(each)))) == each
-    assert sorted(taken) == sorted(TAKEN[option])
-
-
-def test_options_of_the_table_are_those_that_a_type_checker_knows() -> None:
-    assert set(list(inspect.signature(typing.get_overloads(job)[1]).parameters)[1:]) == set(OPTIONS) == set(TAKEN)
+    assert sorted(kept) == sorted(taken(option, OF_KINDS, MORE))
 
 
 def module_of_all() -> dict[str, tuple[str, str]]:
     """For each option and value that is taken: the job type, with the lines that make its handler."""
     found = {}
-    for option, sources in TAKEN.items():
-        for number, source in enumerate(sources):
+    for option in OF_JOB:
+        for number, source in enumerate(taken(option, OF_KINDS, MORE)):
             more = "".join(f", {name}={value!r}" for name, value in COMPANIONS.get(option, {}).items())
             name = f"{option}_{number}"
             text = source.replace("'@daily'", f"'@daily', name='{name}'") if "Schedule(" in source else source
@@ -173,31 +178,11 @@ IN_FILE = [
     "07:32:00", '{ fixed = "2s" }', "{ fixed = true }", "{ fixed = nan }", "{ fixed = {} }", "{ waits = [] }",
     '{ waits = "1s" }', '{ exponential = "1m", factor = nan }', '{ fixed = "1s", jitter = "x" }', '{ odd = "1s" }',
 ]  # fmt: skip
-FILED = ["1", "1.5", '"2s"', '"60"']
-TAKEN_IN_FILE = {
-    "max_attempts": ["1"],
-    "timeout": [*FILED, '"none"'],
-    "backoff": ['{ fixed = "2s" }', '{ waits = "1s" }'],
-    "kill_after": [*FILED, "0"],
-    "concurrency": ["1"],
-    "max_waiting": ["1"],
-    "when_full": ['"drop"'],
-    "on_stop": ['"drop"'],
-    "key_scope": ['"active"'],
-    "key_window": FILED,
-    "max_running": ["1"],
-    "rate": ['"10/s"'],
-    "burst": ["1"],
-    "concurrency_key": ['"x"', '["x"]', '"none"', '"drop"', '"active"', '"window"'],
-    "max_running_per_key": ["1"],
-    "rate_per_key": ['"10/s"'],
-    "burst_per_key": ["1"],
-}
 
 
-@pytest.mark.parametrize("option", [option.name for option in OPTIONS.values() if option.written])
+@pytest.mark.parametrize("option", OF_POLICY)
 def test_each_kind_of_value_in_the_file_is_kept_whole_or_refused_with_file_and_key(option: str, tmp_path: Path) -> None:
-    file, taken, refused = tmp_path / "jobrunner.toml", [], {}
+    file, kept, refused = tmp_path / "jobrunner.toml", [], {}
     more = [f"{name} = {json.dumps(value)}" for name, value in COMPANIONS.get(option, {}).items()]
     for source in IN_FILE:
         file.write_text("\n".join(["[jobs.tried]", 'command = ["true"]', *more, f"{option} = {source}"]))
@@ -208,9 +193,9 @@ def test_each_kind_of_value_in_the_file_is_kept_whole_or_refused_with_file_and_k
         except ConfigurationError as error:
             refused[source] = str(error)
             continue
-        taken.append(source)
-        assert policy_of(json.loads(json.dumps(policy.as_data()))) == policy
-    assert sorted(taken) == sorted(TAKEN_IN_FILE[option])
+        kept.append(source)
+        assert from_data(json.loads(json.dumps(as_data(policy)))) == policy
+    assert sorted(kept) == sorted(taken(option, IN_FILES, MORE_IN_FILES))
     assert [said for said in refused.values() if not said.startswith(f"{file}: jobs.tried.{option}")] == []
 
 

@@ -55,7 +55,8 @@ def test_every_type_and_error_that_an_export_names_is_exported(name: str) -> Non
 
 
 def test_the_search_finds_what_signatures_and_docstrings_name() -> None:
-    assert {"Duration", "Backoff", "ConfigurationError", "Schedules", "Register", "Job"} <= named_in(jobrunner.job)
+    assert {"JobOptions", "ConfigurationError", "Register", "Job"} <= named_in(jobrunner.job)
+    assert {"Duration", "Backoff"} <= named_in(jobrunner.exponential)
     assert {"UsageError", "After", "Group"} <= named_in(jobrunner.group)
 
 

@@ -12,7 +12,6 @@ import pytest
 
 import jobrunner as library
 from harness import Commands, Database, PostgresDatabase, postgresql_only, sqlite_only
-from harness.doc_tables import first_table, text_of
 from harness.pages import ROOT
 from jobrunner import Context, Entry, job
 from jobrunner.application.grouping import Group
@@ -22,7 +21,7 @@ from jobrunner.cli.options import ALL
 from jobrunner.cli.program import cli
 from jobrunner.cli.run_options import flag_of
 from jobrunner.errors import UsageError
-from jobrunner.jobs.run_options import OF_ENTRY, OF_MANY, OF_RUN
+from jobrunner.jobs.run_options import OF_ENTRY, OF_RUN
 from jobrunner.renamed import RENAMED
 
 OLD = RENAMED["parameter"]
@@ -264,15 +263,6 @@ def test_fields_of_json_have_no_old_name() -> None:
     for path in sorted((ROOT / "docs" / "reference" / "schemas").rglob("*.json")):
         fields = set(columns_of_json(json.loads(path.read_text("utf-8"))))
         assert not fields & (OLD.keys() - COLUMNS), path.name
-
-
-def test_tables_of_the_page_are_those_of_the_options() -> None:
-    page = text_of("enqueue.md")
-    rows = {name: [f"`{name}`", row.shown_default, f"{row.words}."] for name, row in OF_RUN.items()}
-    assert first_table(page, "The arguments and the options") == list(rows.values())
-    of_sql = first_table(page, "From SQL and other languages")
-    assert of_sql[2:-1] == [rows[name] for name in OF_ENTRY]
-    assert list(OF_MANY) == [name for name in OF_RUN if name in OF_MANY]
 
 
 def test_each_option_means_one_thing_in_every_command_and_each_thing_has_one_option() -> None:

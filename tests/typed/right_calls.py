@@ -10,7 +10,18 @@ import psycopg
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from jobrunner import Context, Enqueued, Entry, enqueue, enqueue_async, enqueue_many, enqueue_many_async, job
+from jobrunner import (
+    Context,
+    Enqueued,
+    Entry,
+    Schedule,
+    enqueue,
+    enqueue_async,
+    enqueue_many,
+    enqueue_many_async,
+    fixed,
+    job,
+)
 from typed.handlers import clean_up, collect, fetch, no_context, send
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -63,6 +74,23 @@ async def asynchronous(ctx: Context, lite: sqlite3.Connection, pg: psycopg.Async
 
 def answered(answer: Enqueued | None) -> bool:
     return answer is not None and answer.created
+
+
+every_option = job(
+    "every_option",
+    max_attempts=3,
+    timeout=timedelta(minutes=1),
+    backoff=fixed("1m"),
+    retry_on=(ValueError, OSError),
+    discard_on=KeyError,
+    concurrency=None,
+    rate="1/s",
+    concurrency_key=["shop", "region"],
+    when_full="drop",
+    key_scope="window",
+    key_window=60,
+    schedule=[Schedule("@daily")],
+)
 
 
 @job

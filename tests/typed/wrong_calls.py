@@ -61,6 +61,9 @@ def sync(ctx: Context, lite: sqlite3.Connection) -> None:
     enqueue(lite, 5)  # wrong type
     job("x", max_atempts=3)  # wrong option
     job("x", timeout=[5])  # wrong type of an option
+    job("x", timeout=None)  # wrong: no limit is written in words
+    job("x", on_stop="never")  # wrong word
+    job("x", schedule=5)  # wrong type of an option
     job(no_context)  # wrong: takes no context
     job("x")(wrong_context)  # wrong: takes no context
 

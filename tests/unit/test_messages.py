@@ -33,19 +33,19 @@ from jobrunner.children.protocol import (
     Handshake,
     of_child,
     of_run,
-    policy_of,
 )
 from jobrunner.jobs.payload import check_payload
+from jobrunner.jobs.policy import as_data, from_data
 from jobrunner.model import Policy
 
 LIMIT = 1000
 REAL: list[Frame] = [
     {"kind": "importing", "module": "handlers"},
     {"kind": "import_failed", "module": "handlers", "error": "no"},
-    {"kind": "ready", "policies": [Policy("a").as_data(), Policy("b", backoff=waits("1s", "2s")).as_data()]},
+    {"kind": "ready", "policies": [as_data(Policy("a")), as_data(Policy("b", backoff=waits("1s", "2s")))]},
     {
         "kind": "ready",
-        "policies": [Policy("c", timeout=None, concurrency=3, is_async=True, backoff=polynomial()).as_data()],
+        "policies": [as_data(Policy("c", timeout=None, concurrency=3, is_async=True, backoff=polynomial()))],
         "schedules": [{"name": "nightly"}],
         "misfits": [None, "no"],
     },
@@ -124,7 +124,7 @@ def assert_typed_of_child(message: object) -> None:
             assert timedelta(0) <= policy.backoff.wait(3) <= timedelta(days=365)
             assert policy.concurrency is None or 1 <= policy.concurrency <= 10_000
             assert {policy.job_type: policy.is_async}
-            assert policy_of(policy.as_data()) == policy
+            assert from_data(as_data(policy)) == policy
     else:
         assert message is None
 
@@ -162,14 +162,14 @@ def test_messages_of_a_child_arrive(frame: Frame) -> None:
         told = {
             "schedules": message.schedules,
             "misfits": message.misfits,
-            "policies": [policy.as_data() for policy in message.policies],
+            "policies": [as_data(policy) for policy in message.policies],
         }
     assert {name: value for name, value in told.items() if value} == {
         name: value for name, value in frame.items() if name in told
     }
 
 
-POLICY = Policy("a").as_data()
+POLICY = as_data(Policy("a"))
 BAD_POLICIES: dict[str, Any] = {
     "no object": 1,
     "empty": {},
@@ -201,7 +201,7 @@ def test_a_result_larger_than_any_may_be_is_not_kept() -> None:
 
 def test_the_largest_policy_that_can_be_declared_is_taken() -> None:
     policy = Policy("a", max_attempts=1000, concurrency=10_000, max_waiting=model.MOST_WAITING)
-    assert of_child({"kind": "ready", "policies": [policy.as_data()]}) == Handshake([policy], [], [])
+    assert of_child({"kind": "ready", "policies": [as_data(policy)]}) == Handshake([policy], [], [])
 
 
 AT = "2026-01-01T00:00:00+00:00"
@@ -243,7 +243,7 @@ def test_messages_of_a_child_pass_the_check_unchanged(message: Any) -> None:
 
 def test_ready_message_of_a_child_is_understood() -> None:
     policy = Policy("a")
-    (frame,) = Inbox().feed(encode(frame_of(Ready([policy.as_data()], [{"name": "n"}], [None, "no"]))))
+    (frame,) = Inbox().feed(encode(frame_of(Ready([as_data(policy)], [{"name": "n"}], [None, "no"]))))
     assert of_child(frame) == Handshake([policy], [{"name": "n"}], [None, "no"])
 
 

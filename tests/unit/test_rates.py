@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobrunner.children.protocol import policy_of
 from jobrunner.errors import UsageError
-from jobrunner.jobs.policy import make_policy
+from jobrunner.jobs.policy import as_data, from_data, make_policy
 from jobrunner.model import Limits
 from jobrunner.rates import Rate, parse_rate
 
@@ -89,7 +88,7 @@ def test_what_is_no_rate_is_refused_by_its_name(text: object) -> None:
 def test_limits_reach_the_parent_of_a_child_as_they_are(options: dict[str, Any]) -> None:
     policy = make_policy("a", **options)
     assert policy.limits is not None
-    assert policy_of(json.loads(json.dumps(policy.as_data()))) == policy
+    assert from_data(json.loads(json.dumps(as_data(policy)))) == policy
 
 
 def test_a_key_alone_means_one_run_of_each_at_a_time() -> None:

@@ -10,9 +10,8 @@ from harness import App, Commands, Database, PostgresDatabase, postgresql_only
 from harness.backpressure import HANDLERS, dropped, limit, waiting
 from harness.handlers_rows import queue, run_of, status_of, wait_until_running
 from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
-from jobrunner.children.protocol import policy_of
 from jobrunner.errors import UsageError
-from jobrunner.jobs.policy import make_policy
+from jobrunner.jobs.policy import as_data, from_data, make_policy
 from jobrunner.model import MOST_WAITING
 
 HOUR = timedelta(hours=1)
@@ -227,7 +226,7 @@ def test_status_and_jobs_show_the_limits(jobrunner: Commands, app: App, database
     assert "MAX WAITING" in text[0]
     assert "ON STOP" not in text[0]
     (line,) = [line for line in text if line.startswith("dropping ")]
-    assert line.endswith("2, then drop")
+    assert line.split()[-2:] == ["2", "drop"]
     data = {row["job_type"]: row for row in jobrunner("types", "--json").json()}
     assert (data["dropping"]["max_waiting"], data["dropping"]["when_full"]) == (2, "drop")
     assert (data["echo"]["max_waiting"], data["echo"]["on_stop"]) == (None, "release")
@@ -238,11 +237,10 @@ def test_status_and_jobs_show_the_limits(jobrunner: Commands, app: App, database
     [
         ({"max_waiting": 0}, "not 0; the nearest is 1"),
         ({"max_waiting": -5}, "not -5; the nearest is 1"),
-        ({"max_waiting": "100"}, "not '100'; the nearest is 100"),
-        ({"max_waiting": 9.6}, "not 9.6; the nearest is 10"),
+        ({"max_waiting": "100"}, "not '100'"),
+        ({"max_waiting": 9.6}, "not 9.6"),
         ({"max_waiting": 10**12}, f"the nearest is {MOST_WAITING}"),
-        ({"max_waiting": True}, "leave it out for no limit"),
-        ({"max_waiting": "many"}, "leave it out for no limit"),
+        ({"max_waiting": True}, "not True"),
         ({"when_full": "dorp"}, "not 'dorp'; the nearest is 'drop'"),
         ({"when_full": "Refused"}, "the nearest is 'refuse'"),
         ({"when_full": None}, "'refuse', 'drop', not None"),
@@ -266,8 +264,8 @@ FORGED: dict[str, list[Any]] = {
 @pytest.mark.parametrize("name", FORGED)
 def test_forged_handshake_of_a_child_changes_no_limit(name: str) -> None:
     policy = make_policy("echo", max_waiting=7, when_full="drop", on_stop="drop")
-    data = json.loads(json.dumps(policy.as_data()))
-    assert policy_of(data) == policy
+    data = json.loads(json.dumps(as_data(policy)))
+    assert from_data(data) == policy
     for value in FORGED[name]:
         with pytest.raises(UsageError, match=name):
-            policy_of({**data, name: value})
+            from_data({**data, name: value})

@@ -20,8 +20,9 @@ time.sleep(600)
 """
 ODD_POLICIES = """
 import json, os, struct, sys, time
+from jobrunner.jobs.policy import as_data
 from jobrunner.model import Policy
-policies = [Policy("a").as_data() | {{{odd}}}]
+policies = [as_data(Policy("a")) | {{{odd}}}]
 body = json.dumps({{"kind": "ready", "policies": policies}}).encode()
 os.write(int(sys.argv[1]), struct.pack("!I", len(body)) + body)
 time.sleep(600)

@@ -13,6 +13,7 @@ from jobrunner.children.inside.reports import Send
 from jobrunner.children.messages import Hello, ImportFailed, Importing, Ready
 from jobrunner.errors import BadPayload, ConfigurationError
 from jobrunner.jobs.payload import check_match
+from jobrunner.jobs.policy import as_data
 
 
 def import_handlers(hello: Hello, send: Send) -> Ready | ImportFailed:
@@ -47,7 +48,7 @@ def import_handlers(hello: Hello, send: Send) -> Ready | ImportFailed:
             from jobrunner.children.inside import failures
 
             return failures.of_handler(error, job.function)
-    policies = [job.policy.as_data() for job in registered().values()]
+    policies = [as_data(job.policy) for job in registered().values()]
     return Ready(policies, schedules, [_misfit(job_type, payload) for job_type, payload in hello.payloads])
 
 

@@ -99,8 +99,8 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
     # Durations and waits.
     "timeout": (job("timeout = 'soon'"), ["jobs.x.timeout", "'soon' is not a duration", "1h30m"]),
     "timeout 0": (job("timeout = 0"), ["jobs.x.timeout", "none"]),
-    "timeout true": (job("timeout = true"), ["jobs.x.timeout", "must be a duration"]),
-    "timeout a time": (job("timeout = 00:05:00"), ["jobs.x.timeout", "must be a duration"]),
+    "timeout true": (job("timeout = true"), ["jobs.x.timeout", "is not a duration"]),
+    "timeout a time": (job("timeout = 00:05:00"), ["jobs.x.timeout", "is not a duration"]),
     "timeout inf": (job("timeout = inf"), ["jobs.x.timeout", "not a duration"]),
     "kill_after": (job("kill_after = -1"), ["jobs.x.kill_after", "not a duration"]),
     "kill_after none": (job("kill_after = 'none'"), ["jobs.x.kill_after", "not a duration"]),

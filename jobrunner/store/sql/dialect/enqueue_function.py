@@ -6,8 +6,9 @@ path. A test compares what it refuses with what Python refuses.
 
 from __future__ import annotations
 
+from jobrunner.jobs.options import Kind, Number, OneOf
 from jobrunner.jobs.payload_limits import DEFAULT_LIMIT_BYTES
-from jobrunner.jobs.run_options import OF_ENTRY, Kind, Number, OneOf, Text, Time
+from jobrunner.jobs.run_options import OF_ENTRY, Text, Time
 from jobrunner.renamed import RENAMED
 from jobrunner.store.sql.dialect.application_functions import in_schema
 from jobrunner.store.sql.namespace import qualifier
