@@ -106,7 +106,7 @@ TAKEN_BACK = "test_intent_that_cannot_be_confirmed_is_taken_back_so_that_the_nex
 LATE_OUTCOME = "test_outcome_that_arrives_after_the_lease_was_lost_is_recorded_unless_the_effect_was_taken_over"
 GOES_ON = "test_handler_that_goes_on_after_its_commit_keeps_no_lease_and_ends_as_succeeded_whatever_it_does"
 
-QUARANTINE = "jobrunner/worker/quarantine.py"
+QUARANTINE = "jobrunner/worker/life.py:Life._claim_quarantined"
 
 MUTATIONS = (
     # Claiming.
@@ -312,29 +312,35 @@ MUTATIONS = (
     # Quarantined runs.
     Mutation(
         "a quarantined run not alone: others are claimed with it",
-        f"{QUARANTINE}:Quarantine.claim",
-        Swap("bool(claimed.runs)", "False"),
+        QUARANTINE,
+        Swap("bool(runs)", "False"),
         [ALONE],
     ),
     Mutation(
         "a quarantined run not alone: the next one is claimed with it",
-        f"{QUARANTINE}:Quarantine.claim",
+        QUARANTINE,
         (
-            Swap("self._is_at_work = self._is_due = bool(claimed.runs)", "self._is_due = bool(claimed.runs)"),
+            Swap(
+                "self._is_quarantined_at_work = self._is_quarantined_due = bool(runs)",
+                "self._is_quarantined_due = bool(runs)",
+            ),
             Drop("not self._hand.count(*AT_WORK_PHASES, Phase.WAITING)"),
         ),
         [ALONE],
     ),
     Mutation(
         "a quarantined run not noted as running",
-        f"{QUARANTINE}:Quarantine.claim",
-        Swap("self._is_at_work = self._is_due = bool(claimed.runs)", "self._is_due = bool(claimed.runs)"),
+        QUARANTINE,
+        Swap(
+            "self._is_quarantined_at_work = self._is_quarantined_due = bool(runs)",
+            "self._is_quarantined_due = bool(runs)",
+        ),
         [ALONE],
         "the check before the next quarantined claim sees it, too; the note only saves useless steps of the loop",
     ),
     Mutation(
         "no check of running runs before a quarantined run is claimed",
-        f"{QUARANTINE}:Quarantine.claim",
+        QUARANTINE,
         Drop("not self._hand.count(*AT_WORK_PHASES, Phase.WAITING)"),
         [ALONE],
         "the note about a running quarantined run does it, too; the check also sees one that waits for its child",

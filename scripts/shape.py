@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "jobrunner"
-LONGEST_FILE, MOST_FLAT, MOST_LAYERS, MOST_ARGUMENTS, MOST_HOPS = 300, 14, 10, 5, 20
+LONGEST_FILE, MOST_FLAT, MOST_LAYERS, MOST_ARGUMENTS, MOST_HOPS = 300, 14, 10, 5, 15
 
 
 def modules(folder: Path) -> dict[str, Path]:

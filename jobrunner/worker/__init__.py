@@ -1,1 +1,1 @@
-"""One tick in the parent process: it recovers, expands, claims, dispatches and finalizes."""
+"""One tick in the parent process: it recovers, expands, claims, runs and finalizes."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from jobrunner import clock
 from jobrunner.errors import JobrunnerError
@@ -27,40 +27,13 @@ from jobrunner.worker.phase import Phase
 from jobrunner.worker.returner import Returner
 
 Answer: TypeAlias = tuple[Claim, Renewal]
+Taken: TypeAlias = tuple[Claim, list[RunInHand]]
+"""A claim, and those of its runs that are in phase WAITING."""
 
 _FIRST_CLAIMED, _MOST_HELD = 100, 10_000
 """The most runs in hand: each beat renews the leases of all of them."""
 _KILL_SECONDS = 0.25
 """After this time the handler of a lost lease is usually dead; else the claimer waits as long once more."""
-
-
-class Claimed(NamedTuple):
-    """The runs of one claim, in phase WAITING.
-
-    ``permits`` is how many runs of this tick may be at work on the host. ``may_be_more``: more runs may be due, because
-    the claim got as many as it asked for, or failed. ``unreadable`` are runs whose payloads could not be read: they
-    were claimed without the payloads, and their attempts fail. ``opens_in`` is that of ``Claim``.
-    """
-
-    runs: list[RunInHand]
-    permits: int
-    may_be_more: bool
-    unreadable: Sequence[RunInHand] = ()
-    opens_in: float | None = None
-
-
-class Wanted(NamedTuple):
-    """What to claim: up to ``limit`` runs of these types.
-
-    ``capacity`` and ``limits`` are ``capacity`` and ``type_limits`` of ``ClaimRequest``. ``quarantined`` asks for a run
-    that must be alone in its tick.
-    """
-
-    policies: Sequence[Policy]
-    limit: int
-    capacity: Capacity | None = None
-    limits: Mapping[str, int] = MappingProxyType({})
-    quarantined: bool = False
 
 
 class _Sent:
@@ -108,23 +81,48 @@ class Claimer:
         self._beside = beside
         self._sent: _Sent | None = None
 
-    def take(self, wanted: Wanted) -> Claimed:
+    def request(
+        self,
+        policies: Sequence[Policy],
+        limit: int,
+        capacity: Capacity | None = None,
+        type_limits: Mapping[str, int] = MappingProxyType({}),
+        *,
+        quarantined: bool = False,
+    ) -> ClaimRequest:
+        """What to claim: up to ``limit`` runs of these types (``ClaimRequest`` explains the rest)."""
+        return ClaimRequest(
+            owner=self._context.owner,
+            token=os.urandom(16).hex(),
+            policies=policies,
+            limit=min(limit, self._batch_size.size, _MOST_HELD - len(self._hand)),
+            permits=self._config.concurrency,
+            lease=self._config.lease,
+            in_use=self._hand.permits_in_use,
+            capacity=capacity,
+            type_limits=type_limits,
+            exempt_types=self.exempt_types,
+            quarantined=quarantined,
+            without_payload=self._skips_payload,
+        )
+
+    def take(self, request: ClaimRequest) -> Taken:
         """Claim due runs, charge them, and take them in hand, as many as this host has permits for."""
-        sent = self._prepare(wanted)
+        sent = self._prepare(request)
         try:
             answer: Answer | Exception = sent.write(self._database)
         except Exception as error:  # noqa: BLE001 - the error is the answer
             answer = error
         return self._take_answer(sent, answer)
 
-    def ask(self, wanted: Wanted) -> bool:
+    def ask(self, request: ClaimRequest) -> bool:
         """Send a claim in another thread; ``answer`` returns its runs later. False means that there is no such thread.
 
         No other claim may be sent meanwhile: the last answer says how many permits this tick may use.
         """
         if not self._beside.is_usable():
             return False
-        self._sent = sent = self._prepare(wanted)
+        self._sent = sent = self._prepare(request)
         self._beside.ask(sent.write)
         return True
 
@@ -132,7 +130,7 @@ class Claimer:
         """Whether a claim was sent that has no answer yet."""
         return self._sent is not None
 
-    def answer(self) -> Claimed | None:
+    def answer(self) -> Taken | None:
         """The runs of the claim that was sent in another thread. None means that there is no answer yet."""
         sent, answer = self._sent, self._beside.answer()
         if sent is None or answer is None:
@@ -146,14 +144,13 @@ class Claimer:
         with suppress(Exception):
             self.answer()
 
-    def _prepare(self, wanted: Wanted) -> _Sent:
-        request = self._request(wanted)
+    def _prepare(self, request: ClaimRequest) -> _Sent:
         due = self._hand.due_leases(self._database)
         self._returner.unanswered.add(request.token)
         self._hand.page.note_claim(request.token)
         return _Sent(request, due, self._config.lease)
 
-    def _take_answer(self, sent: _Sent, answer: Answer | Exception) -> Claimed:
+    def _take_answer(self, sent: _Sent, answer: Answer | Exception) -> Taken:
         request = sent.request
         if not isinstance(answer, Exception):
             self.answers += 1
@@ -170,25 +167,9 @@ class Claimer:
         if request.without_payload:
             raise answer
         self._note_failure(request, answer)
-        return Claimed([], 0, may_be_more=True)
+        return Claim([], 0, may_be_more=True), []
 
-    def _request(self, wanted: Wanted) -> ClaimRequest:
-        return ClaimRequest(
-            owner=self._context.owner,
-            token=os.urandom(16).hex(),
-            policies=wanted.policies,
-            limit=min(wanted.limit, self._batch_size.size, _MOST_HELD - len(self._hand)),
-            permits=self._config.concurrency,
-            lease=self._config.lease,
-            in_use=self._hand.permits_in_use,
-            capacity=wanted.capacity,
-            type_limits=wanted.limits,
-            exempt_types=self.exempt_types,
-            quarantined=wanted.quarantined,
-            without_payload=self._skips_payload,
-        )
-
-    def _take_in_hand(self, request: ClaimRequest, claim: Claim, sent_at: float) -> Claimed:
+    def _take_in_hand(self, request: ClaimRequest, claim: Claim, sent_at: float) -> Taken:
         """Take the runs of a committed claim in hand."""
         self._returner.unanswered.remove(request.token)
         self._skips_payload = False
@@ -201,6 +182,7 @@ class Claimer:
         for run in claim.runs:
             held = self._hand.take(run, sent_at, begin_before)
             held.takes_permit = run.job_type not in self.exempt_types
+            held.is_unreadable = request.without_payload
             if run.lease.run_id in still_at_work:
                 # Another tick has recovered this run while its old handler is still at work here. The old handler must
                 # end before the run may begin again.
@@ -211,10 +193,8 @@ class Claimer:
         self._hand.page.forget_claim(request.token)
         if claim.runs:
             self._database.hit("claim.committed")
-        may_be_more = claim.may_be_more or 0 < request.limit <= len(claim.runs)
-        if request.without_payload:
-            return Claimed([], claim.permits, may_be_more, unreadable=runs, opens_in=claim.opens_in)
-        return Claimed(runs, claim.permits, may_be_more, opens_in=claim.opens_in)
+        # More runs may be due, too, if there were as many as it asked for.
+        return claim._replace(may_be_more=claim.may_be_more or 0 < request.limit <= len(claim.runs)), runs
 
     def _note_failure(self, request: ClaimRequest, error: Exception) -> None:
         """Limit the next claim to one run. If this claim had one run only, take it without its payload next."""

@@ -29,7 +29,7 @@ _LONGEST_PAUSE_SECONDS = 1.0
 MOST_UNWRITTEN = 512
 """The most attempts that have ended or are prefetched and may end at any moment: a killed tick does these twice."""
 LONGEST_UNWRITTEN_SECONDS = 0.2
-"""While a result has waited to be written for longer than this, no run is claimed or dispatched."""
+"""While a result has waited to be written for longer than this, no run is claimed or given to a pool."""
 _LARGEST_GROUP = MOST_UNWRITTEN
 _WORTH_A_THREAD = 20
 """Runs in a group: for fewer, the finalizer does not open a second connection."""
@@ -40,8 +40,8 @@ _LARGEST_TEXT = 1_000_000
 class Finalizer:
     """Writes the results of the runs in hand that have ended. Main thread only.
 
-    Another thread writes a large group while the main loop dispatches the next runs. ``leave`` takes a run out of the
-    hand, with the answer, or with the reason why there will be none.
+    Another thread writes a large group while the main loop goes on. ``leave`` takes a run out of the hand, with the
+    answer, or with the reason why there will be none.
     """
 
     def __init__(self, context: TickContext, hand: Hand, beside: Beside[Answers], leave: Leave) -> None:

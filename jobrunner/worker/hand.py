@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from enum import Enum
-from itertools import chain
 from typing import Any
 
 from jobrunner import clock
@@ -52,38 +51,31 @@ class PendingWrite:
 class RunInHand:
     """One run. Times are on the clock of ``clock.elapsed``.
 
-    ``claimed`` is None if only its lease is known, because its claim got no answer. It must not begin after
-    ``begin_before``. ``waits_since`` is when it was claimed or recalled. ``queue`` is the prefetch queue that it is in,
+    ``claimed`` is None if only its lease is known, because its claim got no answer. ``is_unreadable``: it was claimed
+    without its payload, which cannot be read, so its attempt fails. It must not begin after ``begin_before``.
+    ``waits_since`` is when it was claimed or recalled. ``queue`` is the prefetch queue that it is in,
     ``queued_seconds`` is what it adds to the length of that queue. ``takes_permit``: it counts against the host's
     ``concurrency`` while it is at work. ``is_committed``: its handler's own transaction has ended it, so it needs no
     lease any more, although the handler may still be at work. ``started`` is its attempt, ``result`` is how the attempt
     ended, ``ended_at`` is when. Until ``doubt_until`` the result may change, because a stop signal may explain it.
     ``is_locked``: another transaction held its row when it was to be returned. ``news`` is what was posted about its
-    lease. ``reports`` is the progress and output that is not written yet, ``progress`` the newest progress of all.
+    lease. ``reports`` is what is not written yet, ``progress`` the newest progress of all.
     """
 
     __slots__ = (
-        "begin_before", "claimed", "doubt_until", "ended_at", "is_committed", "is_locked", "lease", "news", "phase",
-        "progress", "queue", "queued_seconds", "renewed_at", "reports", "result", "started", "takes_permit",
-        "waits_since", "write",
+        "begin_before", "claimed", "doubt_until", "ended_at", "is_committed", "is_locked", "is_unreadable", "lease",
+        "news", "phase", "progress", "queue", "queued_seconds", "renewed_at", "reports", "result", "started",
+        "takes_permit", "waits_since", "write",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        lease: Lease,
-        claimed: ClaimedRun | None,
-        begin_before: float,
-        waits_since: float,
-        renewed_at: float,
-        *,
-        phase: Phase = Phase.WAITING,
-    ) -> None:
+    def __init__(self, lease: Lease, claimed: ClaimedRun | None, renewed_at: float, begin_before: float) -> None:
         self.lease = lease
         self.claimed = claimed
-        self.begin_before = begin_before
-        self.waits_since = waits_since
         self.renewed_at = renewed_at
-        self.phase = phase
+        self.begin_before = begin_before
+        self.phase = Phase.RETURNING if claimed is None else Phase.WAITING
+        self.waits_since = clock.elapsed()
+        self.is_unreadable = False
         self.takes_permit = True
         self.queue: object | None = None
         self.queued_seconds = 0.0
@@ -128,19 +120,17 @@ class Hand:
         # Other threads read this too, so it is changed and iterated only under the lock.
         self._by_lease: dict[Lease, RunInHand] = {}
         self._lock = threading.Lock()
-        self._is_beating = False
-        self._beat_ended_at = 0.0
+        self._beat_ends_at = 0.0  # Infinite while one is under way.
 
     # The life of a run. Main thread only.
 
     def take(self, run: ClaimedRun, sent_at: float, begin_before: float) -> RunInHand:
         """Add a run that was claimed by a statement sent at ``sent_at``."""
-        return self._add(RunInHand(run.lease, run, begin_before, clock.elapsed(), sent_at))
+        return self._add(RunInHand(run.lease, run, sent_at, begin_before))
 
     def take_to_return(self, lease: Lease) -> RunInHand:
         """Add a lease that belongs to a claim without an answer. It can only be returned."""
-        now = clock.elapsed()
-        return self._add(RunInHand(lease, None, now, now, now, phase=Phase.RETURNING))
+        return self._add(RunInHand(lease, None, clock.elapsed(), 0.0))
 
     def _add(self, held: RunInHand) -> RunInHand:
         self.page.note([held.lease])
@@ -181,8 +171,7 @@ class Hand:
         with self._lock:
             self._by_lease.clear()
         self._at_work.clear()
-        for phase in self._phases:
-            phase.clear()
+        self._phases = [{} for _ in Phase]
 
     def _leave(self, held: RunInHand) -> None:
         del self._phases[held.phase][held]
@@ -194,7 +183,7 @@ class Hand:
 
     def in_phase(self, *phases: Phase) -> list[RunInHand]:
         """The runs in these phases. Within a phase they are in the order in which they entered it."""
-        return list(chain.from_iterable(map(self._phases.__getitem__, phases)))
+        return [held for phase in phases for held in self._phases[phase]]
 
     def each_in(self, phase: Phase) -> Iterator[RunInHand]:
         """The runs in this phase in their order, without a copy: do not move any run while you iterate."""
@@ -219,7 +208,7 @@ class Hand:
     def renewable(self) -> list[RunInHand]:
         """The runs whose leases are to be renewed. The one with the oldest renewal is first."""
         with self._lock:
-            return sorted(filter(self._is_renewable, self._by_lease.values()), key=_renewed_at)
+            return sorted(filter(self._is_renewable, self._by_lease.values()), key=lambda held: held.renewed_at)
 
     def due_leases(self, database: Database) -> list[Lease]:
         """The leases that a write should renew, too: none, unless writers starve each other in this database."""
@@ -240,16 +229,15 @@ class Hand:
     @contextmanager
     def beating(self) -> Iterator[None]:
         """While the block runs, a beat is under way, which may have locked the rows of runs."""
-        self._is_beating = True
+        self._beat_ends_at = float("inf")
         try:
             yield
         finally:
-            self._beat_ended_at = clock.elapsed()
-            self._is_beating = False
+            self._beat_ends_at = clock.elapsed()
 
     def was_beating(self, since: float) -> bool:
         """Whether a beat was under way at any time since then."""
-        return self._is_beating or self._beat_ended_at >= since
+        return self._beat_ends_at >= since
 
     def note_renewed(self, leases: Iterable[Lease], sent_at: float) -> None:
         """Note that a statement sent at ``sent_at`` has renewed these leases."""
@@ -310,7 +298,3 @@ class Hand:
             for lease, old in columns.items():
                 if (held := self._by_lease.get(lease)) is not None:
                     held.reports = old | held.reports
-
-
-def _renewed_at(held: RunInHand) -> float:
-    return held.renewed_at

@@ -9,13 +9,15 @@ from jobrunner.children.events import Reported
 from jobrunner.children.messages import NOT_BEGUN, Progress, Report
 from jobrunner.children.process import Process
 from jobrunner.lifecycle import AttemptResult, Outcome
+from jobrunner.store.queue.claims import Claim
 from jobrunner.store.queue.finalize import Ended, Refusal
 from jobrunner.worker.attempt import StopReason, with_wait
 from jobrunner.worker.beside import Beside
-from jobrunner.worker.claimer import Claimed
+from jobrunner.worker.claimer import Claimer
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.finalizer import MOST_UNWRITTEN, Finalizer
 from jobrunner.worker.hand import Hand, RunInHand
+from jobrunner.worker.period import Period
 from jobrunner.worker.phase import AT_WORK_PHASES, Phase
 from jobrunner.worker.pools.pool import Pool, Steps
 from jobrunner.worker.pools.pools import Pools
@@ -34,29 +36,99 @@ _UNREADABLE = AttemptResult(
 class Life:
     """Takes runs from the claim to the finalizer. Main thread only."""
 
-    def __init__(self, context: TickContext, hand: Hand, pools: Pools, beside: Beside[Any]) -> None:
+    def __init__(self, context: TickContext, hand: Hand, pools: Pools, claimer: Claimer, beside: Beside[Any]) -> None:
         self.finalizer = Finalizer(context, hand, beside, self.leave)
         # Whether a run has ended that other runs wait for.
         self.has_ended_parent = False
         self._context = context
         self._hand = hand
         self._pools = pools
+        self._claimer = claimer
+        # The pool that the last claim in another thread was for.
+        self._asked_for: Pool | None = None
+        # Whether a quarantined run is due: None means that the database was not asked yet. Whether one may be at work.
+        self._is_quarantined_due: bool | None = None
+        self._is_quarantined_at_work = False
         # How many runs of this tick may be at work on the host, by the last claim.
         self._permits = 0
 
-    # From the claim to the pools.
+    # From the database into the hand. What asks the database raises DatabaseUnavailable.
 
-    def take(self, claimed: Claimed) -> None:
+    def is_claiming(self) -> bool:
+        """Whether no more may be claimed now: a claim has no answer yet, or a quarantined run is at work."""
+        is_alone = self._is_quarantined_at_work and self._hand.count(*AT_WORK_PHASES) > 0
+        return is_alone or self._claimer.is_asking()
+
+    def take_answer(self) -> None:
+        """Take the runs that another thread has claimed, if there is an answer."""
+        if self._asked_for is not None and (taken := self._claimer.answer()) is not None:
+            self._take_for(self._asked_for, *taken)
+
+    def claim(self, period: Period) -> None:
+        """Claim as many runs for each pool as it has capacity for and the period allows; a quarantined one alone."""
+        if self._claim_quarantined():
+            return
+        # The pool of the last claim beside the loop comes last, so that it does not keep out the others.
+        for pool in sorted(self._pools, key=lambda pool: pool is self._asked_for):
+            if pool.types.policies and pool.ask_at <= clock.elapsed() and not self._claimer.is_asking():
+                self._claim_for(pool, period)
+
+    def _claim_for(self, pool: Pool, period: Period) -> None:
+        policies, capacity = list(pool.types.policies.values()), pool.capacity()
+        wanted = int(min(capacity.claimable.runs(capacity.claimable.permits), period.most_runs()))
+        if wanted > 0:
+            request = self._claimer.request(policies, wanted, capacity.claimable, capacity.limits)
+            # Set before the claim, because what happens meanwhile may be a reason to ask again soon.
+            pool.ask_at = clock.elapsed() + period.ask_again_seconds
+            # Beside, if every child has work, which goes on meanwhile, or if a write would hold this claim up.
+            is_beside = not capacity.claimable.permits or self._hand.count(Phase.WRITING) > 0
+            if is_beside and self._claimer.ask(request):
+                self._asked_for = pool
+                return
+            self._take_for(pool, *self._claimer.take(request))
+        if pool.ask_at <= clock.elapsed() and (spare := pool.capacity().growth):
+            waits = any(held.run.job_type in pool.types.known for held in self._hand.each_in(Phase.WAITING))
+            # Runs that wait for a child are claimed already, so the database does not count them as due.
+            due = self._claimer.count_due(policies, spare) + waits
+            pool.grow(due - self._pools.starts.under_way)
+            if not due:
+                pool.ask_at = clock.elapsed() + period.ask_again_seconds
+
+    def _claim_quarantined(self) -> bool:
+        """Claim a run whose lease has expired twice in a row, before all others and alone. False: none is due."""
+        if self._is_quarantined_due is None:
+            self._is_quarantined_due = self._claimer.is_quarantined_due()
+        if not self._is_quarantined_due:
+            return False
+        if not self._hand.count(*AT_WORK_PHASES, Phase.WAITING) and self._pools.make_ready():
+            usable = [pool for pool in self._pools if pool.capacity().claimable.any]
+            policies = [policy for pool in usable for policy in pool.types.policies.values()]
+            claim, runs = self._claimer.take(self._claimer.request(policies, 1, quarantined=True))
+            self._is_quarantined_at_work = self._is_quarantined_due = bool(runs)
+            self._take(claim, runs)
+        return True
+
+    def _take_for(self, pool: Pool, claim: Claim, runs: list[RunInHand]) -> None:
+        pool.opens_at = None if claim.opens_in is None else clock.elapsed() + claim.opens_in
+        if pool.opens_at is not None:
+            pool.ask_at = min(pool.ask_at, pool.opens_at)
+        if claim.may_be_more:
+            pool.ask_at = 0.0
+        self._take(claim, runs)
+
+    def _take(self, claim: Claim, runs: list[RunInHand]) -> None:
         """Give the runs of a claim to the pools."""
-        self._permits = claimed.permits
-        self._context.counts["claimed"] += len(claimed.runs) + len(claimed.unreadable)
-        for held in claimed.runs:
-            if clock.elapsed() > held.begin_before:
+        self._permits = claim.permits
+        self._context.counts["claimed"] += len(runs)
+        for held in runs:
+            if held.is_unreadable:
+                self.end(held, _UNREADABLE)
+            elif clock.elapsed() > held.begin_before:
                 # This host has stalled since the claim: another tick may have the run by now.
                 self.give_back(held)
-        for held in claimed.unreadable:
-            self.end(held, _UNREADABLE)
         self.give()
+
+    # From the hand to the pools.
 
     def give(self) -> None:
         """Start the waiting runs, as many as the pools can take. Return those that have waited for too long."""
@@ -64,13 +136,13 @@ class Life:
         ahead = 0 if is_closed else MOST_UNWRITTEN - self.finalizer.unwritten()
         for pool in self._pools:
             permits = 0 if is_closed else self._permits - self._hand.permits_in_use
-            self._take(pool.start(permits, ahead))
+            self._act_on(pool.start(permits, ahead))
         if self._context.stop.at is not None:
             for pool in self._pools:
                 pool.recall()
         self._give_back_overdue()
 
-    def _take(self, steps: Steps) -> None:
+    def _act_on(self, steps: Steps) -> None:
         for held, result in steps:
             if result is None:
                 self._begin(held)
@@ -134,14 +206,14 @@ class Life:
         steps = self._pools.serving(held.run.job_type).ended([held], report)
         if report.outcome == NOT_BEGUN:
             self.give_back(held)
-        self._take(steps)
+        self._act_on(steps)
 
     def reap(self, process: Process) -> None:
         """Take the end of a process that has sent no report. For a command this is usual, for a child it is not."""
         runs = [held for held in self._hand.in_phase(*AT_WORK_PHASES) if held.attempt.process is process]
         self._pools.ask_soon()
         if runs:
-            self._take(self._pools.serving(runs[0].run.job_type).ended(runs, None))
+            self._act_on(self._pools.serving(runs[0].run.job_type).ended(runs, None))
         process.close()
 
     def end(self, held: RunInHand, result: AttemptResult) -> None:

@@ -1,8 +1,8 @@
-"""The loop of one tick: claim, dispatch, collect, stop, finalize, until nothing is claimable or its period is over.
+"""The loop of one tick: its turns take runs through their stages, until nothing is claimable or its period is over.
 
 The loop runs in the main thread. Handlers and commands run in other processes (``children``). The heartbeat's thread
 renews the leases. No transaction is open while a handler runs. ``hand`` knows which runs are in hand, and in which
-phase.
+phase; ``life`` moves them on. This module knows when the tick claims, waits and ends.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ from jobrunner.worker.listening import CannotListen, Listening
 from jobrunner.worker.outage import Call, Outage
 from jobrunner.worker.period import LOOK_AGAIN_SECONDS, Budget, Period
 from jobrunner.worker.phase import AT_WORK_PHASES, Phase
-from jobrunner.worker.pool_claims import PoolClaims
 from jobrunner.worker.pools.pools import Pools
-from jobrunner.worker.quarantine import Quarantine
 from jobrunner.worker.record import report_host
 from jobrunner.worker.returner import Returner
 from jobrunner.worker.stopper import Stopper
@@ -51,12 +49,10 @@ class Loop:
         self._returner = Returner(context, hand)
         self._claimer = Claimer(context, hand, self._heartbeat, self._returner, beside.another())
         self._pools = Pools(context, hand, supervisor)
-        self._life = Life(context, hand, self._pools, beside)
+        self._life = Life(context, hand, self._pools, self._claimer, beside)
         self._finalizer = self._life.finalizer
         self._stopper = Stopper(context, hand, self._pools, self._life)
-        self._claims = PoolClaims(hand, self._pools, self._claimer, self._life, supervisor)
         self._outage = Outage()
-        self._quarantine = Quarantine(hand, self._pools, self._claimer, self._life)
 
     def run(self) -> None:
         """Work until there is nothing more to do.
@@ -69,7 +65,7 @@ class Loop:
             # The first one may have been started before the tick was imported.
             if not self._supervisor.children:
                 self._pools.starts.start(1)
-            while self._step():
+            while self._turn():
                 pass
             self._context.record.ended_by = "signal" if self._context.stop.at is not None else self._period.ended_by()
         except Exception:
@@ -86,33 +82,19 @@ class Loop:
             self._heartbeat.close()
         self._raise_trouble()
 
-    def _step(self) -> bool:
-        """Do one step of the tick; whether there is a next one."""
+    def _turn(self) -> bool:
+        """Take the runs through all stages once; whether there is a next turn. Beside each stage stand its phases."""
         self._heartbeat.note_step()
-        self._return_unstarted()
+        self._give_back()  # RETURNING -> out of the hand
         self._look_for_more()
-        self._claim()
+        self._claim()  # into the hand: WAITING, and then as for give
         if self._is_over():
             return False
-        self._collect()
-        self._stopper.stop_due()
-        if self._finalizer.work():
-            # A type at its limit may be claimable again, now that the end of a run is written.
-            self._pools.ask_soon()
-        if self._life.has_ended_parent:
-            self._follow()
-        self._life.give()
+        self._hear()  # WORKING, STOPPING -> ENDED; the next of a queue PREFETCHED -> WORKING
+        self._stopper.stop_due()  # WORKING -> STOPPING
+        self._write()  # ENDED -> WRITING -> out of the hand
+        self._life.give()  # WAITING -> PREFETCHED, WORKING; what waits for too long -> RETURNING
         return True
-
-    def _follow(self) -> None:
-        """Let runs be claimed that waited for one that has ended here."""
-        # If the database does not answer now, the next tick acts on it.
-        self._life.has_ended_parent = False
-        try:
-            dependants.follow(self._context)
-        except DatabaseUnavailable as error:
-            self._note_outage(Call.ONCE, error)
-        self._pools.ask_soon()
 
     # When it ends.
 
@@ -160,9 +142,10 @@ class Loop:
         if trouble is not None:
             raise trouble
 
-    # Claiming.
+    # Its stages.
 
-    def _return_unstarted(self) -> None:
+    def _give_back(self) -> None:
+        """Return runs that have not begun, and what a claim without an answer may have taken."""
         try:
             if self._returner.return_unstarted():
                 self._pools.ask_soon()
@@ -202,9 +185,9 @@ class Loop:
         """Claim as many runs as the pools have capacity for."""
         answers = self._claimer.answers
         try:
-            self._claims.take_answer()
-            if self._may_claim() and self._may_ask() and not self._quarantine.claim():
-                self._claims.claim(self._period)
+            self._life.take_answer()
+            if self._may_claim() and self._may_ask():
+                self._life.claim(self._period)
         except DatabaseUnavailable as error:
             self._note_failed_claim(error)
         else:
@@ -220,12 +203,9 @@ class Loop:
         """Whether it is time for the next claim, and nothing must be done before it."""
         if all(pool.ask_at > clock.elapsed() for pool in self._pools if pool.types.policies):
             return False
-        is_claiming = self._quarantine.is_at_work() or self._claimer.is_asking()
-        return not is_claiming and self._returner.is_free() and not self._finalizer.is_late()
+        return not self._life.is_claiming() and self._returner.is_free() and not self._finalizer.is_late()
 
-    # Collecting.
-
-    def _collect(self) -> None:
+    def _hear(self) -> None:
         """Wait for events. Take the messages and the deaths of children, and act on them."""
         events = self._supervisor.poll(*self._wait_seconds())
         for event in events:
@@ -237,6 +217,22 @@ class Loop:
                 self._life.reap(event.process)
         self._life.settle_doubts()
 
+    def _write(self) -> None:
+        """Write results. Let runs be claimed that waited for the end of one of these."""
+        if self._finalizer.work():
+            # A type at its limit may be claimable again, now that the end of a run is written.
+            self._pools.ask_soon()
+        if self._life.has_ended_parent:
+            self._life.has_ended_parent = False
+            try:
+                dependants.follow(self._context)
+            except DatabaseUnavailable as error:
+                # If the database does not answer now, the next tick acts on it.
+                self._note_outage(Call.ONCE, error)
+            self._pools.ask_soon()
+
+    # What it waits for.
+
     def _wait_seconds(self) -> tuple[float, float]:
         """How long to wait for events, and how long to sleep first so that more events come together, in seconds."""
         capacities = [(pool, pool.capacity()) for pool in self._pools]
@@ -246,8 +242,7 @@ class Loop:
             due.append(try_at)
         if self._may_claim():
             due.append(self._period.next_step_at())
-            is_claiming = self._quarantine.is_at_work() or self._claimer.is_asking()
-            if not is_claiming and not self._finalizer.is_late():
+            if not self._life.is_claiming() and not self._finalizer.is_late():
                 due += [pool.ask_at for pool, each in capacities if pool.types.policies and each.claimable.any]
         wait_seconds = min(_LONGEST_STEP_SECONDS, min(due, default=float("inf")) - clock.elapsed())
         is_stopping = self._context.stop.at is not None

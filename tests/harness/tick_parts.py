@@ -1,6 +1,6 @@
 """The parts of a tick without its processes, on a test's database. No thread of theirs is started."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,7 +13,7 @@ from jobrunner import clock
 from jobrunner.children.begun_page import BegunPage
 from jobrunner.lifecycle import AttemptResult
 from jobrunner.log import Silence
-from jobrunner.model import ClaimedRun, Lease
+from jobrunner.model import ClaimedRun, Lease, Policy
 from jobrunner.settings.config import load
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
@@ -53,6 +53,11 @@ class TickParts:
         at = clock.utc_now()
         runs = [ClaimedRun(lease, "known", {}, 1, 3, None, at, None, at) for lease in leases]
         return [self.hand.take(run, sent_at, sent_at) for run in runs]
+
+    def claim(self, policies: Sequence[Policy], limit: int) -> list[RunInHand]:
+        """Runs that the claimer takes."""
+        _, runs = self.claimer.take(self.claimer.request(policies, limit))
+        return runs
 
     def work(self, held: RunInHand, kill: Any = lambda: None) -> None:
         """Its handler begins; ``kill`` stands for the end of its process."""

@@ -29,7 +29,7 @@ def test_each_hop_in_the_architecture_page_is_an_existing_function(hop: str) -> 
 
 
 def test_architecture_page_has_at_most_the_allowed_number_of_hops() -> None:
-    assert 10 <= len(shape.hops()) <= 20
+    assert 10 <= len(shape.hops()) <= shape.MOST_HOPS
 
 
 def test_every_file_named_in_the_architecture_page_exists() -> None:

@@ -19,7 +19,6 @@ from jobrunner.log import Silence
 from jobrunner.model import Policy
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.queue import claims, holding
-from jobrunner.worker.claimer import Wanted
 from jobrunner.worker.finalizer import Finalizer
 from jobrunner.worker.hand import News
 from jobrunner.worker.heartbeat import FENCE_SHARE
@@ -95,7 +94,7 @@ def test_the_age_of_a_lease_is_counted_from_before_its_claim_and_its_renewal_wer
         before = clock.elapsed() - 10
         assert before < beaten.renewed_at < beat_sent_at()
         with first_sent_at(tick.store) as claim_sent_at:
-            (run,) = tick.claimer.take(Wanted([Policy("known")], 5)).runs
+            (run,) = tick.claim([Policy("known")], 5)
         assert before < run.renewed_at < claim_sent_at()
         assert run.begin_before == run.renewed_at + FENCE_SHARE * MINUTE.total_seconds()
 
@@ -112,7 +111,7 @@ def test_age_of_a_lease_renewed_by_a_claim_or_finalize_is_counted_from_before_it
         def finalize() -> None:
             wait_for(lambda: tick.finalizer.work() or tick.finalizer.is_settled(), 5)
 
-        for write in (finalize, lambda: tick.claimer.take(Wanted([Policy("known")], 5))):
+        for write in (finalize, lambda: tick.claim([Policy("known")], 5)):
             long_ago = at_work.renewed_at = clock.elapsed() - 30
             with first_sent_at(tick.store) as sent_at:
                 write()

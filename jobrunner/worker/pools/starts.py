@@ -29,6 +29,11 @@ class ChildStarts:
         """Whether there is a child, or will be one. A child that is being killed counts: a new one replaces it."""
         return self._supervisor.children > 0
 
+    @property
+    def under_way(self) -> int:
+        """How many children have been started that are not ready yet."""
+        return self._supervisor.starting
+
     def is_settled(self) -> bool:
         """Whether a child could take a run at once, or no child will become ready."""
         return not self._has_handlers or bool(self._supervisor.idle or self.failures)
