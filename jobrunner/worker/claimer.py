@@ -77,7 +77,8 @@ class Claimer:
         self._returner = returner
         self._log = context.log
         self._batch_size = BatchSize(_MOST_HELD, self._config.lease, first=_FIRST_CLAIMED)
-        self._skips_payload = False
+        # The claim of one run that failed with its payload. The next one of these types is sent without.
+        self._unread: ClaimRequest | None = None
         self._beside = beside
         self._sent: _Sent | None = None
 
@@ -91,11 +92,13 @@ class Claimer:
         quarantined: bool = False,
     ) -> ClaimRequest:
         """What to claim: up to ``limit`` runs of these types (``ClaimRequest`` explains the rest)."""
+        unread = self._unread
+        skips_payload = unread is not None and (unread.policies, unread.quarantined) == (policies, quarantined)
         return ClaimRequest(
             owner=self._context.owner,
             token=os.urandom(16).hex(),
             policies=policies,
-            limit=min(limit, self._batch_size.size, _MOST_HELD - len(self._hand)),
+            limit=min(limit, 1 if skips_payload else self._batch_size.size, _MOST_HELD - len(self._hand)),
             permits=self._config.concurrency,
             lease=self._config.lease,
             in_use=self._hand.permits_in_use,
@@ -103,7 +106,7 @@ class Claimer:
             type_limits=type_limits,
             exempt_types=self.exempt_types,
             quarantined=quarantined,
-            without_payload=self._skips_payload,
+            without_payload=skips_payload,
         )
 
     def take(self, request: ClaimRequest) -> Taken:
@@ -172,7 +175,8 @@ class Claimer:
     def _take_in_hand(self, request: ClaimRequest, claim: Claim, sent_at: float) -> Taken:
         """Take the runs of a committed claim in hand."""
         self._returner.unanswered.remove(request.token)
-        self._skips_payload = False
+        if request.without_payload:
+            self._unread = None
         still_at_work: set[int] = set()
         if claim.runs:
             self._batch_size.took(clock.elapsed() - sent_at)
@@ -199,8 +203,8 @@ class Claimer:
     def _note_failure(self, request: ClaimRequest, error: Exception) -> None:
         """Limit the next claim to one run. If this claim had one run only, take it without its payload next."""
         self._batch_size.size = 1
-        self._skips_payload = request.limit == 1 and not request.without_payload
-        result = "without the payload" if self._skips_payload else "one by one"
+        self._unread = request if request.limit == 1 and not request.without_payload else None
+        result = "one by one" if self._unread is None else "without the payload"
         self._log.warning("claim", result=result, error=first_line_of(error))
 
     def count_due(self, policies: Sequence[Policy], limit: int) -> int:

@@ -12,6 +12,9 @@ import pytest
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only
 from harness.at_work import running
 from harness.invariants import insert_runs, outcomes, read_log, statuses
+from harness.statements import before_statements
+from harness.tick_parts import tick_parts
+from jobrunner.model import Policy
 
 SLOW = {
     "sqlite": """
@@ -91,3 +94,20 @@ def test_payload_too_large_for_the_prefetch_queue_delays_no_other_run(
     (run,) = database.query("SELECT status, error_type, last_error FROM job_runs WHERE id = ?", [huge])
     assert (run["status"], run["error_type"]) == ("failed", "unreadable")
     assert "without the payload" in [line["result"] for line in read_log(log) if line["event"] == "claim"]
+
+
+@pytest.mark.promise("P1", "P7")
+def test_run_whose_payload_cannot_be_read_costs_no_run_of_another_type_its_payload(database: Database) -> None:
+    insert_runs(database, 1, "huge", {"text": "x"})
+    insert_runs(database, 1, "other", {"text": "y"})
+
+    def break_down(*_: object) -> None:
+        raise ValueError("it cannot be read")
+
+    with tick_parts(database) as tick:
+        with before_statements(tick.store, break_down):
+            assert tick.claim([Policy("huge")], 1) == []
+        (other,) = tick.claim([Policy("other")], 1)
+        assert (other.is_unreadable, other.run.payload) == (False, {"text": "y"})
+        (huge,) = tick.claim([Policy("huge")], 5)
+        assert (huge.is_unreadable, huge.run.payload) == (True, {})
