@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness import App, Commands, sqlite_only, wait_for
+from harness.calls import WITH_A_SCHEMA
 from harness.commands import COMMAND
-from harness.schemas import WITH_A_SCHEMA
 from harness.warm import WarmProcess
 
 pytestmark = sqlite_only

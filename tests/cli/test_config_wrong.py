@@ -8,7 +8,7 @@ import pytest
 
 import jobrunner
 from harness import Commands, Database, sqlite_only
-from harness.schemas import WITH_A_SCHEMA
+from harness.calls import WITH_A_SCHEMA
 from jobrunner import __version__, names
 from jobrunner.errors import ConfigurationError, UnknownVariable
 from jobrunner.settings import config

@@ -6,9 +6,9 @@ import re
 import pytest
 
 from harness import App, Commands, Database
+from harness.calls import WITH_A_SCHEMA
 from harness.fault_scene import FaultScene
 from harness.invariants import assert_consistent, outcomes, statuses
-from harness.schemas import WITH_A_SCHEMA
 
 # Before the drain; a claim that nobody has taken yet; one at work beside others; one that has just ended.
 POINTS = ("expand.committed", "claim.committed", "attempt.handed_over", "attempt.ended")

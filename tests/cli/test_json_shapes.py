@@ -10,44 +10,12 @@ import jsonschema
 import pytest
 
 from harness import App, Commands, Database
+from harness.calls import CALLS
 from harness.plans import fill_a_little
 from jobrunner.cli.program import cli
 from jobrunner.cli.shapes import SHAPES
 
 ROOT = Path(__file__).parents[2]
-BACKFILL = "schedule backfill little --since 2026-01-01T00:00Z --until 2026-01-01T00:02Z"
-# The words of a call when nothing is there, and of one with everything; None: it needs something to be there.
-CALLS: dict[str, tuple[str | None, str]] = {
-    "apply --json": ("apply --dry-run --json", "apply --json"),
-    "cancel --json": ("cancel --all --json", "cancel --all --dry-run --json"),
-    "discard --json": ("discard --all --reason x --json", "discard --all --reason x --dry-run --json"),
-    "doctor --json": ("doctor --json --no-crontab", "doctor --json --no-crontab"),
-    "effects list --json": ("effects list --json", "effects list --json"),
-    "enqueue --json": (None, "enqueue echo --key k --json"),
-    "errors --json": ("errors --json", "errors --json"),
-    "explain --json": (None, "explain {run} --json"),
-    "health --json": ("health --json", "health --json"),
-    "history --json": ("history --json", "history --json --since 20d"),
-    "types --json": ("types --json", "types --json"),
-    "pauses --json": ("pauses --json", "pauses --json"),
-    "priority --json": ("priority 5 --all --json", "priority 5 --all --dry-run --json"),
-    "reschedule --json": (
-        "reschedule --all --run-at +1h --json",
-        "reschedule --all --run-at +1h --dry-run --json",
-    ),
-    "retry --json": ("retry --all --json", "retry --all --yes --json"),
-    "prune --json": ("prune --json", "prune --dry-run --json"),
-    "runs --json": ("runs --json", "runs --json --limit 3"),
-    "runs --jsonl": ("runs --jsonl", "runs --jsonl"),
-    "schedule backfill --json": (None, f"{BACKFILL} --again --dry-run --json"),
-    "schedule list --json": ("schedule list --json", "schedule list --json"),
-    "schedule next --json": (None, "schedule next little --json"),
-    "schedule show --json": (None, "schedule show little --json"),
-    "schedule trigger --json": (None, "schedule trigger little --json"),
-    "show --json": (None, "show {run} --json"),
-    "stats --json": ("stats --json", "stats --json"),
-    "status --json": ("status --json", "status --json"),
-}
 
 
 def test_every_command_with_json_has_a_schema_that_is_up_to_date(schemas: Any) -> None:
@@ -59,12 +27,9 @@ def test_every_command_with_json_has_a_schema_that_is_up_to_date(schemas: Any) -
     assert {path.name for path in schemas.SCHEMAS.iterdir()} == {path.name for path in schemas.files()} - {"json.md"}
 
 
-def test_every_schema_has_a_call_that_is_held_to_it() -> None:
-    assert CALLS.keys() == SHAPES.keys()
-
-
 def test_json_of_every_command_fits_its_schema(jobrunner: Commands, app: App, database: Database, schemas: Any) -> None:
-    for name, (words, _) in CALLS.items():
+    calls = {name: CALLS[name.rpartition(" ")[0]].json_calls() for name in SHAPES}
+    for name, (words, _) in calls.items():
         if words is not None:
             _check(jobrunner, schemas, name, words, is_filled=False)
     fill_a_little(database)
@@ -82,16 +47,17 @@ def test_json_of_every_command_fits_its_schema(jobrunner: Commands, app: App, da
     )
     run_id = database.value("SELECT max(run_id) FROM job_attempts")
     jobrunner("cancel", str(database.value("SELECT min(id) FROM job_runs WHERE status = 'queued'")))
-    for name, (_, words) in CALLS.items():
+    for name, (_, words) in calls.items():
         env = {"JOBRUNNER_APP_DIR": str(app.folder)}
-        _check(jobrunner, schemas, name, words.format(run=run_id), is_filled=True, env=env)
+        _check(jobrunner, schemas, name, words.format(run=run_id, schedule="little"), is_filled=True, env=env)
 
 
 def _check(jobrunner: Commands, schemas: Any, name: str, words: str, *, is_filled: bool, **options: Any) -> None:
     # Two of them say by their exit status that something is wrong.
     is_checked = name not in ("health --json", "doctor --json")
-    printed = jobrunner(*words.split(), check=is_checked, **options).stdout
-    documents = [json.loads(line) for line in printed.splitlines()] if "--jsonl" in words else [json.loads(printed)]
+    option = name.rpartition(" ")[2]
+    printed = jobrunner(*words.split(), option, check=is_checked, **options).stdout
+    documents = [json.loads(line) for line in printed.splitlines()] if option == "--jsonl" else [json.loads(printed)]
     assert not is_filled or all(documents), (name, printed)
     validator = jsonschema.Draft202012Validator(_strict(schemas.schema(name)))
     for document in documents:

@@ -11,6 +11,7 @@ import pytest
 
 from harness import App, Commands, Database, sqlite_only
 from harness.at_work import OWNER, running
+from harness.calls import CALLS
 from harness.commands import COMMAND
 from harness.handlers_rows import queue
 from harness.terminal import STYLES, open_terminal, read_terminal, seen_at
@@ -25,10 +26,7 @@ HOSTILE = "\x1b[2J\x1b]0;owned\x07 \x9b31m \u202e [bold]not markup[/bold] :smile
 LONG = "the report could not be rendered because its template names a variable that nobody has given " * 4
 PATH = "/srv/application/releases/2026-11-22/reports/weekly/summary_of_all_customers_of_the_region.html"
 # What each shows lies in `many_rows`.
-TABLE = (
-    "status", "runs", "errors", "show 1", "show 2", "history", "health", "types", "stats", "effects list",
-    "schedule list", "schedule show nightly", "schedule next nightly",
-)  # fmt: skip
+TABLE = ["show 2", *(each.words.format(run=1, schedule="nightly") for each in CALLS.values() if each.fits_terminal)]
 
 
 def many_rows(jobrunner: Commands, database: Database) -> None:

@@ -12,49 +12,6 @@ UNION ALL SELECT 'type ' || typname FROM pg_type WHERE typnamespace = 'public'::
 """
 # SQLite's own: it cannot be dropped, and forgets a table with the table.
 SQLITE_OBJECTS = "SELECT type || ' ' || name AS name FROM sqlite_master WHERE name <> 'sqlite_sequence'"
-# Every command that needs the tables, with words that suffice.
-WITH_A_SCHEMA = [
-    ["tick"],
-    ["status"],
-    ["runs"],
-    ["errors"],
-    ["stats"],
-    ["health"],
-    ["metrics"],
-    ["explain", "1"],
-    ["status", "--json"],
-    ["enqueue", "echo"],
-    ["show", "1"],
-    ["logs", "1"],
-    ["history"],
-    ["retry", "1"],
-    ["cancel", "1"],
-    # Now it has ended.
-    ["watch", "1"],
-    ["cancel", "--all", "--dry-run"],
-    ["reschedule", "1", "--run-at", "+1m"],
-    ["priority", "1", "1"],
-    ["run", "echo"],
-    ["discard", "1", "--reason", "x"],
-    ["effects", "list"],
-    ["effects", "settle", "k", "--applied"],
-    ["schedule", "list"],
-    ["schedule", "add", "n", "--type", "echo", "--cron", "@daily"],
-    ["schedule", "remove", "n"],
-    ["schedule", "show", "n"],
-    ["schedule", "edit", "n", "--cron", "@hourly"],
-    ["schedule", "pause", "n"],
-    ["schedule", "resume", "n"],
-    ["schedule", "trigger", "n"],
-    ["schedule", "backfill", "n", "--since", "2026-01-01T00:00Z", "--until", "2026-01-02T00:00Z"],
-    ["schedule", "next", "n"],
-    ["apply"],
-    ["prune"],
-    ["archive", "--until", "1d", "/nowhere/runs.jsonl"],
-    ["pause", "--all"],
-    ["pauses"],
-    ["resume", "--all"],
-]
 
 
 def schema(database: Database) -> str:

@@ -18,10 +18,10 @@ import psycopg
 import pytest
 
 from harness import Commands, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only
+from harness.calls import WITH_A_SCHEMA
 from harness.databases import Copies
 from harness.handlers_rows import queue
 from harness.long import draw
-from harness.schemas import WITH_A_SCHEMA
 from harness.silence import silent_after
 from jobrunner.settings.config import load
 from jobrunner.store.drivers import waits

@@ -1,21 +1,14 @@
 """What is said of a database without our tables, with others, or with those of another version."""
 
-import click
 import pytest
 
 from harness import Commands, Database, SQLiteDatabase
+from harness.calls import WITH_A_SCHEMA
 from harness.databases import url
 from harness.handlers_rows import queue
 from harness.long import some
-from harness.schemas import WITH_A_SCHEMA, objects
-from jobrunner.cli.program import cli
+from harness.schemas import objects
 from jobrunner.store.schema import metadata
-
-# The ticks that dev starts report it.
-WITHOUT_A_DATABASE = {"migrate", "downgrade", "users add", "types", "completion", "dev", "web", "doctor"}
-WITHOUT_A_DATABASE |= {"schedule import", "schedule crontab"}
-# Whatever is there is replaced.
-WITHOUT_A_DATABASE |= {"restore"}
 
 
 def test_table_name_that_is_taken_stops_the_migration_with_nothing_written(
@@ -67,21 +60,6 @@ def test_schema_that_does_not_fit_this_code_is_refused_by_every_command(
 def everything(database: Database) -> dict[str, list[str]]:
     """All rows of all tables."""
     return {name: sorted(map(repr, database.query(f"SELECT * FROM {name}"))) for name in metadata.tables}
-
-
-def test_schema_tests_above_cover_every_command() -> None:
-    """A new command is put to the same schemas, or is known to use none."""
-
-    def every(command: click.Command, path: str) -> set[str]:
-        if isinstance(command, click.Group):
-            context = click.Context(command)
-            below = {name: command.get_command(context, name) for name in command.list_commands(context)}
-            return {leaf for name, each in below.items() if each for leaf in every(each, f"{path} {name}".strip())}
-        return {path}
-
-    leaves = every(cli, "")
-    tried = {leaf for leaf in leaves for words in WITH_A_SCHEMA if f"{' '.join(words)} ".startswith(f"{leaf} ")}
-    assert leaves - tried == WITHOUT_A_DATABASE
 
 
 def test_newer_schema_that_fits_this_code_is_used(jobrunner: Commands, database: Database) -> None:

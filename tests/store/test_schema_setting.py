@@ -17,9 +17,10 @@ from sqlalchemy.orm import Session
 import jobrunner as library
 from harness import Commands, PostgresDatabase, postgresql_only, sqlite_only
 from harness.async_connections import KINDS
+from harness.calls import WITH_A_SCHEMA
 from harness.idle_ticks import quiet_hour, tick
 from harness.listening_ticks import linger, stop, wait_for_success
-from harness.schemas import WITH_A_SCHEMA, objects
+from harness.schemas import objects
 from jobrunner.application import enqueueing, own_connections
 from jobrunner.store.drivers.raw import raw_driver
 from jobrunner.store.queue.ticks import idle

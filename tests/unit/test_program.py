@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 
+from harness.calls import CALLS
 from jobrunner.cli import program
 
 # With the settings of the program: click keeps the help option of the first context for the whole process.
@@ -17,6 +19,21 @@ def test_each_module_in_a_folder_of_commands_is_a_command_of_the_table() -> None
     folder = Path(program.__file__).parent
     found = {file.relative_to(folder) for file in folder.glob("*/**/*.py") if file.name != "__init__.py"}
     assert found == {Path(*module.split(".")[2:]).with_suffix(".py") for module in program.MODULES.values()}
+
+
+def test_every_command_has_a_row_in_the_table_of_calls() -> None:
+    assert CALLS.keys() == program.MODULES.keys()
+
+
+def test_each_command_and_each_of_its_options_is_completed() -> None:
+    completion = ShellComplete(program.cli, {}, "jobrunner", "_JOBRUNNER_COMPLETE")
+    for command in CALLS:
+        *group, name = command.split()
+        assert name in {each.value for each in completion.get_completions(group, name[:-1])}
+        found = {each.value for each in completion.get_completions(command.split(), "--")}
+        assert found >= {"--help", "--env-file", "--utc"}
+        used = {word for word in CALLS[command].words.split() if word.startswith("--")}
+        assert found >= used, command
 
 
 def test_the_help_lists_every_command_once_in_a_section_with_what_it_does() -> None:
