@@ -12,7 +12,7 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias, cast
@@ -25,6 +25,7 @@ from jobrunner.jobs.outcomes import HandlerStopped
 from jobrunner.jobs.payload import check_payload
 from jobrunner.model import Lease
 from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.steps import at_once
 from jobrunner.store.queue import effects, holding
 from jobrunner.store.queue.effects import StoredEffect
 
@@ -229,7 +230,7 @@ def _storable(outcome: object, limit_bytes: int) -> Any:
 def execute(steps: Steps, shield: Callable[[], Any]) -> Effect:
     """Execute the steps. ``shield`` makes a block that a request to stop does not interrupt."""
 
-    def act(step: Step) -> Any:
+    async def act(step: Step) -> Any:
         if step.is_ours:
             with shield():
                 return step.act()
@@ -240,18 +241,7 @@ def execute(steps: Steps, shield: Callable[[], Any]) -> Effect:
             raise TypeError("the function of an effect is async: write await ctx.once_async(...)")
         return answer
 
-    try:
-        step = next(steps)
-        while True:
-            try:
-                answer = act(step)
-            except BaseException as error:  # noqa: BLE001 - the generator decides about every exception of its steps
-                step = steps.throw(error)
-            else:
-                step = steps.send(answer)
-    except StopIteration as end:
-        effect: Effect = end.value
-        return effect
+    return at_once(_execute(steps, act))
 
 
 async def execute_async(steps: Steps) -> Effect:
@@ -263,12 +253,16 @@ async def execute_async(steps: Steps) -> Effect:
         answer = step.act()
         return await answer if inspect.isawaitable(answer) else answer
 
+    return await _execute(steps, act)
+
+
+async def _execute(steps: Steps, act: Callable[[Step], Awaitable[Any]]) -> Effect:
     try:
         step = next(steps)
         while True:
             try:
                 answer = await act(step)
-            except BaseException as error:  # noqa: BLE001 - as above
+            except BaseException as error:  # noqa: BLE001 - the generator decides about every exception of its steps
                 step = steps.throw(error)
             else:
                 step = steps.send(answer)

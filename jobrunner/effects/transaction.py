@@ -14,7 +14,8 @@ from typing import Any
 
 from jobrunner import failpoints
 from jobrunner.effects.ending import RunEnd
-from jobrunner.store.callers.transactions import OwnTransaction, at_once, begin
+from jobrunner.store.callers.transactions import OwnTransaction, begin
+from jobrunner.store.drivers.steps import at_once
 
 
 class PlainTransaction:

@@ -121,7 +121,7 @@ PEOPLE = {
         ("calendar.counted", "calendar.runs", "calendar.skips", "calendar.newest"),
         "a person's page: the slots of a week, or the newest ones, of some schedules by their index",
     ),
-    **dict.fromkeys(("trails.ticks", "trails.events"), "a person's page: a hundred by their ids"),
+    "trails.newest": "a person's page: a hundred by their ids",
     "trails.left_behind": "a person's page: the ticks of a day by the index of their begins",
     "logs.look": "a person's command: one run by its id",
     **dict.fromkeys(

@@ -92,9 +92,13 @@ def test_life_of_a_run_is_drawn_with_the_moves_it_has_made(database: Database) -
         "running to queued",
         "running to dead",
     }
-    drawn = set(re.findall(r"<title>(\w+ to \w+): ", page))
-    moves = {(source, each.target) for each in TRANSITIONS for source in each.sources if source is not each.target}
-    assert drawn == {f"{source} to {target}" for source, target in moves}
+    moves = dict[str, list[str]]()
+    for each in TRANSITIONS:
+        for source in {*each.sources} - {each.target}:
+            moves.setdefault(f"{source} to {each.target}", []).append(each.event)
+    assert dict(re.findall(r"<title>(\w+ to \w+): (.+?)</title>", page)) == {
+        move: ", ".join(events) for move, events in moves.items()
+    }
     # No line crosses a box, and each ends in a head that touches its box from outside.
     boxes = [(int(x), int(y)) for x, y in re.findall(r'<rect x="(\d+)" y="(\d+)" width="120" height="38"', page)]
     lines = re.findall(r'<path class="line" d="M([^"]*)"/><path class="head" d="M([\d.]+) ([\d.]+)', page)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ from jobrunner.settings.config import Config
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.questions import feed
 from jobrunner.store.questions.feed import Seen
+from jobrunner.store.sql.statement import Row
 from jobrunner.text import one_line, visible, visible_block
 
 _EVERY_SECONDS = 1.0
@@ -134,35 +135,34 @@ class _Dev:
 
     def _show(self) -> None:
         try:
-            happened = self._database.read(lambda connection: feed.look(connection, self._seen))
+            self._seen, runs, attempts = self._database.read(lambda connection: feed.look(connection, self._seen))
         except DatabaseUnavailable as error:
             if str(error) != self._last_error:
                 _say("problem", str(error))
             self._last_error = str(error)
             return
-        self._seen = happened.seen
-        lines = [(at, *_of_run(row)) for at, row in happened.runs]
-        lines += [(at, *_of_attempt(row)) for at, row in happened.attempts]
+        lines = [(row.created_at, *_of_run(row)) for row in runs]
+        lines += [(row.finished_at, *_of_attempt(row)) for row in attempts]
         for at, word, text, block in sorted(lines, key=lambda line: line[0]):
             _say(word, text, at)
             for line in block.splitlines():
                 click.echo(f"    {visible_block(line)}")
 
 
-def _of_run(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    due = "" if row["run_at"] <= row["created_at"] else f", due {_clock(row['run_at'])}"
-    return "queued", f"run {row['id']} {row['job_type']} {one_line(str(row['payload']), 200)}{due}", ""
+def _of_run(row: Row) -> tuple[str, str, str]:
+    due = "" if row.run_at <= row.created_at else f", due {_clock(row.run_at)}"
+    return "queued", f"run {row.id} {row.job_type} {one_line(str(row.payload), 200)}{due}", ""
 
 
-def _of_attempt(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    seconds = (row["finished_at"] - row["started_at"]).total_seconds()
-    text = f"run {row['run_id']} {row['job_type']}, attempt {row['attempt']}, {seconds:.2f} s"
-    if row["error"]:
-        text += f": {row['error_type']}: {one_line(row['error'])}"
-    if row["status"] in ("queued", "failed"):
-        text += f"; again at {_clock(row['run_at'])}"
-    block = "\n".join(filter(None, (row["output"], row["traceback"])))
-    return row["status"] if row["status"] == "dead" else row["outcome"], text, block
+def _of_attempt(row: Row) -> tuple[str, str, str]:
+    seconds = (row.finished_at - row.started_at).total_seconds()
+    text = f"run {row.run_id} {row.job_type}, attempt {row.attempt}, {seconds:.2f} s"
+    if row.error:
+        text += f": {row.error_type}: {one_line(row.error)}"
+    if row.status in ("queued", "failed"):
+        text += f"; again at {_clock(row.run_at)}"
+    block = "\n".join(filter(None, (row.output, row.traceback)))
+    return row.status if row.status == "dead" else row.outcome, text, block
 
 
 def _files(folder: Path) -> dict[str, float]:

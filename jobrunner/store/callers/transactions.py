@@ -7,7 +7,7 @@ with await. A connection without await returns what is awaited elsewhere at once
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from inspect import isawaitable
 from typing import Any, TypeVar
@@ -21,17 +21,6 @@ from jobrunner.store.drivers.steps import Steps, follow
 from jobrunner.store.sql.traits import TRAITS
 
 T = TypeVar("T")
-
-
-def at_once(work: Coroutine[Any, Any, T]) -> T:
-    """Do what has nothing to wait for, because its connection is one without await."""
-    try:
-        work.send(None)
-    except StopIteration as end:
-        done: T = end.value
-        return done
-    work.close()
-    raise RuntimeError("the connection waits for an event loop")
 
 
 class OwnTransaction:

@@ -28,6 +28,17 @@ def follow(caller: Executor, steps: Steps[T]) -> T:
         return result
 
 
+def at_once(work: Coroutine[Any, Any, T]) -> T:
+    """Do what has nothing to wait for, because it is done without an event loop."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        done: T = end.value
+        return done
+    work.close()
+    raise RuntimeError("this waits for an event loop")
+
+
 async def follow_async(caller: AsyncExecutor, steps: Steps[T]) -> T:
     """The same on a connection of an event loop.
 

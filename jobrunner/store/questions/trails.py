@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Float, literal, select
+from sqlalchemy import Float, Table, literal, select
 
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.reading import columns_of, read
@@ -14,6 +14,8 @@ from jobrunner.store.questions.overview import Tick
 from jobrunner.store.schema import job_events, job_ticks
 from jobrunner.store.sql.dialect.values import later
 from jobrunner.store.statements.questions.findings import NEWEST_TICKS
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,9 @@ class PastEvent:
     detail: Any
 
 
+_TABLES: dict[type[Any], Table] = {PastTick: job_ticks, PastEvent: job_events}
+
+
 def last_ticks(connection: Connection) -> list[PastTick]:
     """The last tick of each host."""
     columns = job_ticks.c
@@ -57,11 +62,11 @@ def last_ticks(connection: Connection) -> list[PastTick]:
     return read(connection, PastTick, found.order_by(columns.host))
 
 
-def ticks(connection: Connection, limit: int, before: int) -> list[PastTick]:
-    """The newest ticks with ids below ``before``."""
-    columns = job_ticks.c
-    found = select(*columns_of(PastTick, job_ticks)).where(columns.id < before)
-    return read(connection, PastTick, found.order_by(columns.id.desc()).limit(limit))
+def newest(connection: Connection, kind: type[T], limit: int, before: int) -> list[T]:
+    """The newest ticks (``PastTick``) or events (``PastEvent``) with ids below ``before``."""
+    table = _TABLES[kind]
+    found = select(*columns_of(kind, table)).where(table.c.id < before)
+    return read(connection, kind, found.order_by(table.c.id.desc()).limit(limit))
 
 
 def left_behind(connection: Connection, period: timedelta, limit: int) -> list[LeftBehind]:
@@ -82,10 +87,3 @@ def _left(at: datetime, found: Any) -> LeftBehind | None:
     if not isinstance(runs, dict) or not all(isinstance(count, int) for count in runs.values()):
         return None
     return LeftBehind(at, runs, bool(found.get("at_least")))
-
-
-def events(connection: Connection, limit: int, before: int) -> list[PastEvent]:
-    """The newest events with ids below ``before``."""
-    columns = job_events.c
-    found = select(*columns_of(PastEvent, job_events)).where(columns.id < before)
-    return read(connection, PastEvent, found.order_by(columns.id.desc()).limit(limit))

@@ -9,6 +9,7 @@ from jobrunner.store.changes import settlement
 from jobrunner.store.changes.settlement import Settled
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions import trails, uncertain
+from jobrunner.store.questions.trails import PastEvent, PastTick
 from jobrunner.store.queue import pauses
 from jobrunner.text import whole_number
 from jobrunner.web.call import Call, NotFound, Page, Redirect
@@ -25,7 +26,7 @@ def hosts(call: Call) -> Page:
     at, (last, found, paused) = call.read(
         lambda connection: (
             trails.last_ticks(connection),
-            trails.ticks(connection, _A_PAGE, before),
+            trails.newest(connection, PastTick, _A_PAGE, before),
             pauses.listed(connection),
         )
     )
@@ -38,7 +39,7 @@ def hosts(call: Call) -> Page:
 def audit(call: Call) -> Page:
     """What people and ticks changed, the newest first."""
     before = _before(call)
-    at, found = call.read(lambda connection: trails.events(connection, _A_PAGE, before))
+    at, found = call.read(lambda connection: trails.newest(connection, PastEvent, _A_PAGE, before))
     more = found[-1].id if len(found) == _A_PAGE else None
     return Page("audit.html", {"at": at, "events": found, "more": more}, found)
 
