@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from jobrunner import backoff
 from jobrunner.durations import format_duration
@@ -183,16 +183,22 @@ def decide(
         return _decision(run, Event.SUCCEED, result, releases=0, lease_expiries=0)
     if run.cancel_requested:
         return _decision(run, Event.CANCEL, result)._replace(outcome=Outcome.CANCELLED)
-    if result.outcome is Outcome.SNOOZED:
-        wait = result.wait or timedelta(0)
-        return _decision(run, Event.RELEASE, result, attempts=run.attempts - 1, releases=0, wait=wait)
-    if result.outcome is Outcome.RELEASED:
-        return _release(run, result, default_wait)
-    if result.outcome is Outcome.INCOMPATIBLE:
-        return _postpone(run, result, deploy_grace)
-    if result.outcome is Outcome.DROPPED:
-        return _decision(run, Event.DROP, result)
-    return _charge(run, result, default_wait)
+    match result.outcome:
+        case Outcome.SNOOZED:
+            wait = result.wait or timedelta(0)
+            return _decision(run, Event.RELEASE, result, attempts=run.attempts - 1, releases=0, wait=wait)
+        case Outcome.RELEASED:
+            return _release(run, result, default_wait)
+        case Outcome.INCOMPATIBLE:
+            return _postpone(run, result, deploy_grace)
+        case Outcome.DROPPED:
+            return _decision(run, Event.DROP, result)
+        case Outcome.FAILED | Outcome.TIMED_OUT | Outcome.CRASHED | Outcome.LEASE_EXPIRED:
+            return _charge(run, result, default_wait)
+        case Outcome.DISCARDED | Outcome.CANCELLED:
+            return _charge(run, result, default_wait)
+        case _:
+            assert_never(result.outcome)
 
 
 def _release(run: RunState, result: AttemptResult, default_wait: Callable[[int], timedelta]) -> Decision:

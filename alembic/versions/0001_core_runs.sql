@@ -186,10 +186,10 @@ CREATE TABLE {schema}job_pauses (
 CREATE TABLE {schema}job_parents (
   parent_id {key} NOT NULL,
   run_id {key} NOT NULL,
-  on_failure VARCHAR(20) NOT NULL,
+  if_parent_fails VARCHAR(20) NOT NULL,
   parent_status VARCHAR(20),
   CONSTRAINT job_parents_pkey PRIMARY KEY (parent_id, run_id),
-  CONSTRAINT job_parents_on_failure CHECK (on_failure IN ('cancel', 'run'))
+  CONSTRAINT job_parents_if_parent_fails CHECK (if_parent_fails IN ('cancel', 'run'))
 ){storage};
 CREATE INDEX job_parents_run_id ON {schema}job_parents (run_id);
 CREATE INDEX job_parents_ended ON {schema}job_parents (run_id) WHERE parent_status IS NOT NULL;

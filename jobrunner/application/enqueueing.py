@@ -142,9 +142,9 @@ def enqueue_many(
 
 def many_runs(job_type: str, payloads: Iterable[Payload[...]], options: ManyOptions) -> Work[list[Enqueued]] | None:
     """Check everything about these runs. Returns the steps that enqueue them, or None for an empty list."""
-    shared, listed, each_taken = _listed(job_type, payloads, options)
+    shared, listed, each_if_taken = _listed(job_type, payloads, options)
     policy = declared(job_type)
-    return (lambda database: steps_of_many(database, shared, listed, policy, each_taken)) if listed else None
+    return (lambda database: steps_of_many(database, shared, listed, policy, each_if_taken)) if listed else None
 
 
 def _listed(
@@ -155,7 +155,7 @@ def _listed(
     values = checked(options, OF_MANY)
     shared = new_run(job_type, {}, limit, values)
     listed: list[dict[str, Any]] = []
-    each_taken: list[Taken] = []
+    each_if_taken: list[Taken] = []
     seen: dict[str, int] = {}
     for index, given in enumerate(payloads):
         try:
@@ -168,9 +168,9 @@ def _listed(
             else:
                 own = values
                 listed.append({"payload": checked_text(encoded(job_type, entry), limit)})
-            each_taken.append(own["if_taken"])
+            each_if_taken.append(own["if_taken"])
             key = own.get("key")
-            if key is not None and seen.setdefault(key, index) != index and each_taken[-1] == "raise":
+            if key is not None and seen.setdefault(key, index) != index and each_if_taken[-1] == "raise":
                 raise UsageError(f'its key is that of payloads[{seen[key]}], and if_taken is "raise"')
         except UsageError as error:
             raise type(error)(f"payloads[{index}]: {error}") from None
@@ -178,7 +178,7 @@ def _listed(
         # The statement takes a column from the call or from the list. If one entry has its own options, all get theirs.
         rest = _without_type(shared.columns())
         listed = [own if len(own) > 1 else rest | own for own in listed]
-    return shared, listed, each_taken
+    return shared, listed, each_if_taken
 
 
 def _entry(job_type: str, given: Payload[...]) -> Mapping[str, Any] | Entry:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 _PATHS = ("--env-file", "--config", "--log-file")
 # Less than five minutes, because no tick comes at the very second.
 _METRICS_STAY_SECONDS = 280.0
-_SETTINGS = ("--budget", "--grace", "--concurrency", "--batch")
 
 _is_due: Config | None = None
 """The settings of the tick if the database has said that something is due."""
@@ -95,13 +94,21 @@ def _parse(words: Sequence[str]) -> dict[str, str] | None:
     if not words or words[0] != "tick":
         return None
     given = {}
+    known = (*_PATHS, *_settings())
     left = iter(words[1:])
     for word in left:
         name, is_joined, value = word.partition("=")
-        if name not in (*_PATHS, *_SETTINGS) or name in given:
+        if name not in known or name in given:
             return None
         given[name] = value if is_joined else next(left, "")
     return given if all(value and not value.startswith("-") for value in given.values()) else None
+
+
+def _settings() -> list[str]:
+    """The options of a tick that are settings."""
+    from jobrunner.settings.config import SETTINGS
+
+    return [f"--{name}" for name, row in SETTINGS.items() if row.metavar]
 
 
 def _label(url: str, schema: str | None) -> str:
@@ -122,7 +129,7 @@ def _tick(given: dict[str, str]) -> bool:
     from jobrunner.settings.config import application_of
     from jobrunner.store.queue.ticks import idle
 
-    settings = {name.lstrip("-"): given.get(name) for name in _SETTINGS}
+    settings = {name.lstrip("-"): given.get(name) for name in _settings()}
     environment.add_env_file(given.get("--env-file"))
     if "--config" in given:
         environment.name_config(given["--config"])

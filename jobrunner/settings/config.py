@@ -3,7 +3,7 @@
 # Without annotations as texts: for so many fields typing would compile each of them in every process.
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,18 +23,10 @@ if TYPE_CHECKING:
     from jobrunner.settings.notify import Notify
     from jobrunner.settings.toml_file import JobFile
 
-_LONGEST_LINGERING = timedelta(minutes=2)
 
-
-def _between(least: timedelta, most: timedelta, words: str) -> Callable[[timedelta], None]:
-    def check(found: timedelta) -> None:
-        if not least <= found <= most:
-            raise UsageError(words)
-
-    return check
-
-
-_from_1s_to_10m = _between(timedelta(seconds=1), timedelta(minutes=10), "must lie between 1s and 10m")
+def _check_1s_to_10m(found: timedelta) -> None:
+    if not timedelta(seconds=1) <= found <= timedelta(minutes=10):
+        raise UsageError("must lie between 1s and 10m")
 
 
 def _check_budget(budget: timedelta) -> None:
@@ -43,7 +35,7 @@ def _check_budget(budget: timedelta) -> None:
 
 
 def _check_linger(linger: timedelta) -> None:
-    if linger > _LONGEST_LINGERING:
+    if linger > timedelta(minutes=2):
         raise UsageError("must be at most 2m: a tick that lingers keeps the code that it started with")
 
 
@@ -62,7 +54,7 @@ class Config(NamedTuple):
 
     ``database_url`` None: the embedded database; ``log`` None: no log file. ``schema`` None: the server's search path
     decides. ``state_dir`` None: see ``state_folder``. Paths are absolute.
-    ``commands`` are the job types of the configuration file, by name. ``notify`` None: nobody is told of anything.
+    ``commands`` are the job types of the configuration file, by name. ``notify`` None: no notification is sent.
     ``keep`` has the fields of ``Retention``.
     A tuple and not a dataclass, whose import alone costs as much as starting Python (docs/adr/0013-idle-tick.md).
     """
@@ -119,7 +111,7 @@ class Config(NamedTuple):
         on_host=True,
     )
     lease: timedelta = setting.duration(
-        "60s", "How long a run belongs to a tick that has died; at most 10m.", _from_1s_to_10m, on_host=True
+        "60s", "How long a run belongs to a tick that has died; at most 10m.", _check_1s_to_10m, on_host=True
     )
     grace: timedelta = setting.duration(
         "10s",
@@ -156,7 +148,7 @@ class Config(NamedTuple):
         "How long a command waits for a lock in the database, from 1s to 10m."
         " [Its other limits](../howto/unreachable.md#time-limits) follow from this one."
         " The limits of a tick follow from its lease.",
-        _from_1s_to_10m,
+        _check_1s_to_10m,
     )
     payload_limit: int = setting.number(
         payload_limits.DEFAULT_LIMIT_BYTES, 2, payload_limits.LARGEST_LIMIT_BYTES, "The largest payload, in bytes."

@@ -175,7 +175,7 @@ def enqueueing_again(*, ended: bool) -> Call:
                     update(job_runs).where(columns.id == run_id).values(status="dead", finished_at=columns.created_at)
                 )
             admin.retry(connection, ids.pop() or 0, Actor("someone"))
-        enqueue.enqueue(connection, keyed, taken="replace")
+        enqueue.enqueue(connection, keyed, if_taken="replace")
         enqueue_many.enqueue(connection, NewRun("known", "{}"), KEYED, None, ["replace"] * len(KEYED))
 
     return work

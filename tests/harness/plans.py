@@ -160,7 +160,7 @@ def fill_parents(database: Database, count: int) -> None:
         f"INSERT INTO job_runs ({COLUMNS}, gate)"
         f" SELECT 'known', '{{}}', 'queued', 0, {at}, {at}, {at}, 'after' FROM ({numbers(database, count)}) AS numbered"
     )
-    insert = "INSERT INTO job_parents (parent_id, run_id, on_failure, parent_status)"
+    insert = "INSERT INTO job_parents (parent_id, run_id, if_parent_fails, parent_status)"
     database.execute(f"{insert} SELECT ?, id, 'cancel', NULL FROM job_runs WHERE gate = 'after'", [at_work])
     few = "SELECT id FROM job_runs WHERE gate = 'after' ORDER BY id LIMIT 3"
     for failure in ("cancel", "run"):

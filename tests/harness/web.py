@@ -51,7 +51,7 @@ TAGS = {
 }
 # The columns in which a CHECK, or the code, allows only some values.
 CLOSED = {
-    *("status", "outcome", "state", "span", "when_full", "key_scope", "on_failure", "parent_status", "misfire"),
+    *("status", "outcome", "state", "span", "when_full", "key_scope", "if_parent_fails", "parent_status", "misfire"),
     *("overlap", "source", "origin", "lease_token", "token", "version_num", "waits", "runs", "oldest_code"),
 }
 

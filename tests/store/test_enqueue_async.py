@@ -125,7 +125,7 @@ def test_run_enqueued_with_await_waits_for_the_runs_of_after(database: Database)
         await opened.commit()
         waiting = database.query("SELECT * FROM job_parents ORDER BY parent_id")
         assert [(row["parent_id"], row["run_id"]) for row in waiting] == [(first.id, third.id), (second.id, third.id)]
-        assert {row["on_failure"] for row in waiting} == {"run"}
+        assert {row["if_parent_fails"] for row in waiting} == {"run"}
         assert [row["gate"] for row in runs(database)] == ["", "", "after"]
         database.execute("DELETE FROM job_parents")
 

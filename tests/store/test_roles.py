@@ -22,7 +22,7 @@ LOOKING = [
 ]  # fmt: skip
 ACTING = [
     "enqueue echo --key k", "enqueue fail --max-attempts 1", "tick", "retry 3", "cancel 3", "discard 3 --reason x",
-    "pause echo", "resume echo", "schedule add daily --type echo --cron @daily", "schedule pause daily",
+    "pause --type echo", "resume --type echo", "schedule add daily --type echo --cron @daily", "schedule pause daily",
     "schedule resume daily", "schedule trigger daily", "schedule edit daily --cron @hourly", "schedule remove daily",
     "apply", "prune", "archive --until 0s {file}", "tick",
 ]  # fmt: skip
@@ -70,7 +70,7 @@ REFUSED = {
         "UPDATE jobs.job_runs SET payload = '{}'", "INSERT INTO jobs.job_runs (gate) VALUES ('x')",
         "INSERT INTO jobs.job_parents VALUES (1, 2, 'cancel', 'dead')", "UPDATE jobs.job_gates SET turn_at = NULL",
         "UPDATE jobs.job_limits SET max_running = 1", "DELETE FROM jobs.job_parents",
-        """SELECT jobs.jobrunner_hold(1, '[{"parent_id": 2, "on_failure": "run"}]')""",
+        """SELECT jobs.jobrunner_hold(1, '[{"parent_id": 2, "if_parent_fails": "run"}]')""",
         *(f"SELECT {column} FROM jobs.job_runs" for column in SECRETS),
         "SELECT * FROM jobs.job_dead", "SELECT * FROM jobs.job_runs",
     ],

@@ -39,11 +39,11 @@ def store(open_store: Callable[[], Store]) -> Store:
     return open_store()
 
 
-def attach(store: Store, run_id: int, *parents: int, on_failure: str = "cancel") -> int:
+def attach(store: Store, run_id: int, *parents: int, if_parent_fails: str = "cancel") -> int:
     def work(connection: Connection) -> None:
         # As in the transaction that inserts it.
         connection.execute(f"UPDATE job_runs SET updated_at = updated_at WHERE id = {run_id}")
-        steps.follow(connection, dependants.attach_steps(connection.database, run_id, parents, on_failure))
+        steps.follow(connection, dependants.attach_steps(connection.database, run_id, parents, if_parent_fails))
 
     store.write(work)
     return run_id
@@ -78,13 +78,13 @@ def test_a_run_waits_for_all_its_parents_and_then_runs(store: Store, database: D
 
 
 @pytest.mark.parametrize("how", ["dead", "cancelled", "deadline"])
-@pytest.mark.parametrize(("on_failure", "status"), [("cancel", "cancelled"), ("run", "queued")])
+@pytest.mark.parametrize(("if_parent_fails", "status"), [("cancel", "cancelled"), ("run", "queued")])
 def test_a_failed_parent_cancels_or_releases_as_was_said(
-    store: Store, database: Database, how: str, on_failure: str, status: str
+    store: Store, database: Database, how: str, if_parent_fails: str, status: str
 ) -> None:
     """Whoever ends the parent, and also for the run that waits for the cancelled one."""
     parent, child, grandchild = insert_runs(database, 3)
-    attach(store, child, parent, on_failure=on_failure)
+    attach(store, child, parent, if_parent_fails=if_parent_fails)
     attach(store, grandchild, child)
     fail(store, database, parent, how)
     while follow(store).may_be_more:
@@ -92,7 +92,7 @@ def test_a_failed_parent_cancels_or_releases_as_was_said(
     assert (status_of(database, child), status_of(database, grandchild)) == (status, status)
     run = run_of(database, child)
     assert run["gate"] == ""
-    if on_failure == "cancel":
+    if if_parent_fails == "cancel":
         ended = "cancelled" if how == "cancelled" else "dead"
         assert (run["error_type"], run["last_error"]) == (
             "parent_failed",
@@ -219,8 +219,8 @@ def test_a_group_and_what_follows_it_are_done_by_one_tick_in_their_order(
 def test_command_line_enqueues_a_run_after_others(jobrunner: Commands, database: Database) -> None:
     parent = queue(database, "echo")
     child = jobrunner.enqueue("echo", after=parent, if_parent_fails="run")
-    assert database.query("SELECT run_id, parent_id, on_failure FROM job_parents") == [
-        {"run_id": child, "parent_id": parent, "on_failure": "run"}
+    assert database.query("SELECT run_id, parent_id, if_parent_fails FROM job_parents") == [
+        {"run_id": child, "parent_id": parent, "if_parent_fails": "run"}
     ]
     refused = jobrunner("enqueue", "echo", "--after", 99, check=False)
     assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)

@@ -57,7 +57,7 @@ STATE: dict[str, Values] = {
 }
 _LIMITS = "INSERT INTO job_limits (job_type, max_running, asked_at) SELECT job_type, {most}, created_at FROM job_runs"
 _GATE = "INSERT INTO job_gates (job_type, gate, turn_at) SELECT job_type, gate, run_at FROM job_runs"
-_PARENT = "INSERT INTO job_parents (parent_id, run_id, on_failure) SELECT id, id, 'cancel' FROM job_runs"
+_PARENT = "INSERT INTO job_parents (parent_id, run_id, if_parent_fails) SELECT id, id, 'cancel' FROM job_runs"
 _DUE = "job_type, payload, status, priority, run_at, created_at, updated_at"
 _ANOTHER = f"INSERT INTO job_runs ({_DUE}, gate) SELECT {_DUE}, '{{gate}}' FROM job_runs"
 BEHIND_GATES: dict[str, tuple[str, ...]] = {

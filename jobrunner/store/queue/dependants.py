@@ -21,7 +21,7 @@ from jobrunner.store.sql.traits import TRAITS
 _BATCH = 500
 
 
-def attach_steps(database: str, run_id: int, parent_ids: Sequence[int], on_failure: str) -> Steps[None]:
+def attach_steps(database: str, run_id: int, parent_ids: Sequence[int], if_parent_fails: str) -> Steps[None]:
     """Let a run that the caller's transaction has just inserted wait for the end of these runs.
 
     Locks them until that transaction ends, so that none of them ends meanwhile. Raises NotFoundError if one of them
@@ -32,13 +32,13 @@ def attach_steps(database: str, run_id: int, parent_ids: Sequence[int], on_failu
         raise NotFoundError(f"there is no run {missing[0]} to wait for; a run that ended long ago is deleted")
     at_large = [parent.id for parent in parents if parent.finished_at is None]
     failed = [parent for parent in parents if parent.finished_at is not None and parent.status != Status.SUCCEEDED]
-    if not at_large and (on_failure == "run" or not failed):
+    if not at_large and (if_parent_fails == "run" or not failed):
         return
     rows = [
         {
             "parent_id": parent.id,
             "run_id": run_id,
-            "on_failure": on_failure,
+            "if_parent_fails": if_parent_fails,
             "parent_status": None if parent.finished_at is None else parent.status,
         }
         for parent in parents
@@ -80,7 +80,7 @@ def follow(connection: Connection) -> Followed:
     reasons: dict[int, Row] = {}
     for end in connection.execute(Prepared("dependants.take_ends"), given):
         is_waiting = locked[end.run_id].gate == "after" and locked[end.run_id].status == Status.QUEUED
-        if is_waiting and end.on_failure == "cancel" and end.parent_status != Status.SUCCEEDED:
+        if is_waiting and end.if_parent_fails == "cancel" and end.parent_status != Status.SUCCEEDED:
             reasons.setdefault(end.run_id, end)
     if reasons:
         _cancel(connection, reasons, locked)

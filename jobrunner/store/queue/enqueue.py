@@ -13,9 +13,9 @@ from jobrunner.store.sql.statement import Prepared, Row
 from jobrunner.store.sql.variants import ENQUEUED, PLAIN
 
 
-def enqueue(caller: Executor, new: NewRun, policy: Policy | None = None, taken: Taken = "existing") -> Enqueued:
+def enqueue(caller: Executor, new: NewRun, policy: Policy | None = None, if_taken: Taken = "existing") -> Enqueued:
     """Insert a run in the caller's transaction, or answer for the run that has its idempotency key."""
-    return follow(caller, steps(caller.database, new, policy, taken))
+    return follow(caller, steps(caller.database, new, policy, if_taken))
 
 
 def make_durable(connection: Connection, answers: Iterable[Enqueued]) -> None:
@@ -24,15 +24,15 @@ def make_durable(connection: Connection, answers: Iterable[Enqueued]) -> None:
         connection.write_marker()
 
 
-def steps(database: str, new: NewRun, policy: Policy | None, taken: Taken) -> Steps[Enqueued]:
-    """Insert a run, or answer for the run that has its idempotency key: by ``taken``.
+def steps(database: str, new: NewRun, policy: Policy | None, if_taken: Taken) -> Steps[Enqueued]:
+    """Insert a run, or answer for the run that has its idempotency key: by ``if_taken``.
 
     ``policy`` is that of the caller's own code; None: the stored rules of the type count. Raises QueueFull, with
     nothing written, if the type is full and refuses runs, and KeyTaken. Without a limit this costs only a condition in
     the first statement. Transactions that enqueue runs of a limited type wait for each other.
     """
     if new.idempotency_key is not None:
-        answer = yield from _under_key(database, new, policy, taken)
+        answer = yield from _under_key(database, new, policy, if_taken)
         if answer is not None:
             return answer
     elif policy is None or policy.max_waiting is None:
@@ -41,11 +41,11 @@ def steps(database: str, new: NewRun, policy: Policy | None, taken: Taken) -> St
             return Enqueued(run_id, created=True)
     # The type has a limit, or other rules than its policy. The code for many runs handles all cases.
     own = {name: value for name, value in new.columns().items() if name in ("payload", "idempotency_key")}
-    answers = yield from enqueue_many.steps(database, new, [own], policy, [taken])
+    answers = yield from enqueue_many.steps(database, new, [own], policy, [if_taken])
     return answers[0]
 
 
-def _under_key(database: str, new: NewRun, policy: Policy | None, taken: Taken) -> Steps[Enqueued | None]:
+def _under_key(database: str, new: NewRun, policy: Policy | None, if_taken: Taken) -> Steps[Enqueued | None]:
     """None: nothing was written, because the type has a limit or its stored rules are not those of the policy."""
     is_limited = policy is not None and policy.max_waiting is not None
     if not is_limited and (yield from _takes_key(database, new, policy)):
@@ -55,7 +55,7 @@ def _under_key(database: str, new: NewRun, policy: Policy | None, taken: Taken) 
         if holder is None or not backpressure.has_scope(holder, policy):
             return None
         if holder.is_held:
-            return (yield from _answer(database, new, holder, taken))
+            return (yield from _answer(database, new, holder, if_taken))
         if is_limited or holder.max_waiting is not None:
             return None
         if (yield Prepared("keys.lock_free"), {"given": [free_key(new.job_type, holder)]}).first() is not None:
@@ -79,10 +79,10 @@ def _insert_under_key(new: NewRun) -> Steps[Enqueued]:
     return Enqueued(run_id, created=True)
 
 
-def _answer(database: str, new: NewRun, holder: Row, taken: Taken) -> Steps[Enqueued]:
-    if taken == "raise":
+def _answer(database: str, new: NewRun, holder: Row, if_taken: Taken) -> Steps[Enqueued]:
+    if if_taken == "raise":
         raise taken_by(new.job_type, holder)
-    if taken == "replace":
+    if if_taken == "replace":
         given = {"given": [replacement(holder.run_id, new.columns())]}
         if (yield Prepared("enqueue.replace", (database,)), given).first() is not None:
             return Enqueued(holder.run_id, created=False, replaced=True)

@@ -19,34 +19,34 @@ Values: TypeAlias = dict[str, Any]
 
 
 def enqueue(
-    caller: Executor, shared: NewRun, listed: Sequence[Values], policy: Policy | None, taken: Sequence[Taken] = ()
+    caller: Executor, shared: NewRun, listed: Sequence[Values], policy: Policy | None, if_taken: Sequence[Taken] = ()
 ) -> list[Enqueued]:
     """Insert a run for each of ``listed`` in the caller's transaction, by the rules of ``enqueue.enqueue``."""
-    return follow(caller, steps(caller.database, shared, listed, policy, taken))
+    return follow(caller, steps(caller.database, shared, listed, policy, if_taken))
 
 
 def steps(
-    database: str, shared: NewRun, listed: Sequence[Values], policy: Policy | None, taken: Sequence[Taken] = ()
+    database: str, shared: NewRun, listed: Sequence[Values], policy: Policy | None, if_taken: Sequence[Taken] = ()
 ) -> Steps[list[Enqueued]]:
     """Insert a run for each of ``listed``, by the rules of ``enqueue.steps``. The results have the same order.
 
     Each of ``listed`` has those of ``NewRun.columns`` that differ, at least the payload. All other columns are those of
-    ``shared``. ``taken`` is for each of them what happens if its key is taken; without it, existing runs answer. Raises
+    ``shared``. ``if_taken`` is for each what happens if its key is taken; without it, existing runs answer. Raises
     QueueFull, with nothing written, if the type refuses runs and cannot take all of these, and KeyTaken.
     """
-    return _Call(database, shared.columns(), listed, taken or ["existing"] * len(listed)).enqueue(policy)
+    return _Call(database, shared.columns(), listed, if_taken or ["existing"] * len(listed)).enqueue(policy)
 
 
 class _Call:
     """One call. ``_holders`` maps the known keys to their runs, those of the list included."""
 
-    def __init__(self, database: str, shared: Values, listed: Sequence[Values], taken: Sequence[Taken]) -> None:
+    def __init__(self, database: str, shared: Values, listed: Sequence[Values], if_taken: Sequence[Taken]) -> None:
         self._database = database
         self._shared = shared
         self._listed = listed
-        self._taken = taken
+        self._if_taken = if_taken
         self._keys = [each.get("idempotency_key") for each in listed]
-        self._must_be_free = {key for key, each in zip(self._keys, taken, strict=True) if each == "raise"}
+        self._must_be_free = {key for key, each in zip(self._keys, if_taken, strict=True) if each == "raise"}
         self._holders: dict[str, int] = {}
 
     def enqueue(self, policy: Policy | None) -> Steps[list[Enqueued]]:
@@ -79,7 +79,7 @@ class _Call:
         if index in ids:
             return Enqueued(ids[index], created=True)
         run_id = self._holder(index)
-        return Enqueued(run_id, created=False, replaced=self._taken[index] == "replace" and run_id in replaced)
+        return Enqueued(run_id, created=False, replaced=self._if_taken[index] == "replace" and run_id in replaced)
 
     def _holder(self, index: int) -> int | None:
         key = self._keys[index]
@@ -156,8 +156,8 @@ class _Call:
         # The last one in the list, as if they were enqueued one by one.
         last = {
             run_id: replacement(run_id, self._shared | self._listed[index])
-            for index, taken in enumerate(self._taken)
-            if taken == "replace" and index not in inserted and (run_id := self._holder(index)) is not None
+            for index, if_taken in enumerate(self._if_taken)
+            if if_taken == "replace" and index not in inserted and (run_id := self._holder(index)) is not None
         }
         replaced: set[int] = set()
         for batch in _batches(sorted(last)):

@@ -63,7 +63,7 @@ class Openings:
         taken = Counter(_Gate(row.job_type, row.gate) for row in claimed)
         gates = [each for of_type in self._types for each in of_type.settled_gates(taken)]
         if gates:
-            connection.execute(Prepared("limits.settle"), {"given": gates})
+            connection.execute(Prepared("gates.settle"), {"given": gates})
         for of_type in self._types:
             count = sum(each for gate, each in taken.items() if gate.job_type == of_type.name)
             rate = of_type.limits.rate
@@ -168,7 +168,7 @@ def _look(connection: Connection, of_type: _Type, room: _Room, openings: Opening
     else:
         _look_at_each(connection, of_type, room.runs, openings, quarantined)
         if of_type.limits.rate_per_key is not None and len(of_type.gates) < room.runs:
-            row = connection.execute(Prepared("limits.next_opening"), values).one()
+            row = connection.execute(Prepared("gates.next_opening"), values).one()
             if row.opens_at is not None:
                 openings.note_opening((row.opens_at - row.now).total_seconds())
 
@@ -211,12 +211,12 @@ def _admit(connection: Connection, of_type: _Type) -> int:
     if first:
         # In one order, as wherever several gates are written.
         given = [{"job_type": of_type.name, "gate": gate, "turn_at": first[gate]} for gate in sorted(first)]
-        connection.execute(Prepared("limits.enter"), {"given": given})
+        connection.execute(Prepared("gates.enter"), {"given": given})
     return len(admitted)
 
 
 def _is_waited_for(connection: Connection, of_type: _Type) -> bool:
-    return connection.execute(Prepared("limits.is_waited_for"), {"of_type": of_type.name}).first() is not None
+    return connection.execute(Prepared("gates.is_waited_for"), {"of_type": of_type.name}).first() is not None
 
 
 def _opens_at(rate: Rate, spent_until: datetime, now: datetime) -> datetime:
@@ -260,11 +260,11 @@ def declare(connection: Connection, policy: Policy) -> bool:
     # This is also the lock on the type: from here on no claim of it is under way.
     connection.execute(Prepared("limits.declare"), values)
     if policy.limits is not None and (stored is None or stored["concurrency_key"] == columns["concurrency_key"]):
-        connection.execute(Prepared("limits.reopen"), values)
+        connection.execute(Prepared("gates.reopen"), values)
         return False
     if len(connection.execute(Prepared("limits.release"), {**values, "limit": _RELEASED}).all()) == _RELEASED:
         return True
-    connection.execute(Prepared("limits.forget_gates"), values)
+    connection.execute(Prepared("gates.forget"), values)
     if policy.limits is None:
         connection.execute(Prepared("limits.forget"), values)
     return False

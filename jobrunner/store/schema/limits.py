@@ -104,9 +104,9 @@ job_parents = Table(
     # No foreign keys, because each run that is pruned would be looked up here.
     Column("parent_id", BigKey, primary_key=True),
     Column("run_id", BigKey, primary_key=True, index=True),
-    Column("on_failure", short_text(20), nullable=False),
+    Column("if_parent_fails", short_text(20), nullable=False),
     Column("parent_status", short_text(20)),
-    CheckConstraint("on_failure IN ('cancel', 'run')", name="on_failure"),
+    CheckConstraint("if_parent_fails IN ('cancel', 'run')", name="if_parent_fails"),
 )
 IS_ENDED = text("parent_status IS NOT NULL")
 partial("job_parents_ended", job_parents.c.run_id, where=IS_ENDED)

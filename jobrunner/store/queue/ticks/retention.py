@@ -99,10 +99,10 @@ def prune(
         ids = connection.execute(Prepared("retention.old", (name,)), values).scalars()
         if ids:
             what[name, None] += connection.execute(Prepared("retention.delete", (name,)), _given(ids)).rowcount
-    old = connection.execute(Prepared("limits.old_gates"), {"limit": limit}).mappings()
+    old = connection.execute(Prepared("gates.old"), {"limit": limit}).mappings()
     if old:
         # The number of deleted rows is how many runs and the like are gone; a gate is none of these.
-        connection.execute(Prepared("limits.delete_gates"), {"given": old})
+        connection.execute(Prepared("gates.delete"), {"given": old})
     failpoints.hit("prune.before_commit", cut=connection.sever)
     return Pruned(what.total(), kept, reason, what, positions)
 

@@ -204,10 +204,10 @@ def _add_to_totals(connection: Connection, found: Iterable[Row]) -> None:
     if not new:
         return
     keys = {"given": [key._asdict() for key in new]}
-    connection.execute(Prepared("tallies.begin_totals"), keys)
-    stored = ((_key_of(row), _total_of(row)) for row in connection.execute(Prepared("tallies.totals_of"), keys))
+    connection.execute(Prepared("totals.begin"), keys)
+    stored = ((_key_of(row), _total_of(row)) for row in connection.execute(Prepared("totals.some"), keys))
     given = [{**key._asdict(), **tally._asdict()} for key, tally in _summed(chain(new.items(), stored)).items()]
-    connection.execute(Prepared("tallies.set_totals"), {"given": given})
+    connection.execute(Prepared("totals.write"), {"given": given})
 
 
 def _total_of(row: Row) -> Tally:
@@ -222,7 +222,7 @@ def now(connection: Connection) -> datetime:
 
 def totals(connection: Connection) -> dict[Key, Tally]:
     """All ends ever, exact. Their longest wait and run are those of the last hours only. Expects any transaction."""
-    found = connection.execute(Prepared("tallies.every_end"))
+    found = connection.execute(Prepared("totals.every_end"))
     return _summed((_key_of(row), _tally_or_bins(row)) for row in found)
 
 

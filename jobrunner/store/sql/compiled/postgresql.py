@@ -755,10 +755,10 @@ WHERE jobrunner_schema.job_runs.definition_id = %(definition)s::BIGINT ORDER BY 
         (('id', None), ('scheduled_for', 'instant'), ('origin', None), ('status', None), ('run_at', 'instant'), ('finished_at', 'instant'), ('attempts', None), ('error_type', None), ('last_error', None), ('created_at', 'instant'), ('first_started_at', 'instant')),
     ),
     ('dependants.attach', ()): (
-        """INSERT INTO jobrunner_schema.job_parents (parent_id, run_id, on_failure, parent_status) SELECT given.parent_id, given.run_id, given.on_failure, given.parent_status
-FROM (SELECT parent_id, run_id, on_failure, parent_status FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(parent_id BIGINT, run_id BIGINT, on_failure VARCHAR(20), parent_status VARCHAR(20))) AS given""",
+        """INSERT INTO jobrunner_schema.job_parents (parent_id, run_id, if_parent_fails, parent_status) SELECT given.parent_id, given.run_id, given.if_parent_fails, given.parent_status
+FROM (SELECT parent_id, run_id, if_parent_fails, parent_status FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(parent_id BIGINT, run_id BIGINT, if_parent_fails VARCHAR(20), parent_status VARCHAR(20))) AS given""",
         {},
-        {'given': (('parent_id', None), ('run_id', None), ('on_failure', None), ('parent_status', None))},
+        {'given': (('parent_id', None), ('run_id', None), ('if_parent_fails', None), ('parent_status', None))},
         (),
     ),
     ('dependants.cancel', ()): (
@@ -783,7 +783,7 @@ FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS list
     ('dependants.hold_in_sql', ()): (
         """SELECT jobrunner_schema.jobrunner_hold(%(run_id)s::BIGINT, CAST(%(given)s::VARCHAR AS JSON)) AS held""",
         {},
-        {'given': (('parent_id', None), ('on_failure', None))},
+        {'given': (('parent_id', None), ('if_parent_fails', None))},
         (('held', None),),
     ),
     ('dependants.known', ()): (
@@ -823,10 +823,10 @@ WHERE jobrunner_schema.job_parents.run_id = jobrunner_schema.job_runs.id)) RETUR
     ),
     ('dependants.take_ends', ()): (
         """DELETE FROM jobrunner_schema.job_parents WHERE jobrunner_schema.job_parents.run_id = ANY(ARRAY(SELECT given.id
-FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given)) AND parent_status IS NOT NULL RETURNING jobrunner_schema.job_parents.run_id, jobrunner_schema.job_parents.parent_id, jobrunner_schema.job_parents.parent_status, jobrunner_schema.job_parents.on_failure""",
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given)) AND parent_status IS NOT NULL RETURNING jobrunner_schema.job_parents.run_id, jobrunner_schema.job_parents.parent_id, jobrunner_schema.job_parents.parent_status, jobrunner_schema.job_parents.if_parent_fails""",
         {},
         {'given': (('id', None),)},
-        (('run_id', None), ('parent_id', None), ('parent_status', None), ('on_failure', None)),
+        (('run_id', None), ('parent_id', None), ('parent_status', None), ('if_parent_fails', None)),
     ),
     ('dependants.told', ()): (
         """SELECT DISTINCT jobrunner_schema.job_parents.run_id AS id
@@ -1666,6 +1666,70 @@ WHERE types.job_type IS NOT NULL""",
         {},
         (('job_type', None),),
     ),
+    ('gates.delete', ()): (
+        """DELETE FROM jobrunner_schema.job_gates WHERE (jobrunner_schema.job_gates.job_type, jobrunner_schema.job_gates.gate) IN (SELECT given.job_type, given.gate
+FROM (SELECT job_type, gate FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600))) AS given)""",
+        {},
+        {'given': (('job_type', None), ('gate', None))},
+        (),
+    ),
+    ('gates.enter', ()): (
+        """INSERT INTO jobrunner_schema.job_gates (job_type, gate, turn_at) SELECT given.job_type, given.gate, given.turn_at
+FROM (SELECT job_type, gate, turn_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600), turn_at TIMESTAMP WITH TIME ZONE)) AS given
+WHERE true ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_at = CASE WHEN (jobrunner_schema.job_gates.turn_at IS NULL OR excluded.turn_at < jobrunner_schema.job_gates.turn_at) THEN excluded.turn_at ELSE jobrunner_schema.job_gates.turn_at END""",
+        {},
+        {'given': (('job_type', None), ('gate', None), ('turn_at', 'instant'))},
+        (),
+    ),
+    ('gates.forget', ()): (
+        """DELETE FROM jobrunner_schema.job_gates WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND NOT (EXISTS (SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed')))""",
+        {},
+        {},
+        (),
+    ),
+    ('gates.is_waited_for', ()): (
+        """SELECT jobrunner_schema.job_gates.gate
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL
+ LIMIT %(param_1)s::INTEGER""",
+        {'param_1': 1},
+        {},
+        (('gate', None),),
+    ),
+    ('gates.next_opening', ()): (
+        """SELECT min(jobrunner_schema.job_gates.opens_at) AS opens_at, jobrunner_schema.jobrunner_now() AS now
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND jobrunner_schema.job_gates.opens_at > jobrunner_schema.jobrunner_now()""",
+        {},
+        {},
+        (('opens_at', 'instant'), ('now', 'instant')),
+    ),
+    ('gates.old', ()): (
+        """SELECT jobrunner_schema.job_gates.job_type, jobrunner_schema.job_gates.gate
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.turn_at IS NULL AND NOT (jobrunner_schema.job_gates.spent_until IS NOT NULL AND jobrunner_schema.job_gates.spent_until > jobrunner_schema.jobrunner_now())
+ LIMIT %(limit)s::INTEGER FOR UPDATE SKIP LOCKED""",
+        {},
+        {},
+        (('job_type', None), ('gate', None)),
+    ),
+    ('gates.reopen', ()): (
+        """UPDATE jobrunner_schema.job_gates SET opens_at=NULL WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR""",
+        {},
+        {},
+        (),
+    ),
+    ('gates.settle', ()): (
+        """UPDATE jobrunner_schema.job_gates SET turn_at=(SELECT jobrunner_schema.job_runs.turn_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+ LIMIT %(param_1)s::INTEGER), spent_until=coalesce(given.spent_until, jobrunner_schema.job_gates.spent_until), opens_at=coalesce(given.opens_at, jobrunner_schema.job_gates.opens_at) FROM (SELECT job_type, gate, spent_until, opens_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600), spent_until TIMESTAMP WITH TIME ZONE, opens_at TIMESTAMP WITH TIME ZONE)) AS given WHERE jobrunner_schema.job_gates.job_type = given.job_type AND jobrunner_schema.job_gates.gate = given.gate""",
+        {'param_1': 1},
+        {'given': (('job_type', None), ('gate', None), ('spent_until', 'instant'), ('opens_at', 'instant'))},
+        (),
+    ),
     ('holding.held', ()): (
         """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token
 FROM (SELECT id, lease_token FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32))) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = given.lease_token""",
@@ -2015,21 +2079,6 @@ FROM jobrunner_schema.job_limits""",
         {},
         (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None)),
     ),
-    ('limits.delete_gates', ()): (
-        """DELETE FROM jobrunner_schema.job_gates WHERE (jobrunner_schema.job_gates.job_type, jobrunner_schema.job_gates.gate) IN (SELECT given.job_type, given.gate
-FROM (SELECT job_type, gate FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600))) AS given)""",
-        {},
-        {'given': (('job_type', None), ('gate', None))},
-        (),
-    ),
-    ('limits.enter', ()): (
-        """INSERT INTO jobrunner_schema.job_gates (job_type, gate, turn_at) SELECT given.job_type, given.gate, given.turn_at
-FROM (SELECT job_type, gate, turn_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600), turn_at TIMESTAMP WITH TIME ZONE)) AS given
-WHERE true ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_at = CASE WHEN (jobrunner_schema.job_gates.turn_at IS NULL OR excluded.turn_at < jobrunner_schema.job_gates.turn_at) THEN excluded.turn_at ELSE jobrunner_schema.job_gates.turn_at END""",
-        {},
-        {'given': (('job_type', None), ('gate', None), ('turn_at', 'instant'))},
-        (),
-    ),
     ('limits.first_run_of_each', (False,)): (
         """SELECT jobrunner_schema.job_gates.gate, jobrunner_schema.job_gates.spent_until, (SELECT count(*) AS count_1
 FROM jobrunner_schema.job_runs
@@ -2086,23 +2135,6 @@ WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_s
         {},
         (),
     ),
-    ('limits.forget_gates', ()): (
-        """DELETE FROM jobrunner_schema.job_gates WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND NOT (EXISTS (SELECT jobrunner_schema.job_runs.id
-FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed')))""",
-        {},
-        {},
-        (),
-    ),
-    ('limits.is_waited_for', ()): (
-        """SELECT jobrunner_schema.job_gates.gate
-FROM jobrunner_schema.job_gates
-WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL
- LIMIT %(param_1)s::INTEGER""",
-        {'param_1': 1},
-        {},
-        (('gate', None),),
-    ),
     ('limits.lock', ()): (
         """WITH free AS
 (SELECT jobrunner_schema.job_limits.job_type AS job_type
@@ -2112,23 +2144,6 @@ FROM free) RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_
         {},
         {'given': (('job_type', None),)},
         (('job_type', None), ('spent_until', 'instant'), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None)),
-    ),
-    ('limits.next_opening', ()): (
-        """SELECT min(jobrunner_schema.job_gates.opens_at) AS opens_at, jobrunner_schema.jobrunner_now() AS now
-FROM jobrunner_schema.job_gates
-WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND jobrunner_schema.job_gates.opens_at > jobrunner_schema.jobrunner_now()""",
-        {},
-        {},
-        (('opens_at', 'instant'), ('now', 'instant')),
-    ),
-    ('limits.old_gates', ()): (
-        """SELECT jobrunner_schema.job_gates.job_type, jobrunner_schema.job_gates.gate
-FROM jobrunner_schema.job_gates
-WHERE jobrunner_schema.job_gates.turn_at IS NULL AND NOT (jobrunner_schema.job_gates.spent_until IS NOT NULL AND jobrunner_schema.job_gates.spent_until > jobrunner_schema.jobrunner_now())
- LIMIT %(limit)s::INTEGER FOR UPDATE SKIP LOCKED""",
-        {},
-        {},
-        (('job_type', None), ('gate', None)),
     ),
     ('limits.open_gates', ()): (
         """SELECT jobrunner_schema.job_open_gates.gate
@@ -2150,21 +2165,6 @@ FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunn
         {},
         {},
         (('id', None),),
-    ),
-    ('limits.reopen', ()): (
-        """UPDATE jobrunner_schema.job_gates SET opens_at=NULL WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR""",
-        {},
-        {},
-        (),
-    ),
-    ('limits.settle', ()): (
-        """UPDATE jobrunner_schema.job_gates SET turn_at=(SELECT jobrunner_schema.job_runs.turn_at
-FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
- LIMIT %(param_1)s::INTEGER), spent_until=coalesce(given.spent_until, jobrunner_schema.job_gates.spent_until), opens_at=coalesce(given.opens_at, jobrunner_schema.job_gates.opens_at) FROM (SELECT job_type, gate, spent_until, opens_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600), spent_until TIMESTAMP WITH TIME ZONE, opens_at TIMESTAMP WITH TIME ZONE)) AS given WHERE jobrunner_schema.job_gates.job_type = given.job_type AND jobrunner_schema.job_gates.gate = given.gate""",
-        {'param_1': 1},
-        {'given': (('job_type', None), ('gate', None), ('spent_until', 'instant'), ('opens_at', 'instant'))},
-        (),
     ),
     ('limits.settle_types', ()): (
         """UPDATE jobrunner_schema.job_limits SET spent_until=coalesce(given.spent_until, jobrunner_schema.job_limits.spent_until), opens_at=coalesce(given.opens_at, jobrunner_schema.job_limits.opens_at) FROM (SELECT job_type, spent_until, opens_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), spent_until TIMESTAMP WITH TIME ZONE, opens_at TIMESTAMP WITH TIME ZONE)) AS given WHERE jobrunner_schema.job_limits.job_type = given.job_type""",
@@ -2884,14 +2884,6 @@ FROM (SELECT job_type, status, ends FROM json_to_recordset(CAST(%(given)s::VARCH
         {'given': (('job_type', None), ('status', None), ('ends', None))},
         (),
     ),
-    ('tallies.begin_totals', ()): (
-        """INSERT INTO jobrunner_schema.job_totals (job_type, outcome, status, ends, waited, ran, waits, runs, updated_at) SELECT given.job_type, given.outcome, given.status, 0, 0.0, 0.0, '[]', '[]', jobrunner_schema.jobrunner_now() AS anon_1
-FROM (SELECT job_type, outcome, status FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), outcome VARCHAR(20), status VARCHAR(20))) AS given
-WHERE 1 = 1 ON CONFLICT DO NOTHING""",
-        {},
-        {'given': (('job_type', None), ('outcome', None), ('status', None))},
-        (),
-    ),
     ('tallies.clock', ()): (
         """SELECT jobrunner_schema.jobrunner_now() AS now""",
         {},
@@ -2964,21 +2956,6 @@ WHERE live.at >= %(since)s::TIMESTAMP WITH TIME ZONE AND live.status IN ('succee
         {'since': 'instant'},
         (('part', None), ('job_type', None), ('status', None), ('ends', None)),
     ),
-    ('tallies.every_end', ()): (
-        """SELECT jobrunner_schema.job_totals.job_type, jobrunner_schema.job_totals.outcome, jobrunner_schema.job_totals.status, jobrunner_schema.job_totals.ends, jobrunner_schema.job_totals.waited, jobrunner_schema.job_totals.ran, jobrunner_schema.job_totals.waits, jobrunner_schema.job_totals.runs, 0.0 AS longest_wait, 0.0 AS longest_run, CAST(NULL AS INTEGER) AS wait_bin, CAST(NULL AS INTEGER) AS run_bin
-FROM jobrunner_schema.job_totals UNION ALL SELECT jobrunner_schema.job_tallies.job_type, jobrunner_schema.job_tallies.outcome, jobrunner_schema.job_tallies.status, jobrunner_schema.job_tallies.ends, jobrunner_schema.job_tallies.waited, jobrunner_schema.job_tallies.ran, jobrunner_schema.job_tallies.waits, jobrunner_schema.job_tallies.runs, jobrunner_schema.job_tallies.longest_wait, jobrunner_schema.job_tallies.longest_run, CAST(NULL AS INTEGER) AS anon_1, CAST(NULL AS INTEGER) AS anon__1
-FROM jobrunner_schema.job_tallies
-WHERE jobrunner_schema.job_tallies.is_in_totals = 0 UNION ALL SELECT live.job_type, live.outcome, live.status, live.ends, live.waited, live.ran, CAST(NULL AS JSONB) AS anon_1, CAST(NULL AS JSONB) AS anon__2, live.longest_wait, live.longest_run, live.wait_bin, live.run_bin
-FROM (SELECT each.at AS at, each.job_type AS job_type, each.outcome AS outcome, each.status AS status, CASE WHEN (each.waited <= 0.001) THEN 0 WHEN (each.waited <= 0.002) THEN 1 WHEN (each.waited <= 0.005) THEN 2 WHEN (each.waited <= 0.01) THEN 3 WHEN (each.waited <= 0.02) THEN 4 WHEN (each.waited <= 0.05) THEN 5 WHEN (each.waited <= 0.1) THEN 6 WHEN (each.waited <= 0.2) THEN 7 WHEN (each.waited <= 0.5) THEN 8 WHEN (each.waited <= 1.0) THEN 9 WHEN (each.waited <= 2.0) THEN 10 WHEN (each.waited <= 5.0) THEN 11 WHEN (each.waited <= 10.0) THEN 12 WHEN (each.waited <= 20.0) THEN 13 WHEN (each.waited <= 50.0) THEN 14 WHEN (each.waited <= 100.0) THEN 15 WHEN (each.waited <= 200.0) THEN 16 WHEN (each.waited <= 500.0) THEN 17 WHEN (each.waited <= 1000.0) THEN 18 WHEN (each.waited <= 2000.0) THEN 19 WHEN (each.waited <= 5000.0) THEN 20 WHEN (each.waited <= 10000.0) THEN 21 WHEN (each.waited <= 20000.0) THEN 22 WHEN (each.waited <= 50000.0) THEN 23 ELSE 24 END AS wait_bin, CASE WHEN (each.ran <= 0.001) THEN 0 WHEN (each.ran <= 0.002) THEN 1 WHEN (each.ran <= 0.005) THEN 2 WHEN (each.ran <= 0.01) THEN 3 WHEN (each.ran <= 0.02) THEN 4 WHEN (each.ran <= 0.05) THEN 5 WHEN (each.ran <= 0.1) THEN 6 WHEN (each.ran <= 0.2) THEN 7 WHEN (each.ran <= 0.5) THEN 8 WHEN (each.ran <= 1.0) THEN 9 WHEN (each.ran <= 2.0) THEN 10 WHEN (each.ran <= 5.0) THEN 11 WHEN (each.ran <= 10.0) THEN 12 WHEN (each.ran <= 20.0) THEN 13 WHEN (each.ran <= 50.0) THEN 14 WHEN (each.ran <= 100.0) THEN 15 WHEN (each.ran <= 200.0) THEN 16 WHEN (each.ran <= 500.0) THEN 17 WHEN (each.ran <= 1000.0) THEN 18 WHEN (each.ran <= 2000.0) THEN 19 WHEN (each.ran <= 5000.0) THEN 20 WHEN (each.ran <= 10000.0) THEN 21 WHEN (each.ran <= 20000.0) THEN 22 WHEN (each.ran <= 50000.0) THEN 23 ELSE 24 END AS run_bin, count(*) AS ends, sum(each.waited) AS waited, max(each.waited) AS longest_wait, sum(each.ran) AS ran, max(each.ran) AS longest_run
-FROM (SELECT date_trunc('hour', jobrunner_schema.job_attempts.finished_at, 'UTC') AS at, jobrunner_schema.job_runs.job_type AS job_type, jobrunner_schema.job_attempts.outcome AS outcome, coalesce(jobrunner_schema.job_attempts.status, '') AS status, CASE WHEN (coalesce(CAST(EXTRACT(epoch FROM (jobrunner_schema.job_attempts.started_at - jobrunner_schema.job_attempts.due_at)) AS DOUBLE PRECISION), 0.0) < 0.0) THEN 0.0 ELSE coalesce(CAST(EXTRACT(epoch FROM (jobrunner_schema.job_attempts.started_at - jobrunner_schema.job_attempts.due_at)) AS DOUBLE PRECISION), 0.0) END AS waited, CASE WHEN (CAST(EXTRACT(epoch FROM (jobrunner_schema.job_attempts.finished_at - jobrunner_schema.job_attempts.started_at)) AS DOUBLE PRECISION) < 0.0) THEN 0.0 ELSE CAST(EXTRACT(epoch FROM (jobrunner_schema.job_attempts.finished_at - jobrunner_schema.job_attempts.started_at)) AS DOUBLE PRECISION) END AS ran
-FROM jobrunner_schema.job_attempts JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = jobrunner_schema.job_attempts.run_id
-WHERE jobrunner_schema.job_attempts.id > (SELECT jobrunner_schema.job_state.counted_to
-FROM jobrunner_schema.job_state)
- LIMIT ALL OFFSET 0) AS each GROUP BY each.at, each.job_type, each.outcome, each.status, CASE WHEN (each.waited <= 0.001) THEN 0 WHEN (each.waited <= 0.002) THEN 1 WHEN (each.waited <= 0.005) THEN 2 WHEN (each.waited <= 0.01) THEN 3 WHEN (each.waited <= 0.02) THEN 4 WHEN (each.waited <= 0.05) THEN 5 WHEN (each.waited <= 0.1) THEN 6 WHEN (each.waited <= 0.2) THEN 7 WHEN (each.waited <= 0.5) THEN 8 WHEN (each.waited <= 1.0) THEN 9 WHEN (each.waited <= 2.0) THEN 10 WHEN (each.waited <= 5.0) THEN 11 WHEN (each.waited <= 10.0) THEN 12 WHEN (each.waited <= 20.0) THEN 13 WHEN (each.waited <= 50.0) THEN 14 WHEN (each.waited <= 100.0) THEN 15 WHEN (each.waited <= 200.0) THEN 16 WHEN (each.waited <= 500.0) THEN 17 WHEN (each.waited <= 1000.0) THEN 18 WHEN (each.waited <= 2000.0) THEN 19 WHEN (each.waited <= 5000.0) THEN 20 WHEN (each.waited <= 10000.0) THEN 21 WHEN (each.waited <= 20000.0) THEN 22 WHEN (each.waited <= 50000.0) THEN 23 ELSE 24 END, CASE WHEN (each.ran <= 0.001) THEN 0 WHEN (each.ran <= 0.002) THEN 1 WHEN (each.ran <= 0.005) THEN 2 WHEN (each.ran <= 0.01) THEN 3 WHEN (each.ran <= 0.02) THEN 4 WHEN (each.ran <= 0.05) THEN 5 WHEN (each.ran <= 0.1) THEN 6 WHEN (each.ran <= 0.2) THEN 7 WHEN (each.ran <= 0.5) THEN 8 WHEN (each.ran <= 1.0) THEN 9 WHEN (each.ran <= 2.0) THEN 10 WHEN (each.ran <= 5.0) THEN 11 WHEN (each.ran <= 10.0) THEN 12 WHEN (each.ran <= 20.0) THEN 13 WHEN (each.ran <= 50.0) THEN 14 WHEN (each.ran <= 100.0) THEN 15 WHEN (each.ran <= 200.0) THEN 16 WHEN (each.ran <= 500.0) THEN 17 WHEN (each.ran <= 1000.0) THEN 18 WHEN (each.ran <= 2000.0) THEN 19 WHEN (each.ran <= 5000.0) THEN 20 WHEN (each.ran <= 10000.0) THEN 21 WHEN (each.ran <= 20000.0) THEN 22 WHEN (each.ran <= 50000.0) THEN 23 ELSE 24 END) AS live""",
-        {},
-        {},
-        (('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('ran', None), ('waits', 'json'), ('runs', 'json'), ('longest_wait', None), ('longest_run', None), ('wait_bin', None), ('run_bin', None)),
-    ),
     ('tallies.lock_counted_to', ()): (
         """SELECT jobrunner_schema.job_state.counted_to, (SELECT coalesce(max(jobrunner_schema.job_attempts.id), %(coalesce_2)s::INTEGER) AS coalesce_1
 FROM jobrunner_schema.job_attempts
@@ -3021,12 +2998,6 @@ WHERE jobrunner_schema.job_tallies.span = 'hour' AND jobrunner_schema.job_tallie
         {},
         (),
     ),
-    ('tallies.set_totals', ()): (
-        """UPDATE jobrunner_schema.job_totals SET ends=given.ends, waited=given.waited, ran=given.ran, waits=given.waits, runs=given.runs, updated_at=jobrunner_schema.jobrunner_now() FROM (SELECT job_type, outcome, status, ends, waited, ran, CAST(waits AS JSONB) AS waits, CAST(runs AS JSONB) AS runs FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), outcome VARCHAR(20), status VARCHAR(20), ends BIGINT, waited FLOAT(53), ran FLOAT(53), waits TEXT, runs TEXT)) AS given WHERE jobrunner_schema.job_totals.job_type = given.job_type AND jobrunner_schema.job_totals.outcome = given.outcome AND jobrunner_schema.job_totals.status = given.status""",
-        {},
-        {'given': (('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('ran', None), ('waits', 'json'), ('runs', 'json'))},
-        (),
-    ),
     ('tallies.sums_since', ()): (
         """SELECT jobrunner_schema.job_tallies.job_type, jobrunner_schema.job_tallies.outcome, jobrunner_schema.job_tallies.status, CAST(sum(jobrunner_schema.job_tallies.ends) AS BIGINT) AS ends, CAST(sum(jobrunner_schema.job_tallies.waited) AS FLOAT(53)) AS waited, CAST(sum(jobrunner_schema.job_tallies.ran) AS FLOAT(53)) AS ran, max(jobrunner_schema.job_tallies.longest_wait) AS longest_wait, max(jobrunner_schema.job_tallies.longest_run) AS longest_run, string_agg(CAST(jobrunner_schema.job_tallies.waits AS TEXT), ',') AS waits, string_agg(CAST(jobrunner_schema.job_tallies.runs AS TEXT), ',') AS runs, CAST(NULL AS INTEGER) AS wait_bin, CAST(NULL AS INTEGER) AS run_bin
 FROM jobrunner_schema.job_tallies
@@ -3041,13 +3012,6 @@ WHERE live.at >= %(since)s::TIMESTAMP WITH TIME ZONE""",
         {},
         {'since': 'instant'},
         (('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('ran', None), ('longest_wait', None), ('longest_run', None), ('waits', None), ('runs', None), ('wait_bin', None), ('run_bin', None)),
-    ),
-    ('tallies.totals_of', ()): (
-        """SELECT jobrunner_schema.job_totals.job_type, jobrunner_schema.job_totals.outcome, jobrunner_schema.job_totals.status, jobrunner_schema.job_totals.ends, jobrunner_schema.job_totals.waited, jobrunner_schema.job_totals.ran, jobrunner_schema.job_totals.waits, jobrunner_schema.job_totals.runs
-FROM (SELECT job_type, outcome, status FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), outcome VARCHAR(20), status VARCHAR(20))) AS given JOIN jobrunner_schema.job_totals ON jobrunner_schema.job_totals.job_type = given.job_type AND jobrunner_schema.job_totals.outcome = given.outcome AND jobrunner_schema.job_totals.status = given.status ORDER BY jobrunner_schema.job_totals.job_type, jobrunner_schema.job_totals.outcome, jobrunner_schema.job_totals.status FOR UPDATE OF job_totals""",
-        {},
-        {'given': (('job_type', None), ('outcome', None), ('status', None))},
-        (('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('ran', None), ('waits', 'json'), ('runs', 'json')),
     ),
     ('ticks.claimable', (1,)): (
         """SELECT found.id
@@ -3297,6 +3261,42 @@ FROM jobrunner_schema.job_schema_version""",
         {},
         {},
         (('pruned_at', 'instant'), ('server', None)),
+    ),
+    ('totals.begin', ()): (
+        """INSERT INTO jobrunner_schema.job_totals (job_type, outcome, status, ends, waited, ran, waits, runs, updated_at) SELECT given.job_type, given.outcome, given.status, 0, 0.0, 0.0, '[]', '[]', jobrunner_schema.jobrunner_now() AS anon_1
+FROM (SELECT job_type, outcome, status FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), outcome VARCHAR(20), status VARCHAR(20))) AS given
+WHERE 1 = 1 ON CONFLICT DO NOTHING""",
+        {},
+        {'given': (('job_type', None), ('outcome', None), ('status', None))},
+        (),
+    ),
+    ('totals.every_end', ()): (
+        """SELECT jobrunner_schema.job_totals.job_type, jobrunner_schema.job_totals.outcome, jobrunner_schema.job_totals.status, jobrunner_schema.job_totals.ends, jobrunner_schema.job_totals.waited, jobrunner_schema.job_totals.ran, jobrunner_schema.job_totals.waits, jobrunner_schema.job_totals.runs, 0.0 AS longest_wait, 0.0 AS longest_run, CAST(NULL AS INTEGER) AS wait_bin, CAST(NULL AS INTEGER) AS run_bin
+FROM jobrunner_schema.job_totals UNION ALL SELECT jobrunner_schema.job_tallies.job_type, jobrunner_schema.job_tallies.outcome, jobrunner_schema.job_tallies.status, jobrunner_schema.job_tallies.ends, jobrunner_schema.job_tallies.waited, jobrunner_schema.job_tallies.ran, jobrunner_schema.job_tallies.waits, jobrunner_schema.job_tallies.runs, jobrunner_schema.job_tallies.longest_wait, jobrunner_schema.job_tallies.longest_run, CAST(NULL AS INTEGER) AS anon_1, CAST(NULL AS INTEGER) AS anon__1
+FROM jobrunner_schema.job_tallies
+WHERE jobrunner_schema.job_tallies.is_in_totals = 0 UNION ALL SELECT live.job_type, live.outcome, live.status, live.ends, live.waited, live.ran, CAST(NULL AS JSONB) AS anon_1, CAST(NULL AS JSONB) AS anon__2, live.longest_wait, live.longest_run, live.wait_bin, live.run_bin
+FROM (SELECT each.at AS at, each.job_type AS job_type, each.outcome AS outcome, each.status AS status, CASE WHEN (each.waited <= 0.001) THEN 0 WHEN (each.waited <= 0.002) THEN 1 WHEN (each.waited <= 0.005) THEN 2 WHEN (each.waited <= 0.01) THEN 3 WHEN (each.waited <= 0.02) THEN 4 WHEN (each.waited <= 0.05) THEN 5 WHEN (each.waited <= 0.1) THEN 6 WHEN (each.waited <= 0.2) THEN 7 WHEN (each.waited <= 0.5) THEN 8 WHEN (each.waited <= 1.0) THEN 9 WHEN (each.waited <= 2.0) THEN 10 WHEN (each.waited <= 5.0) THEN 11 WHEN (each.waited <= 10.0) THEN 12 WHEN (each.waited <= 20.0) THEN 13 WHEN (each.waited <= 50.0) THEN 14 WHEN (each.waited <= 100.0) THEN 15 WHEN (each.waited <= 200.0) THEN 16 WHEN (each.waited <= 500.0) THEN 17 WHEN (each.waited <= 1000.0) THEN 18 WHEN (each.waited <= 2000.0) THEN 19 WHEN (each.waited <= 5000.0) THEN 20 WHEN (each.waited <= 10000.0) THEN 21 WHEN (each.waited <= 20000.0) THEN 22 WHEN (each.waited <= 50000.0) THEN 23 ELSE 24 END AS wait_bin, CASE WHEN (each.ran <= 0.001) THEN 0 WHEN (each.ran <= 0.002) THEN 1 WHEN (each.ran <= 0.005) THEN 2 WHEN (each.ran <= 0.01) THEN 3 WHEN (each.ran <= 0.02) THEN 4 WHEN (each.ran <= 0.05) THEN 5 WHEN (each.ran <= 0.1) THEN 6 WHEN (each.ran <= 0.2) THEN 7 WHEN (each.ran <= 0.5) THEN 8 WHEN (each.ran <= 1.0) THEN 9 WHEN (each.ran <= 2.0) THEN 10 WHEN (each.ran <= 5.0) THEN 11 WHEN (each.ran <= 10.0) THEN 12 WHEN (each.ran <= 20.0) THEN 13 WHEN (each.ran <= 50.0) THEN 14 WHEN (each.ran <= 100.0) THEN 15 WHEN (each.ran <= 200.0) THEN 16 WHEN (each.ran <= 500.0) THEN 17 WHEN (each.ran <= 1000.0) THEN 18 WHEN (each.ran <= 2000.0) THEN 19 WHEN (each.ran <= 5000.0) THEN 20 WHEN (each.ran <= 10000.0) THEN 21 WHEN (each.ran <= 20000.0) THEN 22 WHEN (each.ran <= 50000.0) THEN 23 ELSE 24 END AS run_bin, count(*) AS ends, sum(each.waited) AS waited, max(each.waited) AS longest_wait, sum(each.ran) AS ran, max(each.ran) AS longest_run
+FROM (SELECT date_trunc('hour', jobrunner_schema.job_attempts.finished_at, 'UTC') AS at, jobrunner_schema.job_runs.job_type AS job_type, jobrunner_schema.job_attempts.outcome AS outcome, coalesce(jobrunner_schema.job_attempts.status, '') AS status, CASE WHEN (coalesce(CAST(EXTRACT(epoch FROM (jobrunner_schema.job_attempts.started_at - jobrunner_schema.job_attempts.due_at)) AS DOUBLE PRECISION), 0.0) < 0.0) THEN 0.0 ELSE coalesce(CAST(EXTRACT(epoch FROM (jobrunner_schema.job_attempts.started_at - jobrunner_schema.job_attempts.due_at)) AS DOUBLE PRECISION), 0.0) END AS waited, CASE WHEN (CAST(EXTRACT(epoch FROM (jobrunner_schema.job_attempts.finished_at - jobrunner_schema.job_attempts.started_at)) AS DOUBLE PRECISION) < 0.0) THEN 0.0 ELSE CAST(EXTRACT(epoch FROM (jobrunner_schema.job_attempts.finished_at - jobrunner_schema.job_attempts.started_at)) AS DOUBLE PRECISION) END AS ran
+FROM jobrunner_schema.job_attempts JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = jobrunner_schema.job_attempts.run_id
+WHERE jobrunner_schema.job_attempts.id > (SELECT jobrunner_schema.job_state.counted_to
+FROM jobrunner_schema.job_state)
+ LIMIT ALL OFFSET 0) AS each GROUP BY each.at, each.job_type, each.outcome, each.status, CASE WHEN (each.waited <= 0.001) THEN 0 WHEN (each.waited <= 0.002) THEN 1 WHEN (each.waited <= 0.005) THEN 2 WHEN (each.waited <= 0.01) THEN 3 WHEN (each.waited <= 0.02) THEN 4 WHEN (each.waited <= 0.05) THEN 5 WHEN (each.waited <= 0.1) THEN 6 WHEN (each.waited <= 0.2) THEN 7 WHEN (each.waited <= 0.5) THEN 8 WHEN (each.waited <= 1.0) THEN 9 WHEN (each.waited <= 2.0) THEN 10 WHEN (each.waited <= 5.0) THEN 11 WHEN (each.waited <= 10.0) THEN 12 WHEN (each.waited <= 20.0) THEN 13 WHEN (each.waited <= 50.0) THEN 14 WHEN (each.waited <= 100.0) THEN 15 WHEN (each.waited <= 200.0) THEN 16 WHEN (each.waited <= 500.0) THEN 17 WHEN (each.waited <= 1000.0) THEN 18 WHEN (each.waited <= 2000.0) THEN 19 WHEN (each.waited <= 5000.0) THEN 20 WHEN (each.waited <= 10000.0) THEN 21 WHEN (each.waited <= 20000.0) THEN 22 WHEN (each.waited <= 50000.0) THEN 23 ELSE 24 END, CASE WHEN (each.ran <= 0.001) THEN 0 WHEN (each.ran <= 0.002) THEN 1 WHEN (each.ran <= 0.005) THEN 2 WHEN (each.ran <= 0.01) THEN 3 WHEN (each.ran <= 0.02) THEN 4 WHEN (each.ran <= 0.05) THEN 5 WHEN (each.ran <= 0.1) THEN 6 WHEN (each.ran <= 0.2) THEN 7 WHEN (each.ran <= 0.5) THEN 8 WHEN (each.ran <= 1.0) THEN 9 WHEN (each.ran <= 2.0) THEN 10 WHEN (each.ran <= 5.0) THEN 11 WHEN (each.ran <= 10.0) THEN 12 WHEN (each.ran <= 20.0) THEN 13 WHEN (each.ran <= 50.0) THEN 14 WHEN (each.ran <= 100.0) THEN 15 WHEN (each.ran <= 200.0) THEN 16 WHEN (each.ran <= 500.0) THEN 17 WHEN (each.ran <= 1000.0) THEN 18 WHEN (each.ran <= 2000.0) THEN 19 WHEN (each.ran <= 5000.0) THEN 20 WHEN (each.ran <= 10000.0) THEN 21 WHEN (each.ran <= 20000.0) THEN 22 WHEN (each.ran <= 50000.0) THEN 23 ELSE 24 END) AS live""",
+        {},
+        {},
+        (('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('ran', None), ('waits', 'json'), ('runs', 'json'), ('longest_wait', None), ('longest_run', None), ('wait_bin', None), ('run_bin', None)),
+    ),
+    ('totals.some', ()): (
+        """SELECT jobrunner_schema.job_totals.job_type, jobrunner_schema.job_totals.outcome, jobrunner_schema.job_totals.status, jobrunner_schema.job_totals.ends, jobrunner_schema.job_totals.waited, jobrunner_schema.job_totals.ran, jobrunner_schema.job_totals.waits, jobrunner_schema.job_totals.runs
+FROM (SELECT job_type, outcome, status FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), outcome VARCHAR(20), status VARCHAR(20))) AS given JOIN jobrunner_schema.job_totals ON jobrunner_schema.job_totals.job_type = given.job_type AND jobrunner_schema.job_totals.outcome = given.outcome AND jobrunner_schema.job_totals.status = given.status ORDER BY jobrunner_schema.job_totals.job_type, jobrunner_schema.job_totals.outcome, jobrunner_schema.job_totals.status FOR UPDATE OF job_totals""",
+        {},
+        {'given': (('job_type', None), ('outcome', None), ('status', None))},
+        (('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('ran', None), ('waits', 'json'), ('runs', 'json')),
+    ),
+    ('totals.write', ()): (
+        """UPDATE jobrunner_schema.job_totals SET ends=given.ends, waited=given.waited, ran=given.ran, waits=given.waits, runs=given.runs, updated_at=jobrunner_schema.jobrunner_now() FROM (SELECT job_type, outcome, status, ends, waited, ran, CAST(waits AS JSONB) AS waits, CAST(runs AS JSONB) AS runs FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), outcome VARCHAR(20), status VARCHAR(20), ends BIGINT, waited FLOAT(53), ran FLOAT(53), waits TEXT, runs TEXT)) AS given WHERE jobrunner_schema.job_totals.job_type = given.job_type AND jobrunner_schema.job_totals.outcome = given.outcome AND jobrunner_schema.job_totals.status = given.status""",
+        {},
+        {'given': (('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('ran', None), ('waits', 'json'), ('runs', 'json'))},
+        (),
     ),
     ('unclaimed.behind_open_gates', ()): (
         """SELECT first_of.job_type, first_of.id, (SELECT jobrunner_schema.job_runs.run_at

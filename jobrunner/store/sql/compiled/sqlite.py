@@ -755,10 +755,10 @@ WHERE job_runs.definition_id = :definition ORDER BY job_runs.id DESC
         (('id', None), ('scheduled_for', 'instant'), ('origin', None), ('status', None), ('run_at', 'instant'), ('finished_at', 'instant'), ('attempts', None), ('error_type', None), ('last_error', None), ('created_at', 'instant'), ('first_started_at', 'instant')),
     ),
     ('dependants.attach', ()): (
-        """INSERT INTO job_parents (parent_id, run_id, on_failure, parent_status) SELECT given.parent_id, given.run_id, given.on_failure, given.parent_status
-FROM (SELECT json_extract(value, '$.parent_id') AS parent_id, json_extract(value, '$.run_id') AS run_id, json_extract(value, '$.on_failure') AS on_failure, json_extract(value, '$.parent_status') AS parent_status FROM json_each(:given)) AS given""",
+        """INSERT INTO job_parents (parent_id, run_id, if_parent_fails, parent_status) SELECT given.parent_id, given.run_id, given.if_parent_fails, given.parent_status
+FROM (SELECT json_extract(value, '$.parent_id') AS parent_id, json_extract(value, '$.run_id') AS run_id, json_extract(value, '$.if_parent_fails') AS if_parent_fails, json_extract(value, '$.parent_status') AS parent_status FROM json_each(:given)) AS given""",
         {},
-        {'given': (('parent_id', None), ('run_id', None), ('on_failure', None), ('parent_status', None))},
+        {'given': (('parent_id', None), ('run_id', None), ('if_parent_fails', None), ('parent_status', None))},
         (),
     ),
     ('dependants.cancel', ()): (
@@ -817,10 +817,10 @@ WHERE job_parents.run_id = job_runs.id)) RETURNING id""",
     ),
     ('dependants.take_ends', ()): (
         """DELETE FROM job_parents WHERE job_parents.run_id IN (SELECT given.id
-FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given) = 1 AND parent_status IS NOT NULL RETURNING run_id, parent_id, parent_status, on_failure""",
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given) = 1 AND parent_status IS NOT NULL RETURNING run_id, parent_id, parent_status, if_parent_fails""",
         {},
         {'given': (('id', None),)},
-        (('run_id', None), ('parent_id', None), ('parent_status', None), ('on_failure', None)),
+        (('run_id', None), ('parent_id', None), ('parent_status', None), ('if_parent_fails', None)),
     ),
     ('dependants.told', ()): (
         """SELECT DISTINCT job_parents.run_id AS id
@@ -1641,6 +1641,70 @@ WHERE types.job_type IS NOT NULL""",
         {},
         (('job_type', None),),
     ),
+    ('gates.delete', ()): (
+        """DELETE FROM job_gates WHERE (job_gates.job_type, job_gates.gate) IN (SELECT given.job_type, given.gate
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate FROM json_each(:given)) AS given)""",
+        {},
+        {'given': (('job_type', None), ('gate', None))},
+        (),
+    ),
+    ('gates.enter', ()): (
+        """INSERT INTO job_gates (job_type, gate, turn_at) SELECT given.job_type, given.gate, given.turn_at
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate, json_extract(value, '$.turn_at') AS turn_at FROM json_each(:given)) AS given
+WHERE 1 = 1 ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_at = CASE WHEN (job_gates.turn_at IS NULL OR excluded.turn_at < job_gates.turn_at) THEN excluded.turn_at ELSE job_gates.turn_at END""",
+        {},
+        {'given': (('job_type', None), ('gate', None), ('turn_at', 'instant'))},
+        (),
+    ),
+    ('gates.forget', ()): (
+        """DELETE FROM job_gates WHERE job_gates.job_type = :of_type AND NOT (EXISTS (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.status IN ('queued', 'failed')))""",
+        {},
+        {},
+        (),
+    ),
+    ('gates.is_waited_for', ()): (
+        """SELECT job_gates.gate
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL
+ LIMIT :param_1 OFFSET :param_2""",
+        {'param_1': 1, 'param_2': 0},
+        {},
+        (('gate', None),),
+    ),
+    ('gates.next_opening', ()): (
+        """SELECT min(job_gates.opens_at) AS opens_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND job_gates.opens_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))""",
+        {},
+        {},
+        (('opens_at', 'instant'), ('now', 'instant')),
+    ),
+    ('gates.old', ()): (
+        """SELECT job_gates.job_type, job_gates.gate
+FROM job_gates
+WHERE job_gates.turn_at IS NULL AND NOT (job_gates.spent_until IS NOT NULL AND job_gates.spent_until > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('job_type', None), ('gate', None)),
+    ),
+    ('gates.reopen', ()): (
+        """UPDATE job_gates SET opens_at=NULL WHERE job_gates.job_type = :of_type""",
+        {},
+        {},
+        (),
+    ),
+    ('gates.settle', ()): (
+        """UPDATE job_gates SET turn_at=(SELECT job_runs.turn_at
+FROM job_runs
+WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.status IN ('queued', 'failed') ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
+ LIMIT :param_1 OFFSET :param_2), spent_until=coalesce(given.spent_until, job_gates.spent_until), opens_at=coalesce(given.opens_at, job_gates.opens_at) FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate, json_extract(value, '$.spent_until') AS spent_until, json_extract(value, '$.opens_at') AS opens_at FROM json_each(:given)) AS given WHERE job_gates.job_type = given.job_type AND job_gates.gate = given.gate""",
+        {'param_1': 1, 'param_2': 0},
+        {'given': (('job_type', None), ('gate', None), ('spent_until', 'instant'), ('opens_at', 'instant'))},
+        (),
+    ),
     ('holding.held', ()): (
         """SELECT job_runs.id, job_runs.lease_token
 FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token""",
@@ -1990,21 +2054,6 @@ FROM job_limits""",
         {},
         (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None)),
     ),
-    ('limits.delete_gates', ()): (
-        """DELETE FROM job_gates WHERE (job_gates.job_type, job_gates.gate) IN (SELECT given.job_type, given.gate
-FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate FROM json_each(:given)) AS given)""",
-        {},
-        {'given': (('job_type', None), ('gate', None))},
-        (),
-    ),
-    ('limits.enter', ()): (
-        """INSERT INTO job_gates (job_type, gate, turn_at) SELECT given.job_type, given.gate, given.turn_at
-FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate, json_extract(value, '$.turn_at') AS turn_at FROM json_each(:given)) AS given
-WHERE 1 = 1 ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_at = CASE WHEN (job_gates.turn_at IS NULL OR excluded.turn_at < job_gates.turn_at) THEN excluded.turn_at ELSE job_gates.turn_at END""",
-        {},
-        {'given': (('job_type', None), ('gate', None), ('turn_at', 'instant'))},
-        (),
-    ),
     ('limits.first_run_of_each', (False,)): (
         """SELECT job_gates.gate, job_gates.spent_until, (SELECT count(*) AS count_1
 FROM job_runs
@@ -2061,23 +2110,6 @@ WHERE job_gated.job_type = :of_type AND job_gated.gate = 'all' AND job_gated.lea
         {},
         (),
     ),
-    ('limits.forget_gates', ()): (
-        """DELETE FROM job_gates WHERE job_gates.job_type = :of_type AND NOT (EXISTS (SELECT job_runs.id
-FROM job_runs
-WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.status IN ('queued', 'failed')))""",
-        {},
-        {},
-        (),
-    ),
-    ('limits.is_waited_for', ()): (
-        """SELECT job_gates.gate
-FROM job_gates
-WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL
- LIMIT :param_1 OFFSET :param_2""",
-        {'param_1': 1, 'param_2': 0},
-        {},
-        (('gate', None),),
-    ),
     ('limits.lock', ()): (
         """WITH free AS
 (SELECT job_limits.job_type AS job_type
@@ -2087,23 +2119,6 @@ FROM free) RETURNING job_type, spent_until, (CAST(round((julianday('now') - 2440
         {},
         {'given': (('job_type', None),)},
         (('job_type', None), ('spent_until', 'instant'), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None)),
-    ),
-    ('limits.next_opening', ()): (
-        """SELECT min(job_gates.opens_at) AS opens_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
-FROM job_gates
-WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND job_gates.opens_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))""",
-        {},
-        {},
-        (('opens_at', 'instant'), ('now', 'instant')),
-    ),
-    ('limits.old_gates', ()): (
-        """SELECT job_gates.job_type, job_gates.gate
-FROM job_gates
-WHERE job_gates.turn_at IS NULL AND NOT (job_gates.spent_until IS NOT NULL AND job_gates.spent_until > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))
- LIMIT :limit OFFSET :param_1""",
-        {'param_1': 0},
-        {},
-        (('job_type', None), ('gate', None)),
     ),
     ('limits.open_gates', ()): (
         """SELECT job_open_gates.gate
@@ -2125,21 +2140,6 @@ FROM picked) AND job_runs.status != 'running' RETURNING id""",
         {'param_1': 0},
         {},
         (('id', None),),
-    ),
-    ('limits.reopen', ()): (
-        """UPDATE job_gates SET opens_at=NULL WHERE job_gates.job_type = :of_type""",
-        {},
-        {},
-        (),
-    ),
-    ('limits.settle', ()): (
-        """UPDATE job_gates SET turn_at=(SELECT job_runs.turn_at
-FROM job_runs
-WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.status IN ('queued', 'failed') ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
- LIMIT :param_1 OFFSET :param_2), spent_until=coalesce(given.spent_until, job_gates.spent_until), opens_at=coalesce(given.opens_at, job_gates.opens_at) FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate, json_extract(value, '$.spent_until') AS spent_until, json_extract(value, '$.opens_at') AS opens_at FROM json_each(:given)) AS given WHERE job_gates.job_type = given.job_type AND job_gates.gate = given.gate""",
-        {'param_1': 1, 'param_2': 0},
-        {'given': (('job_type', None), ('gate', None), ('spent_until', 'instant'), ('opens_at', 'instant'))},
-        (),
     ),
     ('limits.settle_types', ()): (
         """UPDATE job_limits SET spent_until=coalesce(given.spent_until, job_limits.spent_until), opens_at=coalesce(given.opens_at, job_limits.opens_at) FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.spent_until') AS spent_until, json_extract(value, '$.opens_at') AS opens_at FROM json_each(:given)) AS given WHERE job_limits.job_type = given.job_type""",
@@ -2843,14 +2843,6 @@ FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, 
         {'given': (('job_type', None), ('status', None), ('ends', None))},
         (),
     ),
-    ('tallies.begin_totals', ()): (
-        """INSERT INTO job_totals (job_type, outcome, status, ends, waited, ran, waits, runs, updated_at) SELECT given.job_type, given.outcome, given.status, 0, 0.0, 0.0, '[]', '[]', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_1
-FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.status') AS status FROM json_each(:given)) AS given
-WHERE 1 = 1 ON CONFLICT DO NOTHING""",
-        {},
-        {'given': (('job_type', None), ('outcome', None), ('status', None))},
-        (),
-    ),
     ('tallies.clock', ()): (
         """SELECT (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now""",
         {},
@@ -2923,21 +2915,6 @@ WHERE live.at >= :since AND live.status IN ('succeeded', 'dead', 'cancelled')) A
         {'since': 'instant'},
         (('part', None), ('job_type', None), ('status', None), ('ends', None)),
     ),
-    ('tallies.every_end', ()): (
-        """SELECT job_totals.job_type, job_totals.outcome, job_totals.status, job_totals.ends, job_totals.waited, job_totals.ran, job_totals.waits, job_totals.runs, 0.0 AS longest_wait, 0.0 AS longest_run, CAST(NULL AS INTEGER) AS wait_bin, CAST(NULL AS INTEGER) AS run_bin
-FROM job_totals UNION ALL SELECT job_tallies.job_type, job_tallies.outcome, job_tallies.status, job_tallies.ends, job_tallies.waited, job_tallies.ran, job_tallies.waits, job_tallies.runs, job_tallies.longest_wait, job_tallies.longest_run, CAST(NULL AS INTEGER) AS anon_1, CAST(NULL AS INTEGER) AS anon__1
-FROM job_tallies
-WHERE job_tallies.is_in_totals = 0 UNION ALL SELECT live.job_type, live.outcome, live.status, live.ends, live.waited, live.ran, CAST(NULL AS TEXT) AS anon_1, CAST(NULL AS TEXT) AS anon__2, live.longest_wait, live.longest_run, live.wait_bin, live.run_bin
-FROM (SELECT "each".at AS at, "each".job_type AS job_type, "each".outcome AS outcome, "each".status AS status, CASE WHEN ("each".waited <= 0.001) THEN 0 WHEN ("each".waited <= 0.002) THEN 1 WHEN ("each".waited <= 0.005) THEN 2 WHEN ("each".waited <= 0.01) THEN 3 WHEN ("each".waited <= 0.02) THEN 4 WHEN ("each".waited <= 0.05) THEN 5 WHEN ("each".waited <= 0.1) THEN 6 WHEN ("each".waited <= 0.2) THEN 7 WHEN ("each".waited <= 0.5) THEN 8 WHEN ("each".waited <= 1.0) THEN 9 WHEN ("each".waited <= 2.0) THEN 10 WHEN ("each".waited <= 5.0) THEN 11 WHEN ("each".waited <= 10.0) THEN 12 WHEN ("each".waited <= 20.0) THEN 13 WHEN ("each".waited <= 50.0) THEN 14 WHEN ("each".waited <= 100.0) THEN 15 WHEN ("each".waited <= 200.0) THEN 16 WHEN ("each".waited <= 500.0) THEN 17 WHEN ("each".waited <= 1000.0) THEN 18 WHEN ("each".waited <= 2000.0) THEN 19 WHEN ("each".waited <= 5000.0) THEN 20 WHEN ("each".waited <= 10000.0) THEN 21 WHEN ("each".waited <= 20000.0) THEN 22 WHEN ("each".waited <= 50000.0) THEN 23 ELSE 24 END AS wait_bin, CASE WHEN ("each".ran <= 0.001) THEN 0 WHEN ("each".ran <= 0.002) THEN 1 WHEN ("each".ran <= 0.005) THEN 2 WHEN ("each".ran <= 0.01) THEN 3 WHEN ("each".ran <= 0.02) THEN 4 WHEN ("each".ran <= 0.05) THEN 5 WHEN ("each".ran <= 0.1) THEN 6 WHEN ("each".ran <= 0.2) THEN 7 WHEN ("each".ran <= 0.5) THEN 8 WHEN ("each".ran <= 1.0) THEN 9 WHEN ("each".ran <= 2.0) THEN 10 WHEN ("each".ran <= 5.0) THEN 11 WHEN ("each".ran <= 10.0) THEN 12 WHEN ("each".ran <= 20.0) THEN 13 WHEN ("each".ran <= 50.0) THEN 14 WHEN ("each".ran <= 100.0) THEN 15 WHEN ("each".ran <= 200.0) THEN 16 WHEN ("each".ran <= 500.0) THEN 17 WHEN ("each".ran <= 1000.0) THEN 18 WHEN ("each".ran <= 2000.0) THEN 19 WHEN ("each".ran <= 5000.0) THEN 20 WHEN ("each".ran <= 10000.0) THEN 21 WHEN ("each".ran <= 20000.0) THEN 22 WHEN ("each".ran <= 50000.0) THEN 23 ELSE 24 END AS run_bin, count(*) AS ends, sum("each".waited) AS waited, max("each".waited) AS longest_wait, sum("each".ran) AS ran, max("each".ran) AS longest_run
-FROM (SELECT (job_attempts.finished_at - job_attempts.finished_at % 3600000000) AS at, job_runs.job_type AS job_type, job_attempts.outcome AS outcome, coalesce(job_attempts.status, '') AS status, CASE WHEN (coalesce(((job_attempts.started_at - job_attempts.due_at) / 1000000.0), 0.0) < 0.0) THEN 0.0 ELSE coalesce(((job_attempts.started_at - job_attempts.due_at) / 1000000.0), 0.0) END AS waited, CASE WHEN (((job_attempts.finished_at - job_attempts.started_at) / 1000000.0) < 0.0) THEN 0.0 ELSE ((job_attempts.finished_at - job_attempts.started_at) / 1000000.0) END AS ran
-FROM job_attempts JOIN job_runs ON job_runs.id = job_attempts.run_id
-WHERE job_attempts.id > (SELECT job_state.counted_to
-FROM job_state)
- LIMIT :param_1 OFFSET 0) AS "each" GROUP BY "each".at, "each".job_type, "each".outcome, "each".status, CASE WHEN ("each".waited <= 0.001) THEN 0 WHEN ("each".waited <= 0.002) THEN 1 WHEN ("each".waited <= 0.005) THEN 2 WHEN ("each".waited <= 0.01) THEN 3 WHEN ("each".waited <= 0.02) THEN 4 WHEN ("each".waited <= 0.05) THEN 5 WHEN ("each".waited <= 0.1) THEN 6 WHEN ("each".waited <= 0.2) THEN 7 WHEN ("each".waited <= 0.5) THEN 8 WHEN ("each".waited <= 1.0) THEN 9 WHEN ("each".waited <= 2.0) THEN 10 WHEN ("each".waited <= 5.0) THEN 11 WHEN ("each".waited <= 10.0) THEN 12 WHEN ("each".waited <= 20.0) THEN 13 WHEN ("each".waited <= 50.0) THEN 14 WHEN ("each".waited <= 100.0) THEN 15 WHEN ("each".waited <= 200.0) THEN 16 WHEN ("each".waited <= 500.0) THEN 17 WHEN ("each".waited <= 1000.0) THEN 18 WHEN ("each".waited <= 2000.0) THEN 19 WHEN ("each".waited <= 5000.0) THEN 20 WHEN ("each".waited <= 10000.0) THEN 21 WHEN ("each".waited <= 20000.0) THEN 22 WHEN ("each".waited <= 50000.0) THEN 23 ELSE 24 END, CASE WHEN ("each".ran <= 0.001) THEN 0 WHEN ("each".ran <= 0.002) THEN 1 WHEN ("each".ran <= 0.005) THEN 2 WHEN ("each".ran <= 0.01) THEN 3 WHEN ("each".ran <= 0.02) THEN 4 WHEN ("each".ran <= 0.05) THEN 5 WHEN ("each".ran <= 0.1) THEN 6 WHEN ("each".ran <= 0.2) THEN 7 WHEN ("each".ran <= 0.5) THEN 8 WHEN ("each".ran <= 1.0) THEN 9 WHEN ("each".ran <= 2.0) THEN 10 WHEN ("each".ran <= 5.0) THEN 11 WHEN ("each".ran <= 10.0) THEN 12 WHEN ("each".ran <= 20.0) THEN 13 WHEN ("each".ran <= 50.0) THEN 14 WHEN ("each".ran <= 100.0) THEN 15 WHEN ("each".ran <= 200.0) THEN 16 WHEN ("each".ran <= 500.0) THEN 17 WHEN ("each".ran <= 1000.0) THEN 18 WHEN ("each".ran <= 2000.0) THEN 19 WHEN ("each".ran <= 5000.0) THEN 20 WHEN ("each".ran <= 10000.0) THEN 21 WHEN ("each".ran <= 20000.0) THEN 22 WHEN ("each".ran <= 50000.0) THEN 23 ELSE 24 END) AS live""",
-        {'param_1': -1},
-        {},
-        (('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('ran', None), ('waits', 'json'), ('runs', 'json'), ('longest_wait', None), ('longest_run', None), ('wait_bin', None), ('run_bin', None)),
-    ),
     ('tallies.lock_counted_to', ()): (
         """SELECT job_state.counted_to, (SELECT coalesce(max(job_attempts.id), :coalesce_2) AS coalesce_1
 FROM job_attempts
@@ -2980,12 +2957,6 @@ WHERE job_tallies.span = 'hour' AND job_tallies.is_in_totals = 1 AND job_tallies
         {},
         (),
     ),
-    ('tallies.set_totals', ()): (
-        """UPDATE job_totals SET ends=given.ends, waited=given.waited, ran=given.ran, waits=given.waits, runs=given.runs, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.status') AS status, json_extract(value, '$.ends') AS ends, json_extract(value, '$.waited') AS waited, json_extract(value, '$.ran') AS ran, json_extract(value, '$.waits') AS waits, json_extract(value, '$.runs') AS runs FROM json_each(:given)) AS given WHERE job_totals.job_type = given.job_type AND job_totals.outcome = given.outcome AND job_totals.status = given.status""",
-        {},
-        {'given': (('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('ran', None), ('waits', 'json'), ('runs', 'json'))},
-        (),
-    ),
     ('tallies.sums_since', ()): (
         """SELECT job_tallies.job_type, job_tallies.outcome, job_tallies.status, CAST(sum(job_tallies.ends) AS INTEGER) AS ends, CAST(sum(job_tallies.waited) AS REAL) AS waited, CAST(sum(job_tallies.ran) AS REAL) AS ran, max(job_tallies.longest_wait) AS longest_wait, max(job_tallies.longest_run) AS longest_run, group_concat(CAST(job_tallies.waits AS TEXT), ',') AS waits, group_concat(CAST(job_tallies.runs AS TEXT), ',') AS runs, CAST(NULL AS INTEGER) AS wait_bin, CAST(NULL AS INTEGER) AS run_bin
 FROM job_tallies
@@ -3000,13 +2971,6 @@ WHERE live.at >= :since""",
         {'param_1': -1},
         {'since': 'instant'},
         (('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('ran', None), ('longest_wait', None), ('longest_run', None), ('waits', None), ('runs', None), ('wait_bin', None), ('run_bin', None)),
-    ),
-    ('tallies.totals_of', ()): (
-        """SELECT job_totals.job_type, job_totals.outcome, job_totals.status, job_totals.ends, job_totals.waited, job_totals.ran, job_totals.waits, job_totals.runs
-FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.status') AS status FROM json_each(:given)) AS given JOIN job_totals ON job_totals.job_type = given.job_type AND job_totals.outcome = given.outcome AND job_totals.status = given.status ORDER BY job_totals.job_type, job_totals.outcome, job_totals.status""",
-        {},
-        {'given': (('job_type', None), ('outcome', None), ('status', None))},
-        (('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('ran', None), ('waits', 'json'), ('runs', 'json')),
     ),
     ('ticks.claimable', (1,)): (
         """SELECT found.id
@@ -3256,6 +3220,42 @@ FROM job_schema_version""",
         {},
         {},
         (('pruned_at', 'instant'), ('server', None)),
+    ),
+    ('totals.begin', ()): (
+        """INSERT INTO job_totals (job_type, outcome, status, ends, waited, ran, waits, runs, updated_at) SELECT given.job_type, given.outcome, given.status, 0, 0.0, 0.0, '[]', '[]', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_1
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.status') AS status FROM json_each(:given)) AS given
+WHERE 1 = 1 ON CONFLICT DO NOTHING""",
+        {},
+        {'given': (('job_type', None), ('outcome', None), ('status', None))},
+        (),
+    ),
+    ('totals.every_end', ()): (
+        """SELECT job_totals.job_type, job_totals.outcome, job_totals.status, job_totals.ends, job_totals.waited, job_totals.ran, job_totals.waits, job_totals.runs, 0.0 AS longest_wait, 0.0 AS longest_run, CAST(NULL AS INTEGER) AS wait_bin, CAST(NULL AS INTEGER) AS run_bin
+FROM job_totals UNION ALL SELECT job_tallies.job_type, job_tallies.outcome, job_tallies.status, job_tallies.ends, job_tallies.waited, job_tallies.ran, job_tallies.waits, job_tallies.runs, job_tallies.longest_wait, job_tallies.longest_run, CAST(NULL AS INTEGER) AS anon_1, CAST(NULL AS INTEGER) AS anon__1
+FROM job_tallies
+WHERE job_tallies.is_in_totals = 0 UNION ALL SELECT live.job_type, live.outcome, live.status, live.ends, live.waited, live.ran, CAST(NULL AS TEXT) AS anon_1, CAST(NULL AS TEXT) AS anon__2, live.longest_wait, live.longest_run, live.wait_bin, live.run_bin
+FROM (SELECT "each".at AS at, "each".job_type AS job_type, "each".outcome AS outcome, "each".status AS status, CASE WHEN ("each".waited <= 0.001) THEN 0 WHEN ("each".waited <= 0.002) THEN 1 WHEN ("each".waited <= 0.005) THEN 2 WHEN ("each".waited <= 0.01) THEN 3 WHEN ("each".waited <= 0.02) THEN 4 WHEN ("each".waited <= 0.05) THEN 5 WHEN ("each".waited <= 0.1) THEN 6 WHEN ("each".waited <= 0.2) THEN 7 WHEN ("each".waited <= 0.5) THEN 8 WHEN ("each".waited <= 1.0) THEN 9 WHEN ("each".waited <= 2.0) THEN 10 WHEN ("each".waited <= 5.0) THEN 11 WHEN ("each".waited <= 10.0) THEN 12 WHEN ("each".waited <= 20.0) THEN 13 WHEN ("each".waited <= 50.0) THEN 14 WHEN ("each".waited <= 100.0) THEN 15 WHEN ("each".waited <= 200.0) THEN 16 WHEN ("each".waited <= 500.0) THEN 17 WHEN ("each".waited <= 1000.0) THEN 18 WHEN ("each".waited <= 2000.0) THEN 19 WHEN ("each".waited <= 5000.0) THEN 20 WHEN ("each".waited <= 10000.0) THEN 21 WHEN ("each".waited <= 20000.0) THEN 22 WHEN ("each".waited <= 50000.0) THEN 23 ELSE 24 END AS wait_bin, CASE WHEN ("each".ran <= 0.001) THEN 0 WHEN ("each".ran <= 0.002) THEN 1 WHEN ("each".ran <= 0.005) THEN 2 WHEN ("each".ran <= 0.01) THEN 3 WHEN ("each".ran <= 0.02) THEN 4 WHEN ("each".ran <= 0.05) THEN 5 WHEN ("each".ran <= 0.1) THEN 6 WHEN ("each".ran <= 0.2) THEN 7 WHEN ("each".ran <= 0.5) THEN 8 WHEN ("each".ran <= 1.0) THEN 9 WHEN ("each".ran <= 2.0) THEN 10 WHEN ("each".ran <= 5.0) THEN 11 WHEN ("each".ran <= 10.0) THEN 12 WHEN ("each".ran <= 20.0) THEN 13 WHEN ("each".ran <= 50.0) THEN 14 WHEN ("each".ran <= 100.0) THEN 15 WHEN ("each".ran <= 200.0) THEN 16 WHEN ("each".ran <= 500.0) THEN 17 WHEN ("each".ran <= 1000.0) THEN 18 WHEN ("each".ran <= 2000.0) THEN 19 WHEN ("each".ran <= 5000.0) THEN 20 WHEN ("each".ran <= 10000.0) THEN 21 WHEN ("each".ran <= 20000.0) THEN 22 WHEN ("each".ran <= 50000.0) THEN 23 ELSE 24 END AS run_bin, count(*) AS ends, sum("each".waited) AS waited, max("each".waited) AS longest_wait, sum("each".ran) AS ran, max("each".ran) AS longest_run
+FROM (SELECT (job_attempts.finished_at - job_attempts.finished_at % 3600000000) AS at, job_runs.job_type AS job_type, job_attempts.outcome AS outcome, coalesce(job_attempts.status, '') AS status, CASE WHEN (coalesce(((job_attempts.started_at - job_attempts.due_at) / 1000000.0), 0.0) < 0.0) THEN 0.0 ELSE coalesce(((job_attempts.started_at - job_attempts.due_at) / 1000000.0), 0.0) END AS waited, CASE WHEN (((job_attempts.finished_at - job_attempts.started_at) / 1000000.0) < 0.0) THEN 0.0 ELSE ((job_attempts.finished_at - job_attempts.started_at) / 1000000.0) END AS ran
+FROM job_attempts JOIN job_runs ON job_runs.id = job_attempts.run_id
+WHERE job_attempts.id > (SELECT job_state.counted_to
+FROM job_state)
+ LIMIT :param_1 OFFSET 0) AS "each" GROUP BY "each".at, "each".job_type, "each".outcome, "each".status, CASE WHEN ("each".waited <= 0.001) THEN 0 WHEN ("each".waited <= 0.002) THEN 1 WHEN ("each".waited <= 0.005) THEN 2 WHEN ("each".waited <= 0.01) THEN 3 WHEN ("each".waited <= 0.02) THEN 4 WHEN ("each".waited <= 0.05) THEN 5 WHEN ("each".waited <= 0.1) THEN 6 WHEN ("each".waited <= 0.2) THEN 7 WHEN ("each".waited <= 0.5) THEN 8 WHEN ("each".waited <= 1.0) THEN 9 WHEN ("each".waited <= 2.0) THEN 10 WHEN ("each".waited <= 5.0) THEN 11 WHEN ("each".waited <= 10.0) THEN 12 WHEN ("each".waited <= 20.0) THEN 13 WHEN ("each".waited <= 50.0) THEN 14 WHEN ("each".waited <= 100.0) THEN 15 WHEN ("each".waited <= 200.0) THEN 16 WHEN ("each".waited <= 500.0) THEN 17 WHEN ("each".waited <= 1000.0) THEN 18 WHEN ("each".waited <= 2000.0) THEN 19 WHEN ("each".waited <= 5000.0) THEN 20 WHEN ("each".waited <= 10000.0) THEN 21 WHEN ("each".waited <= 20000.0) THEN 22 WHEN ("each".waited <= 50000.0) THEN 23 ELSE 24 END, CASE WHEN ("each".ran <= 0.001) THEN 0 WHEN ("each".ran <= 0.002) THEN 1 WHEN ("each".ran <= 0.005) THEN 2 WHEN ("each".ran <= 0.01) THEN 3 WHEN ("each".ran <= 0.02) THEN 4 WHEN ("each".ran <= 0.05) THEN 5 WHEN ("each".ran <= 0.1) THEN 6 WHEN ("each".ran <= 0.2) THEN 7 WHEN ("each".ran <= 0.5) THEN 8 WHEN ("each".ran <= 1.0) THEN 9 WHEN ("each".ran <= 2.0) THEN 10 WHEN ("each".ran <= 5.0) THEN 11 WHEN ("each".ran <= 10.0) THEN 12 WHEN ("each".ran <= 20.0) THEN 13 WHEN ("each".ran <= 50.0) THEN 14 WHEN ("each".ran <= 100.0) THEN 15 WHEN ("each".ran <= 200.0) THEN 16 WHEN ("each".ran <= 500.0) THEN 17 WHEN ("each".ran <= 1000.0) THEN 18 WHEN ("each".ran <= 2000.0) THEN 19 WHEN ("each".ran <= 5000.0) THEN 20 WHEN ("each".ran <= 10000.0) THEN 21 WHEN ("each".ran <= 20000.0) THEN 22 WHEN ("each".ran <= 50000.0) THEN 23 ELSE 24 END) AS live""",
+        {'param_1': -1},
+        {},
+        (('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('ran', None), ('waits', 'json'), ('runs', 'json'), ('longest_wait', None), ('longest_run', None), ('wait_bin', None), ('run_bin', None)),
+    ),
+    ('totals.some', ()): (
+        """SELECT job_totals.job_type, job_totals.outcome, job_totals.status, job_totals.ends, job_totals.waited, job_totals.ran, job_totals.waits, job_totals.runs
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.status') AS status FROM json_each(:given)) AS given JOIN job_totals ON job_totals.job_type = given.job_type AND job_totals.outcome = given.outcome AND job_totals.status = given.status ORDER BY job_totals.job_type, job_totals.outcome, job_totals.status""",
+        {},
+        {'given': (('job_type', None), ('outcome', None), ('status', None))},
+        (('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('ran', None), ('waits', 'json'), ('runs', 'json')),
+    ),
+    ('totals.write', ()): (
+        """UPDATE job_totals SET ends=given.ends, waited=given.waited, ran=given.ran, waits=given.waits, runs=given.runs, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.status') AS status, json_extract(value, '$.ends') AS ends, json_extract(value, '$.waited') AS waited, json_extract(value, '$.ran') AS ran, json_extract(value, '$.waits') AS waits, json_extract(value, '$.runs') AS runs FROM json_each(:given)) AS given WHERE job_totals.job_type = given.job_type AND job_totals.outcome = given.outcome AND job_totals.status = given.status""",
+        {},
+        {'given': (('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('ran', None), ('waits', 'json'), ('runs', 'json'))},
+        (),
     ),
     ('unclaimed.behind_open_gates', ()): (
         """SELECT first_of.job_type, first_of.id, (SELECT job_runs.run_at

@@ -48,9 +48,9 @@ BEGIN
   UPDATE @schema@.job_runs AS runs SET has_dependants = 1
     FROM json_to_recordset(given) AS parents(parent_id bigint)
     WHERE runs.id = parents.parent_id AND runs.finished_at IS NULL;
-  INSERT INTO @schema@.job_parents (parent_id, run_id, on_failure, parent_status)
-    SELECT runs.id, its_run, parents.on_failure, CASE WHEN runs.finished_at IS NOT NULL THEN runs.status END
-    FROM json_to_recordset(given) AS parents(parent_id bigint, on_failure text)
+  INSERT INTO @schema@.job_parents (parent_id, run_id, if_parent_fails, parent_status)
+    SELECT runs.id, its_run, parents.if_parent_fails, CASE WHEN runs.finished_at IS NOT NULL THEN runs.status END
+    FROM json_to_recordset(given) AS parents(parent_id bigint, if_parent_fails text)
       JOIN @schema@.job_runs AS runs ON runs.id = parents.parent_id;
   UPDATE @schema@.job_runs AS runs SET gate = 'after' WHERE runs.id = its_run;
 END $function$

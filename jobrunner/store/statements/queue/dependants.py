@@ -58,14 +58,14 @@ def mark_parents() -> Update:
 
 def attach() -> Insert:
     """Insert the parents of a run."""
-    names = ("parent_id", "run_id", "on_failure", "parent_status")
+    names = ("parent_id", "run_id", "if_parent_fails", "parent_status")
     given = rows("given", {name: job_parents.c[name].type for name in names})
     return insert(job_parents).from_select(names, select(*(given.c[name] for name in names)))
 
 
 def hold_in_sql() -> Select[Any]:
     """Do these three on PostgreSQL, where an application's role may not do them itself."""
-    given = as_json("given", {name: job_parents.c[name].type for name in ("parent_id", "on_failure")})
+    given = as_json("given", {name: job_parents.c[name].type for name in ("parent_id", "if_parent_fails")})
     called = of_application("hold", Text(), bindparam("run_id", type_=BigKey), given)
     return select(called.label("held"))
 
@@ -103,7 +103,7 @@ def take_ends() -> Executable:
     """Delete the parents that have ended of the runs of a list, and return how they ended."""
     columns, given = job_parents.c, rows("given", _ID)
     ended = delete(job_parents).where(is_one_of(columns.run_id, select(given.c.id).scalar_subquery()), IS_ENDED)
-    return ended.returning(columns.run_id, columns.parent_id, columns.parent_status, columns.on_failure)
+    return ended.returning(columns.run_id, columns.parent_id, columns.parent_status, columns.if_parent_fails)
 
 
 def forget() -> Delete:

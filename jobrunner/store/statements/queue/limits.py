@@ -1,4 +1,4 @@
-"""Limits over all hosts: their locks, the gates that runs wait behind, and how many runs are at work."""
+"""Limits over all hosts: their locks, what a claim finds behind their gates, and how many runs are at work."""
 
 from __future__ import annotations
 
@@ -11,21 +11,17 @@ from sqlalchemy import (
     Executable,
     Float,
     Integer,
-    ScalarSelect,
     Select,
     Text,
     Update,
     and_,
     bindparam,
-    case,
     delete,
     func,
     literal_column,
     null,
     or_,
     select,
-    true,
-    tuple_,
     update,
 )
 
@@ -35,9 +31,10 @@ from jobrunner.store.schema.views import job_claimable, job_gated, job_open_gate
 from jobrunner.store.sql.conditions import GATE_OF_LIMITS
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.statements import inserting
-from jobrunner.store.sql.dialect.values import UtcTime, key_of, later, now
+from jobrunner.store.sql.dialect.values import key_of, later, now
 from jobrunner.store.statements.queue.backpressure import WAITING
 from jobrunner.store.statements.queue.dependants import IS_BEHIND_PARENTS
+from jobrunner.store.statements.queue.gates import SPENT, spent
 from jobrunner.store.statements.queue.holding import RUNNING
 
 _EITHER = [(False,), (True,)]
@@ -50,8 +47,6 @@ VARIANTS: dict[str, list[Any]] = {
 }
 _OF_TYPE: ColumnElement[str] = bindparam("of_type", type_=job_runs.c.job_type.type)
 _TYPES = {"job_type": job_limits.c.job_type.type}
-GATES = {**_TYPES, "gate": job_gates.c.gate.type}
-_SPENT = {"spent_until": UtcTime(), "opens_at": UtcTime()}
 
 
 # The declared limits.
@@ -78,20 +73,6 @@ def forget() -> Delete:
     return delete(job_limits).where(job_limits.c.job_type == _OF_TYPE)
 
 
-def forget_gates() -> Delete:
-    """Delete the gates of a type that no run waits behind."""
-    columns = job_runs.c
-    behind = select(columns.id).where(
-        columns.job_type == job_gates.c.job_type, columns.gate == job_gates.c.gate, WAITING
-    )
-    return delete(job_gates).where(job_gates.c.job_type == _OF_TYPE, ~behind.correlate(job_gates).exists())
-
-
-def reopen() -> Update:
-    """Let a claim ask for every gate of a type again, because its rate has changed."""
-    return update(job_gates).where(job_gates.c.job_type == _OF_TYPE).values(opens_at=null())
-
-
 def release() -> Update:
     """Take waiting runs of a type from behind their gates, up to a limit."""
     columns = job_runs.c
@@ -100,21 +81,6 @@ def release() -> Update:
     )
     picked = behind.limit(bindparam("limit", type_=Integer)).with_for_update(skip_locked=True, key_share=True)
     return set_gate(picked, literal_column("''")).returning(columns.id)
-
-
-def old_gates() -> Select[Any]:
-    """Lock gates that nothing waits behind, and whose rates have nothing to remember."""
-    columns = job_gates.c
-    is_spent = and_(columns.spent_until.is_not(None), columns.spent_until > now())
-    found = select(columns.job_type, columns.gate).where(columns.turn_at.is_(None), ~is_spent)
-    return found.limit(bindparam("limit", type_=Integer)).with_for_update(skip_locked=True)
-
-
-def delete_gates() -> Delete:
-    """Delete the gates of a list."""
-    given = rows("given", GATES)
-    key = tuple_(job_gates.c.job_type, job_gates.c.gate)
-    return delete(job_gates).where(key.in_(select(given.c.job_type, given.c.gate)))
 
 
 # The claim.
@@ -170,20 +136,6 @@ def set_gate(picked: Select[Any], gate: ColumnElement[str]) -> Update:
     # The condition on the status fits no partial index, as in the claim.
     change = update(job_runs).where(job_runs.c.id.in_(select(found.c.id)), job_runs.c.status != RUNNING)
     return change.values(gate=gate)
-
-
-def enter() -> Executable:
-    """Note at the gates of a list, which are inserted if they do not exist, that runs wait from this turn on."""
-    columns, given = job_gates.c, rows("given", {**GATES, "turn_at": UtcTime()})
-    # WHERE true, because without a WHERE SQLite reads the ON of ON CONFLICT as part of a join.
-    source = select(given.c.job_type, given.c.gate, given.c.turn_at).where(true()).order_by(given.c.gate)
-    insert = inserting(job_gates).from_select(["job_type", "gate", "turn_at"], source)
-    new = insert.excluded.turn_at
-    first = case((or_(columns.turn_at.is_(None), new < columns.turn_at), new), else_=columns.turn_at)
-    statement: Executable = insert.on_conflict_do_update(
-        index_elements=[columns.job_type, columns.gate], set_={"turn_at": first}
-    )
-    return statement
 
 
 def at_work() -> Select[Any]:
@@ -256,53 +208,14 @@ def _fits(quarantined: bool) -> ColumnElement[bool]:
     return is_quarantined if quarantined else ~is_quarantined
 
 
-def next_opening() -> Executable:
-    """When the rate of the next gate of a type allows a run that waits behind it."""
-    columns = job_gates.c
-    return select(func.min(columns.opens_at).label("opens_at"), now().label("now")).where(
-        columns.job_type == _OF_TYPE, columns.turn_at.is_not(None), columns.opens_at > now()
-    )
-
-
-def settle() -> Update:
-    """After a claim: what waits behind these gates now, and the state of their rates."""
-    given = rows("given", GATES | _SPENT)
-    values = {"turn_at": first_turn(), **_spent(job_gates, given)}
-    return update(job_gates).where(*_is_in(given)).values(values)
-
-
-def first_turn() -> ScalarSelect[Any]:
-    """The turn of the first run that waits behind a gate."""
-    columns = job_runs.c
-    behind = select(columns.turn_at).where(
-        columns.job_type == job_gates.c.job_type, columns.gate == job_gates.c.gate, WAITING
-    )
-    behind = behind.order_by(columns.turn_at, columns.run_at, columns.id).limit(1)
-    return behind.correlate(job_gates).scalar_subquery()
-
-
 def settle_types() -> Update:
     """After a claim: the state of the rates of these types."""
-    given = rows("given", _TYPES | _SPENT)
+    given = rows("given", _TYPES | SPENT)
     of_type = job_limits.c.job_type == given.c.job_type
-    return update(job_limits).where(of_type).values(_spent(job_limits, given))
-
-
-def _spent(table: Any, given: Any) -> dict[str, Any]:
-    return {name: func.coalesce(given.c[name], table.c[name]) for name in _SPENT}
-
-
-def _is_in(given: Any) -> list[ColumnElement[bool]]:
-    return [job_gates.c[name] == given.c[name] for name in GATES]
+    return update(job_limits).where(of_type).values(spent(job_limits, given))
 
 
 # Questions.
-
-
-def is_waited_for() -> Select[Any]:
-    """Whether a run waits behind any gate of a type."""
-    columns = job_gates.c
-    return select(columns.gate).where(columns.job_type == _OF_TYPE, columns.turn_at.is_not(None)).limit(1)
 
 
 def open_gates() -> Select[Any]:

@@ -26,7 +26,8 @@ from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.traits import EACH_DATABASE, TRAITS
 from jobrunner.store.statements.queue.backpressure import WAITING
 from jobrunner.store.statements.queue.dependants import IS_BEHIND_PARENTS
-from jobrunner.store.statements.queue.limits import GATES, first_turn, set_gate
+from jobrunner.store.statements.queue.gates import GATES, first_turn
+from jobrunner.store.statements.queue.limits import set_gate
 
 _EITHER = [(False,), (True,)]
 VARIANTS: dict[str, list[Any]] = {

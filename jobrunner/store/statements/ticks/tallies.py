@@ -10,7 +10,6 @@ from sqlalchemy import (
     CompoundSelect,
     Delete,
     Float,
-    FromClause,
     Insert,
     Integer,
     Select,
@@ -32,7 +31,6 @@ from jobrunner.lifecycle import FINISHED
 from jobrunner.store.schema import job_attempts, job_runs, job_state, job_tallies, job_totals
 from jobrunner.store.sql.dialect.counting import hour_of, oldest_transaction, own_transaction, seconds_between
 from jobrunner.store.sql.dialect.rows import rows
-from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import BigKey, UtcTime, now
 from jobrunner.store.sql.histogram import BOUNDS_SECONDS
 
@@ -41,10 +39,10 @@ VARIANTS: dict[str, list[tuple[Any, ...]]] = {
 }
 
 _ROW = {name: column.type for name, column in job_tallies.c.items() if name != "id"}
-_KEY = {name: job_totals.c[name].type for name in ("job_type", "outcome", "status")}
-_SUMS = {name: job_totals.c[name].type for name in ("ends", "waited", "ran", "waits", "runs")}
-_LONGEST = ("longest_wait", "longest_run")
-_ZERO: ColumnElement[Any] = literal_column("0.0")
+KEY = {name: job_totals.c[name].type for name in ("job_type", "outcome", "status")}
+SUMS = {name: job_totals.c[name].type for name in ("ends", "waited", "ran", "waits", "runs")}
+LONGEST = ("longest_wait", "longest_run")
+ZERO: ColumnElement[Any] = literal_column("0.0")
 
 
 def marks() -> Select[Any]:
@@ -93,14 +91,14 @@ def lock_counted_to() -> Select[Any]:
     return select(job_state.c.counted_to, newest.scalar_subquery().label("newest")).with_for_update(of=job_state)
 
 
-def _ended_since_counted() -> Select[Any]:
-    """The same of all attempts that are in no tally yet."""
-    return _counted(job_attempts.c.id > select(job_state.c.counted_to).scalar_subquery())
+def not_counted() -> Any:
+    """The columns of the same, of all attempts that are in no tally yet."""
+    return _counted(job_attempts.c.id > select(job_state.c.counted_to).scalar_subquery()).subquery("live").c
 
 
 def _counted(*conditions: ColumnElement[bool]) -> Select[Any]:
     columns = job_attempts.c
-    waited = _not_negative(func.coalesce(seconds_between(columns.due_at, columns.started_at), _ZERO))
+    waited = _not_negative(func.coalesce(seconds_between(columns.due_at, columns.started_at), ZERO))
     ran = _not_negative(seconds_between(columns.started_at, columns.finished_at))
     status = func.coalesce(columns.status, literal_column("''")).label("status")
     of_attempt = (hour_of(columns.finished_at).label("at"), job_runs.c.job_type, columns.outcome, status)
@@ -125,7 +123,7 @@ def _counted(*conditions: ColumnElement[bool]) -> Select[Any]:
 
 
 def _not_negative(seconds: ColumnElement[Any]) -> ColumnElement[Any]:
-    return case((seconds < _ZERO, _ZERO), else_=seconds)
+    return case((seconds < ZERO, ZERO), else_=seconds)
 
 
 def _bin(seconds: ColumnElement[Any], name: str) -> ColumnElement[int]:
@@ -147,7 +145,7 @@ def add() -> Insert:
 
 def add_ends() -> Insert:
     """Insert tallies of runs that end now without an attempt."""
-    given = rows("given", {"job_type": _KEY["job_type"], "status": _KEY["status"], "ends": BigKey})
+    given = rows("given", {"job_type": KEY["job_type"], "status": KEY["status"], "ends": BigKey})
     empty = literal_column("'[]'", type_=job_tallies.c.waits.type)
     values = {
         "at": hour_of(now()),
@@ -156,7 +154,7 @@ def add_ends() -> Insert:
         "outcome": literal_column("''"),
         "status": given.c.status,
         "ends": given.c.ends,
-        **dict.fromkeys(("waited", "longest_wait", "ran", "longest_run"), _ZERO),
+        **dict.fromkeys(("waited", "longest_wait", "ran", "longest_run"), ZERO),
         "waits": empty,
         "runs": empty,
     }
@@ -202,59 +200,19 @@ def delete_old_days() -> Delete:
     return sqlalchemy.delete(job_tallies).where(columns.span == literal_column("'day'"), columns.at < _before())
 
 
-def begin_totals() -> Any:
-    """Insert totals of nothing where there are none yet."""
-    given = rows("given", _KEY)
-    empty = literal_column("'[]'", type_=job_totals.c.waits.type)
-    values = {name: given.c[name] for name in _KEY} | {
-        "ends": literal_column("0"),
-        "waited": _ZERO,
-        "ran": _ZERO,
-        "waits": empty,
-        "runs": empty,
-        "updated_at": now(),
-    }
-    # SQLite cannot tell ON CONFLICT from a join without a WHERE.
-    found = select(*values.values()).select_from(given).where(literal_column("1 = 1"))
-    return inserting(job_totals).from_select(list(values), found).on_conflict_do_nothing()
-
-
-def totals_of() -> Select[Any]:
-    """Lock the totals of a list, in one order for all who do."""
-    columns, given = job_totals.c, rows("given", _KEY)
-    return (
-        select(*(columns[name] for name in (*_KEY, *_SUMS)))
-        .join_from(given, job_totals, _is_of(given))
-        .order_by(columns.job_type, columns.outcome, columns.status)
-        .with_for_update(of=job_totals)
-    )
-
-
-def set_totals() -> Update:
-    """Write totals."""
-    given = rows("given", _KEY | _SUMS)
-    return (
-        update(job_totals).where(_is_of(given)).values({**{name: given.c[name] for name in _SUMS}, "updated_at": now()})
-    )
-
-
-def _is_of(given: FromClause) -> ColumnElement[bool]:
-    return sqlalchemy.and_(*(job_totals.c[name] == given.c[name] for name in _KEY))
-
-
 def sums_since() -> CompoundSelect[Any]:
     """The tallies of a time and later, summed for each type, outcome and status, and the attempts that are in none yet.
 
     The histograms of the sums are lists of JSON, without the brackets around them.
     """
-    columns, live = job_tallies.c, _ended_since_counted().subquery("live").c
+    columns, live = job_tallies.c, not_counted()
     no_bin = cast(null(), Integer)
     sums = [cast(func.sum(columns[name]), columns[name].type).label(name) for name in ("ends", "waited", "ran")]
-    longest = [func.max(columns[name]).label(name) for name in _LONGEST]
+    longest = [func.max(columns[name]).label(name) for name in LONGEST]
     texts = [func.aggregate_strings(cast(columns[name], Text), ",").label(name) for name in ("waits", "runs")]
     return union_all(
         select(
-            *(columns[name] for name in _KEY),
+            *(columns[name] for name in KEY),
             *sums,
             *longest,
             *texts,
@@ -262,9 +220,9 @@ def sums_since() -> CompoundSelect[Any]:
             no_bin.label("run_bin"),
         )
         .where(*_is_since(columns))
-        .group_by(*(columns[name] for name in _KEY)),
+        .group_by(*(columns[name] for name in KEY)),
         select(
-            *(live[name] for name in (*_KEY, "ends", "waited", "ran", *_LONGEST)),
+            *(live[name] for name in (*KEY, "ends", "waited", "ran", *LONGEST)),
             *(cast(null(), Text) for _ in texts),
             live.wait_bin,
             live.run_bin,
@@ -274,7 +232,7 @@ def sums_since() -> CompoundSelect[Any]:
 
 def ends_since(with_types: bool) -> Select[Any]:
     """The runs that ended from a time on, in parts of ``part_seconds`` since then, by status and perhaps by type."""
-    columns, live = job_tallies.c, _ended_since_counted().subquery("live").c
+    columns, live = job_tallies.c, not_counted()
     names = ("at", *(["job_type"] if with_types else []), "status", "ends")
     ended: list[ColumnElement[str]] = [literal_column(f"'{status}'") for status in FINISHED]
     found = union_all(
@@ -294,28 +252,3 @@ def _since() -> ColumnElement[Any]:
 def _is_since(columns: Any) -> list[ColumnElement[bool]]:
     # The index begins with the span.
     return [columns.span.in_([literal_column("'hour'"), literal_column("'day'")]), columns.at >= _since()]
-
-
-def every_end() -> CompoundSelect[Any]:
-    """All ends ever, in one statement, so that none is missed or counted twice while another transaction counts."""
-    new, live = job_tallies.c, _ended_since_counted().subquery("live").c
-    longest = _LONGEST
-    no_bin = cast(null(), Integer)
-    return union_all(
-        select(
-            *(job_totals.c[name] for name in (*_KEY, *_SUMS)),
-            *(_ZERO.label(name) for name in longest),
-            no_bin.label("wait_bin"),
-            no_bin.label("run_bin"),
-        ),
-        select(*(new[name] for name in (*_KEY, *_SUMS, *longest)), no_bin, no_bin).where(
-            new.is_in_totals == literal_column("0")
-        ),
-        select(
-            *(live[name] for name in (*_KEY, "ends", "waited", "ran")),
-            *(cast(null(), new[name].type) for name in ("waits", "runs")),
-            *(live[name] for name in longest),
-            live.wait_bin,
-            live.run_bin,
-        ),
-    )
