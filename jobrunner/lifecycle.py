@@ -21,7 +21,7 @@ QUARANTINE_AFTER_EXPIRIES = 2
 
 
 class Status(StrEnum):
-    """The status of a run. A ``failed`` run is tried again. A ``dead`` run is not, and a person must look at it."""
+    """The status of a run. A ``failed`` run is tried again. A ``dead`` run is not, and an operator must look at it."""
 
     QUEUED = "queued"
     RUNNING = "running"

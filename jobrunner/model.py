@@ -31,12 +31,12 @@ Overlap: TypeAlias = Literal["skip", "queue", "allow", "replace"]
 """What happens to a slot while an earlier run of the schedule has not ended."""
 Source: TypeAlias = Literal["command", "code", "file"]
 SOURCE_NAMES = {"code": "the code", "file": "jobrunner.toml"}
-"""Where the declarations of a source are written, and where a person changes them."""
+"""Where the declarations of a source are written, and where an operator changes them."""
 Origin: TypeAlias = Literal["slot", "trigger", "backfill", "again"]
 
 
 class Actor(NamedTuple):
-    """Who makes a change, and the reason if a person gave one: what the audit trail keeps of every change."""
+    """Who makes a change, and the reason if an operator gave one: what the audit trail keeps of every change."""
 
     name: str
     reason: str | None = None

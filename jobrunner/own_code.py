@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _TYPED = ("<stdin>", "<python-input", "<ipython-input", "<doctest")
-"""The names of code that a person types."""
+"""The names of code that an operator types."""
 _INSTALLED = ("site-packages", "dist-packages")
 _LINE_CHARACTERS = 300
 _PLACE_CHARACTERS = 150

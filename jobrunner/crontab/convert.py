@@ -1,7 +1,7 @@
 """Converts each line of a crontab: to a job of ``jobrunner.toml``, a part of one, or a remark with the reason. Pure.
 
 A job that worked under cron must work here. So each job states what cron gave it: folder, variables, an empty standard
-input, no time limit, one attempt, and runs that may overlap. A person can remove these later.
+input, no time limit, one attempt, and runs that may overlap. Somebody can remove these later.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class _Converter:
         self.remarks.append(Remark(line.number, why))
 
     def _job(self, line: Entry, recurrence: Recurrence) -> tuple[Job, str]:
-        """The job, with exactly the text that cron gives to the shell, and notes for a person."""
+        """The job, with exactly the text that cron gives to the shell, and notes for an operator."""
         command, stdin = without_input(line.command)
         if not command.strip():
             raise ConfigurationError("there is no command before its %")

@@ -41,7 +41,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What a person should know about a line."""
+    """What an operator should know about a line."""
 
     line: int
     text: str

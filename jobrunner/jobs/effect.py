@@ -71,7 +71,7 @@ def check_key(key: object) -> str:
     if not isinstance(key, str) or not 0 < len(key) <= _MOST_CHARACTERS:
         raise UsageError(f"the key of an effect is a text of 1 to {_MOST_CHARACTERS} characters")
     if visible(key) != key:
-        # A person must be able to read it and to give it to a command.
+        # Somebody must be able to read it and to give it to a command.
         raise UsageError(f"the key of an effect holds a character that cannot be printed: {visible(key)}")
     return key
 

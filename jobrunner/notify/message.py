@@ -1,4 +1,4 @@
-"""What a receiver is told: one message for all that happened since the last one, as text and as JSON."""
+"""What a receiver gets: one message for all that happened since the last one, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What one receiver is told of one event. ``notices`` are the rows of the outbox that it settles."""
+    """What one receiver is notified of one event. ``notices`` are the rows of the outbox that it settles."""
 
     receiver: str
     event: str

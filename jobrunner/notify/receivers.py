@@ -23,11 +23,11 @@ _DATABASE_URLS = ("JOBRUNNER_DATABASE_URL", "DATABASE_URL")
 
 
 class NotSent(Exception):
-    """The receiver was certainly not told, so it may be told later. The text has no secret."""
+    """The receiver was certainly not notified, so it may be later. The text has no secret."""
 
 
 class Failed(Exception):
-    """The receiver may have been told. The text has no secret."""
+    """The receiver may have been notified. The text has no secret."""
 
 
 def send(receiver: Receiver, message: Message, ends_at: float) -> None:

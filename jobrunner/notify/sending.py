@@ -80,6 +80,6 @@ def _send(receiver: Receiver, message: Message, ends_at: float) -> Result:
         return Result(message, str(error), is_unsent=True)
     except Failed as error:
         return Result(message, str(error))
-    except BaseException as error:  # noqa: BLE001 - a bug here is told like any other failure, without its text
+    except BaseException as error:  # noqa: BLE001 - a bug here is reported like any other failure, without its text
         return Result(message, f"unexpected {type(error).__name__}")
     return Result(message)

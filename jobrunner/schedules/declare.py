@@ -146,7 +146,7 @@ def from_data(data: Mapping[str, Any], *, payload_limit: int = DEFAULT_LIMIT_BYT
 
 def check_name(name: str) -> str:
     """Return the name if a schedule can have it; raise UsageError otherwise."""
-    # A person must be able to tell names apart in a list, and to type one for `remove`.
+    # Somebody must be able to tell names apart in a list, and to type one for `remove`.
     if not isinstance(name, str) or not name.strip() or len(name) > 200 or visible(name) != name:
         raise UsageError("the name of a schedule has 1 to 200 characters, none of them invisible")
     return name

@@ -1,4 +1,4 @@
-"""The page as an ASGI application: mounted in FastAPI or Starlette, or served by uvicorn itself."""
+"""The dashboard as an ASGI application: mounted in FastAPI or Starlette, or served by uvicorn itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Who = Callable[[Scope], "Visitor | Awaitable[Visitor | None] | None"]
 
 
 def page(who: Who, *, database_url: str | None = None, redact: Collection[str] = ()) -> Application:
-    """The page for ``app.mount("/jobs", page(who))``.
+    """The dashboard for ``app.mount("/jobs", page(who))``.
 
     ``who`` gets the scope of each request, with what the application's own middleware has put there, and says who is
     signed in. None: the request is refused. It may be a coroutine function. ``database_url`` None: the database that

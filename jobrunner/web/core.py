@@ -1,4 +1,4 @@
-"""The page without a framework: ``Web.respond`` answers each request. The only place that decides who may do what."""
+"""The dashboard without a framework: ``Web.respond`` answers each request. Only it decides who may do what."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _log = logging.getLogger("jobrunner.web")
 
 
 class Web:
-    """The page of one database. ``find`` gives the database's place at the first request. Any thread may call it.
+    """The dashboard of one database. ``find`` gives the database's place at the first request. Any thread may call it.
 
     ``reading``: how long a page may read. ``check`` raises if a handler cannot take a payload.
     """
@@ -194,7 +194,7 @@ def _here(request: Request) -> str:
 
 
 def root_of(path: str) -> str:
-    """The way from a page to the place where the page is mounted. All links are relative: no proxy can break them."""
+    """The way from a page to where the dashboard is mounted. All links are relative: no proxy can break them."""
     return "../" * (path.count("/") - 1) or "./"
 
 

@@ -1,4 +1,4 @@
-"""The page as urls of Django: ``path("jobs/", include(urls()))``."""
+"""The dashboard as urls of Django: ``path("jobs/", include(urls()))``."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def staff(request: HttpRequest) -> Visitor | None:
 
 
 def urls(who: Who = staff, *, redact: Collection[str] = ()) -> list[URLPattern]:
-    """The page, on the database of Django. Whoever is not signed in is sent to the login of the project.
+    """The dashboard, on the database of Django. Whoever is not signed in is sent to the login of the project.
 
     ``redact``: more names in payloads whose values are secrets. Django's own protection of forms stays on.
     """
     web = Web(database_of(conf.url_in_use), redact)
 
-    # The page has connections of its own. On SQLite a transaction around the view could keep it from writing.
+    # The dashboard has connections of its own. On SQLite a transaction around the view could keep it from writing.
     @transaction.non_atomic_requests  # type: ignore[untyped-decorator]
     def view(request: HttpRequest, path: str) -> HttpResponse:
         visitor = who(request)

@@ -1,4 +1,4 @@
-"""Reads what a person has typed into a field. Every function raises UsageError with what to write instead."""
+"""Reads what an operator has typed into a field. Every function raises UsageError with what to write instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page as a blueprint of Flask: ``app.register_blueprint(blueprint(who), url_prefix="/jobs")``."""
+"""The dashboard as a blueprint of Flask: ``app.register_blueprint(blueprint(who), url_prefix="/jobs")``."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def blueprint(
     database_url: str | None = None,
     redact: Collection[str] = (),
 ) -> Blueprint:
-    """The page. ``who`` is called in each request, and says who is signed in; None: the request is refused.
+    """The dashboard. ``who`` is called in each request, and says who is signed in; None: the request is refused.
 
     ``database_url`` None: the database that the environment names, or else the one of Flask-SQLAlchemy. ``redact``:
     more names in payloads whose values are secrets. If the application has Flask-WTF's protection of forms, it stays
-    on, and the forms of the page have its token.
+    on, and the forms of the dashboard have its token.
     """
     web = Web(database_of(lambda: database_url or _url()), redact)
     made = Blueprint(name, __name__)

@@ -43,7 +43,7 @@ _PLAIN = frozenset(
 )
 """The fields that have our own words or names, which lead to other pages. A new field is not among them."""
 _AS_IT_IS = (Counted, Parts, Stats)
-"""Numbers, and which runs a person wants to change: they have no text but those of the person who asks."""
+"""Numbers, and which runs an operator wants to change: they have no text but those of the person who asks."""
 _ONLY_NUMBERS = re.compile(r"(datetime|date|timedelta|int|float|bool|None|dict\[str, int\]|[| ])+")
 
 
@@ -139,7 +139,7 @@ class _Leaving:
 
 @cache
 def _texts_of(kind: type) -> tuple[str, ...]:
-    """The fields of a record that may have a text of a job or of a person."""
+    """The fields of a record that may have a text of a job or of an operator."""
     return tuple(
         each.name
         for each in fields(kind)

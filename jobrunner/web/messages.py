@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from jobrunner.web.permissions import Visitor
 
 LONGEST_BODY = 64 * 1024
-"""Bytes. A form of the page has a few words."""
+"""Bytes. A form of the dashboard has a few words."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request. ``path`` is below the place where the page is mounted, and the names of ``headers`` are lower-case.
+    """A request. ``path`` is below where the dashboard is mounted, and the names of ``headers`` are lower-case.
 
     ``visitor`` None: nobody is signed in. ``hidden`` are the fields that the host's own protection against forged
-    requests needs in each form. ``mount`` is the place where the page is mounted, as far as the adapter knows it.
+    requests needs in each form. ``mount`` is the place where the dashboard is mounted, as far as the adapter knows it.
     ``peer`` is the address at the other end of the connection. ``can_sign_out``: there is a button for it.
     """
 

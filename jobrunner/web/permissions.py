@@ -29,7 +29,7 @@ READ_ONLY = frozenset({Verb.LOOK})
 
 @dataclass(frozen=True)
 class Visitor:
-    """A person whom the application, or ``jobrunner web``, has signed in. ``name`` is for the audit trail."""
+    """Somebody whom the application, or ``jobrunner web``, has signed in. ``name`` is for the audit trail."""
 
     name: str
     verbs: frozenset[Verb] = EVERYTHING

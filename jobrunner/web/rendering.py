@@ -55,7 +55,7 @@ def _plain(value: object) -> object:
 
 
 def static(name: str) -> bytes:
-    """A file of the page, one of ``STATIC``."""
+    """A file of the dashboard, one of ``STATIC``."""
     return (files("jobrunner.web") / "static" / name).read_bytes()
 
 

@@ -1,4 +1,4 @@
-"""Serves the page by uvicorn, for ``jobrunner web``."""
+"""Serves the dashboard by uvicorn, for ``jobrunner web``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page by itself, for ``jobrunner web``: closed to everyone whom do not sign in."""
+"""The dashboard by itself, for ``jobrunner web``: closed to everybody who does not sign in."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _OWN_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
 class Place(NamedTuple):
-    """Where the page is: the names that it answers to beside those of this host, ``prefix``, the path that a proxy in
-    front may leave before ours, and the ``proxies`` whose headers are believed. ``has_metrics``: /metrics is open.
+    """Where the dashboard is: the names that it answers to beside those of this host, ``prefix``, the path that a proxy
+    in front may leave before ours, and the ``proxies`` whose headers are believed. ``has_metrics``: /metrics is open.
     """
 
     names: Collection[str] = ()

@@ -1,4 +1,4 @@
-"""The page as a WSGI application, for every framework and server that speaks WSGI."""
+"""The dashboard as a WSGI application, for every framework and server that speaks WSGI."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 def page(
     who: Callable[[Environ], Visitor | None], *, database_url: str | None = None, redact: Collection[str] = ()
 ) -> Application:
-    """The page as an application. ``who`` says who is signed in; None: the request is refused.
+    """The dashboard as an application. ``who`` says who is signed in; None: the request is refused.
 
     ``database_url`` None: the database that the environment names. ``redact``: more names in payloads whose values are
     secrets.

@@ -1,4 +1,4 @@
-"""The time zone in which a person sees all instants: UTC, or what a cookie of the page says."""
+"""The time zone in which an operator sees all instants: UTC, or what a cookie of the dashboard says."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def cookie(name: str, scheme: str) -> str:
     if len(name) > _LONGEST_NAME:
         raise BadSchedule(f"{name[:_LONGEST_NAME]!r}... is no time zone")
     timezones.find(name)
-    # Without a path, as the cookie of the session: it is for the place where the page is mounted.
+    # Without a path, as the cookie of the session: it is for the place where the dashboard is mounted.
     kept = f"{COOKIE}={name}; HttpOnly; SameSite=Lax; Max-Age={_KEPT_SECONDS}"
     return f"{kept}; Secure" if scheme == "https" else kept
 

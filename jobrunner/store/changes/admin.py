@@ -102,7 +102,7 @@ def retry(
     changes = {
         "status": target(event, row.status).value,
         "run_at": row.now,
-        # A person wants the run now, even after its deadline.
+        # Somebody wants the run now, even after its deadline.
         "start_deadline_at": null(),
         "finished_at": null(),
         "cancel_requested_at": null(),

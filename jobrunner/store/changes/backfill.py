@@ -1,4 +1,4 @@
-"""Runs of a definition that a person asks for: one run now, or runs of past slots.
+"""Runs of a definition that an operator asks for: one run now, or runs of past slots.
 
 The overlap policy may let these runs wait for other runs of the definition, but it never skips one of them. Every
 function but ``preview`` is the body of one write transaction, and locks the definition's row.
@@ -130,7 +130,7 @@ def preview(connection: Connection, name: str, span: Span, payload_limit: int) -
 
 def _retry(connection: Connection, run_id: int, actor: Actor) -> None:
     admin.retry(connection, run_id, actor)
-    # This origin marks the run as requested by a person, so the overlap policy "replace" does not cancel it.
+    # This origin marks the run as requested by an operator, so the overlap policy "replace" does not cancel it.
     origin: Origin = "backfill"
     connection.execute(update(job_runs).where(job_runs.c.id == run_id).values(origin=origin))
 
@@ -138,7 +138,7 @@ def _retry(connection: Connection, run_id: int, actor: Actor) -> None:
 def _run(definition: Definition, payload_limit: int, origin: Origin | None = None) -> NewRun:
     try:
         return NewRun(
-            # A person may have written the row by hand, without any check.
+            # Somebody may have written the row by hand, without any check.
             job_type=check_job_type(definition.job_type),
             payload=checked_text(definition.payload, payload_limit),
             definition_id=definition.id,

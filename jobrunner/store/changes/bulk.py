@@ -1,6 +1,6 @@
 """What people do to many runs at once: retry, cancel, discard, reschedule, change the priority.
 
-``matching`` finds the runs first, so that a person sees how many there are. ``Changing`` then changes some hundreds of
+``matching`` finds the runs first, so that somebody sees how many there are. ``Changing`` then changes some hundreds of
 them in one short transaction, and checks the conditions again: it is called once for each batch. It skips rows that
 another transaction has locked, and a claim skips its rows, so nobody waits for anybody. When it was killed, what is
 done is done, and the same command finds only the rest.
@@ -76,7 +76,7 @@ def retry(*, force: bool = False) -> Change:
         return {
             "status": written(target(Event.RETRY, Status.DEAD)),
             "run_at": func.coalesce(given.c.run_at, now(), type_=_COLUMNS.run_at.type),
-            # A person wants the run now, even after its deadline.
+            # Somebody wants the run now, even after its deadline.
             **dict.fromkeys(("start_deadline_at", "finished_at", "cancel_requested_at", "incompatible_at"), null()),
             "releases": literal_column("0"),
             "max_attempts": most,

@@ -1,4 +1,4 @@
-"""The due slots of a definition that a person changes: each gets its run, or an event says why it gets none.
+"""The due slots of a definition that an operator changes: each gets its run, or an event says why it gets none.
 
 Every function expects a write transaction that has locked the definition's row.
 """
@@ -64,7 +64,7 @@ def expand_due(connection: Connection, row: ReadDefinition, plan: Plan) -> None:
     if row.next_run_at is not None and row.next_run_at > row.now:
         return
     try:
-        # In a savepoint: the database may refuse a row that a person wrote by hand, and the edit must still work.
+        # In a savepoint: the database may refuse a row that an operator wrote by hand, and the edit must still work.
         with connection.savepoint():
             expansion.expand(connection, row.id, plan)
     except RowRefused:

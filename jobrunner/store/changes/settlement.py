@@ -12,7 +12,7 @@ from jobrunner.store.sql.statement import Prepared
 
 
 class Settled(Enum):
-    """The answer to a request to settle an effect, as text for a person. Only ``DONE`` has changed anything."""
+    """The answer to a request to settle an effect, as text for an operator. Only ``DONE`` has changed anything."""
 
     DONE = "settled"
     UNKNOWN = "there is no effect with the key"

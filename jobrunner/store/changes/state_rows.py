@@ -107,7 +107,7 @@ def newest_event(connection: Connection) -> int:
 def insert(connection: Connection, kind: str, given: Sequence[Mapping[str, Any]], newest: int) -> int:
     """Insert the rows that are not there; how many.
 
-    ``newest`` is the newest event from before the restore: what a person did to many schedules at once is many events
+    ``newest`` is the newest event from before the restore: what somebody did to many schedules at once is many events
     of one instant, and those of an earlier call of this function must not hide the others.
     """
     table, of_kind = TABLES[kind], shape(kind)

@@ -136,7 +136,7 @@ class DriverExecutor(Executor):
 
 
 class Holder(NamedTuple):
-    """Who blocks a call, as text for a person, and what ends it."""
+    """Who blocks a call, as text for an operator, and what ends it."""
 
     text: str
     remedy: str

@@ -1,4 +1,4 @@
-"""What became of the slots of some schedules in some days: their runs, and why others have none. For the page.
+"""What became of the slots of some schedules in some days: their runs, and why others have none. For the dashboard.
 
 Every function expects a read transaction.
 """
@@ -48,7 +48,7 @@ class SlotRuns:
 
 @dataclass(frozen=True)
 class Skip:
-    """What a tick or a person noted about slots that got no run."""
+    """What a tick or an operator noted about slots that got no run."""
 
     definition_id: int
     at: datetime

@@ -44,7 +44,7 @@ class ListedRun:
 
 @dataclass(frozen=True)
 class DefinitionEvent:
-    """What a person or a tick did to a definition, or to a run of it."""
+    """What an operator or a tick did to a definition, or to a run of it."""
 
     at: datetime
     actor: str

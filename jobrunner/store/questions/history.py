@@ -33,7 +33,7 @@ class Entry:
     """One thing that happened. ``kind`` is slot, attempt, event or tick, and ``what`` says what became of it.
 
     ``count`` attempts of a type that succeeded within the same minute, without a schedule, are one entry from ``at`` to
-    ``until``; it has no ``run_id``. ``who`` is a host, a worker or a person. ``seconds`` is how long an attempt ran.
+    ``until``; it has no ``run_id``. ``who`` is a host, a worker or an operator. ``seconds`` is how long an attempt ran.
     """
 
     at: datetime

@@ -215,7 +215,7 @@ def status(
 
 def _why_oldest(connection: Connection, stray: Collection[DueType], tick_age: timedelta) -> Brief | None:
     if stray:
-        # A run that no claim would see is told of first, whichever is the oldest.
+        # A run that no claim would see comes first, whichever is the oldest.
         found = explained.explain_run(connection, min(stray, key=lambda each: each.run_at).id, tick_age=tick_age)
     else:
         found = explained.oldest_due(connection, tick_age)

@@ -32,7 +32,7 @@ from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.statements.queue.backpressure import WAITING
 
 SECONDS = 2.0
-"""How long a person waits for a search before it says how far it has come."""
+"""How long an operator waits for a search before it says how far it has come."""
 _FEW = 5000
 _SLICE = (500, 2000, 100_000)
 _SLICE_SECONDS = 0.1

@@ -1,4 +1,4 @@
-"""Which runs a person means: the filter of the commands that list runs, and of those that change many at once."""
+"""Which runs an operator means: the filter of the commands that list runs, and of those that change many at once."""
 
 from __future__ import annotations
 

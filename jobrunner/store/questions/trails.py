@@ -1,4 +1,4 @@
-"""The newest ticks and the newest events, for a person to look through. Expects a read transaction."""
+"""The newest ticks and the newest events, for an operator to look through. Expects a read transaction."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LeftBehind:
 
 @dataclass(frozen=True)
 class PastEvent:
-    """What a person or a tick did, and to what."""
+    """What an operator or a tick did, and to what."""
 
     id: int
     at: datetime

@@ -1,6 +1,6 @@
 """Sets right the waiting runs that no claim would see, however they came to be behind a gate where none looks.
 
-A tick of older code may put runs behind gates of limits that hold no longer; a deploy passes over locked rows; a person
+A tick of older code may put runs behind gates of limits that hold no longer; a deploy passes over locked rows; somebody
 may have written a gate by hand.
 """
 

@@ -83,7 +83,7 @@ partial(
     "job_gates_opens", job_gates.c.job_type, job_gates.c.opens_at, where=text(f"{_WAITED_AT} AND opens_at IS NOT NULL")
 )
 
-# What a person has paused: no run of this type, or on this host, or anywhere is claimed. ``name`` "" is that of "all".
+# What somebody has paused: no run of this type, or on this host, or anywhere is claimed. ``name`` "" is that of "all".
 job_pauses = Table(
     "job_pauses",
     metadata,

@@ -1,4 +1,4 @@
-"""What the hooks tell of (``notices``): the outbox, and what is told already."""
+"""What the hooks notify of (``notices``): the outbox, and what was notified already."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sqlalchemy import CheckConstraint, Column, Identity, Integer, Table, Text, 
 from jobrunner.store.schema.base import metadata, partial
 from jobrunner.store.sql.dialect.values import BigKey, JsonObject, UtcTime, short_text
 
-# One row for each receiver that is to be told of a job type, or of a schedule, for one tick.
+# One row for each receiver that is to be notified of a job type, or of a schedule, for one tick.
 job_notices = Table(
     "job_notices",
     metadata,

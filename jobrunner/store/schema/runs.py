@@ -12,7 +12,7 @@ from jobrunner.store.sql.versions import RUNNING_KEY, UNTOLD
 ANY_RELEASES = text("releases >= 0")
 """True for every run. Only a statement with this condition can use the indexes of due runs and of runs behind gates."""
 IS_UNTOLD = text(UNTOLD)
-"""The condition that a run is dead and no hook was told of it."""
+"""The condition that a run is dead and no hook was notified of it."""
 IS_UNFINISHED = is_one_of(UNFINISHED)
 """The condition of the partial indexes, in the same words, so that the planner can use them."""
 

@@ -26,7 +26,7 @@ def replace_older(
         return {}
     new_runs = dict(replacements)
     given = [{"definition_id": definition_id, "id": run_id} for definition_id, run_id in replacements]
-    # A tick does not wait until a person at the database ends a transaction.
+    # A tick does not wait until an operator at the database ends a transaction.
     wait_briefly_for_locks(connection)
     found = connection.execute(Prepared("overlap.older"), {"given": given}).all()
     blocked = {run.definition_id for run in found if not run.only_waits}

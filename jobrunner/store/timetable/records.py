@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class DefinitionRow:
-    """A row of ``job_definitions``. A person may have written it by hand, so it need not be a valid definition."""
+    """A row of ``job_definitions``. Somebody may have written it by hand, so it need not be a valid definition."""
 
     id: int
     name: str

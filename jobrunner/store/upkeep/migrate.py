@@ -110,7 +110,7 @@ def _fill(database: Database) -> None:
 
 
 def migration_sql(location: Location) -> str:
-    """The SQL that creates the whole schema, for a person to run. Needs no database."""
+    """The SQL that creates the whole schema, for an operator to run. Needs no database."""
     first = "" if location.schema is None else f'CREATE SCHEMA IF NOT EXISTS "{location.schema}";\n\n'
     output = io.StringIO(first if location.file is None else f"{WAL};\n\n")
     output.seek(0, io.SEEK_END)
@@ -136,10 +136,10 @@ def _upgrade(connection: Connection, location: Location, progress: _Progress = l
             found = inventory(connection, location)
         found.check_names()
         found.check_is_complete()
-        mended = [f"created again: {', '.join(names)}"] if (names := found.mend(progress)) else []
+        repaired = [f"created again: {', '.join(names)}"] if (names := found.repair(progress)) else []
         if before == 0:
             _run("stamp", "head", connection.schema, connection=engine)
-    return mended if before == SCHEMA_REVISION else [_MIGRATED, *mended]
+    return repaired if before == SCHEMA_REVISION else [_MIGRATED, *repaired]
 
 
 def _downgrade(connection: Connection, version: int, location: Location, delete_data: bool) -> bool:

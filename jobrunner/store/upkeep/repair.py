@@ -132,7 +132,7 @@ class Inventory:
         """What is missing or different, but for the tables."""
         return [piece for piece in self._pieces if piece.kind != "table" and not self._is_right(piece)]
 
-    def mend(self, progress: Callable[[int, int], None]) -> list[str]:
+    def repair(self, progress: Callable[[int, int], None]) -> list[str]:
         """Create again what is missing or different, but for the tables. Returns the names of all that.
 
         ``progress`` is called with how many more are made, and of how many: on a large table an index takes its time.

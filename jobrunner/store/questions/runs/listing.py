@@ -1,4 +1,4 @@
-"""Selected runs as lines for a person, newest first. Expects a read transaction."""
+"""Selected runs as lines for an operator, newest first. Expects a read transaction."""
 
 from __future__ import annotations
 

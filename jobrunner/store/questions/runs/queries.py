@@ -1,4 +1,4 @@
-"""One run, for a person to look at. Expects a read transaction."""
+"""One run, for an operator to look at. Expects a read transaction."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class RunEvent:
-    """What a person or a tick did to a run."""
+    """What an operator or a tick did to a run."""
 
     at: datetime
     actor: str

@@ -1,4 +1,4 @@
-"""What hooks tell: which runs are dead, late or recovered, for whom that was noted, and what has been sent.
+"""What hooks notify of: which runs are dead, late or recovered, for whom that was noted, and what has been sent.
 
 A notice is noted in the transaction that marks its runs, then taken by one tick, then sent. Nothing is sent twice: what
 was taken by a tick that was killed is given up as lost. Every function expects to be the body of one write transaction.
@@ -27,7 +27,7 @@ _LATE_RUNS = (
 _SAMPLES = 3
 _OUTPUT_CHARACTERS = 2000
 _OLDEST_DEATH = timedelta(days=1)
-"""Of older deaths nobody is told: a hook that was configured today does not tell the history."""
+"""Of older deaths nobody is notified: a hook that was configured today does not report the history."""
 _LOST_AFTER = timedelta(minutes=5)
 _BY_A_PERSON = "discarded"
 
@@ -50,7 +50,7 @@ class Notice(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """What is told of together: the runs of a type, or of a schedule of it. ``schedule`` "": of no schedule."""
+    """What one notification is about: the runs of a type, or of a schedule of it. ``schedule`` "": of no schedule."""
 
     job_type: str
     schedule: str
@@ -59,9 +59,9 @@ class Subject(NamedTuple):
 def note_dead(
     connection: Connection, told: Told, hooked: tuple[bool, Collection[str], Collection[str]], limit: int = BATCH
 ) -> int:
-    """Note the runs that died since, at most ``limit``, and who is told of them. Returns how many runs it noted.
+    """Note the runs that died since, at most ``limit``, and who is notified of them. Returns how many runs it noted.
 
-    ``hooked`` says of which runs somebody may be told: of all, else of these job types and these schedules.
+    ``hooked`` says of which runs somebody may be notified: of all, else of these job types and these schedules.
     """
     of_all, types, schedules = hooked
     values: dict[str, Any] = {"since": -_OLDEST_DEATH.total_seconds(), "limit": limit}
@@ -99,7 +99,7 @@ def _dead_run(row: Row, output: str | None) -> dict[str, Any]:
 def note_late(
     connection: Connection, told: Told, late_after: Callable[[str, str], timedelta], least: timedelta
 ) -> set[Subject]:
-    """Note what is late and nobody was told of. Returns all that is late now. ``least`` is the shortest lateness."""
+    """Note what is late, unless that was notified. Returns all that is late now. ``least`` is the shortest lateness."""
     late = _late(connection, late_after, least)
     if not late:
         return set()
@@ -109,7 +109,7 @@ def note_late(
     for subject, (threshold, detail) in late.items():
         if subject not in known and told("late", *subject):
             values = {"job_type": subject.job_type, "since": -threshold.total_seconds(), "limit": _LATE_LIMIT}
-            # Of a schedule there is at most one, or its others are told of in the same message.
+            # Of a schedule there is at most one, or its others are in the same message.
             runs = 1 if subject.schedule else connection.execute(Prepared("lateness.count"), values).scalar_one()
             # Beside a long backlog nobody waits for its exact number.
             more = {"or_more": True} if runs == _LATE_LIMIT else {}
@@ -121,7 +121,7 @@ def note_late(
 def _late(
     connection: Connection, late_after: Callable[[str, str], timedelta], least: timedelta
 ) -> dict[Subject, tuple[timedelta, dict[str, Any]]]:
-    """What is late: its threshold, and what is told of it."""
+    """What is late: its threshold, and what the notification says."""
     values = {"since": -least.total_seconds(), "limit": _LATE_LIMIT}
     late: dict[Subject, tuple[timedelta, dict[str, Any]]] = {}
     found = [row for statement in _LATE_RUNS for row in connection.execute(statement, values)]
@@ -141,7 +141,7 @@ def _late(
 def note_recovered(
     connection: Connection, told: Told, late: Callable[[Connection], Collection[Subject]], limit: int
 ) -> bool:
-    """Note what has succeeded since it was told to be dead or late, unless more of it is ``late``.
+    """Note what has succeeded since a notification said that it is dead or late, unless more of it is ``late``.
 
     Reads at most ``limit`` attempts. Returns whether there may be more.
     """

@@ -1,7 +1,7 @@
 """Deletes rows that are older than their retention.
 
 A type may have a retention of its own. Its succeeded and cancelled runs are kept for that time in place of the time of
-their status, and its dead runs for the longer of the two: a person must look at them.
+their status, and its dead runs for the longer of the two: an operator must look at them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 They are made from the attempts, not beside them: ``fold`` counts the attempts after those that were counted before. So
 a killed tick is counted like any other, and a reader adds the few attempts that are not counted yet. An end without an
-attempt (a passed start deadline, a person's decision) is noted by its own transaction with ``add_ends``.
+attempt (a passed start deadline, an operator's decision) is noted by its own transaction with ``add_ends``.
 
 On PostgreSQL an attempt with a lower id may be committed later. So ``fold`` goes only up to an id at which it has
 looked before, once all transactions that wrote at that time are over.

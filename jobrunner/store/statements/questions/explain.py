@@ -83,7 +83,7 @@ def run(database: str) -> Select[Any]:
 
 
 def last_event() -> Select[Any]:
-    """What a person or a tick did to a run last."""
+    """What an operator or a tick did to a run last."""
     columns = job_events.c
     found = select(columns.actor, columns.action, columns.detail).where(columns.run_id == _ITS_ID)
     return found.order_by(columns.id.desc()).limit(1)

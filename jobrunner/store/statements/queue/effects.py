@@ -100,7 +100,7 @@ def clear() -> ReturningDelete[Any]:
     return sqlalchemy.delete(job_effects).where(_is_of_call()).returning(_COLUMNS.token)
 
 
-# What a person does about uncertain effects.
+# What an operator does about uncertain effects.
 
 
 def uncertain() -> Select[Any]:
@@ -122,13 +122,13 @@ def lock() -> Select[Any]:
 
 
 def mark_applied() -> Update:
-    """A person says that it was applied."""
+    """Somebody says that it was applied."""
     values = {"state": _APPLIED, "settled_at": _given("settled_at", "at"), "outcome": _given("outcome", "new_outcome")}
     return sqlalchemy.update(job_effects).where(_is_of_key()).values(**values)
 
 
 def forget() -> Delete:
-    """A person says that it was not applied, so that its key can be used again."""
+    """Somebody says that it was not applied, so that its key can be used again."""
     return sqlalchemy.delete(job_effects).where(_is_of_key())
 
 

@@ -1,4 +1,4 @@
-"""What a person has paused. The views leave out the paused types; only a claim knows its host."""
+"""What an operator has paused. The views leave out the paused types; only a claim knows its host."""
 
 from __future__ import annotations
 

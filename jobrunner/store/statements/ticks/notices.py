@@ -1,4 +1,4 @@
-"""What the hooks tell of: runs that are dead or late, the outbox of the notices, and what ends a trouble."""
+"""What the hooks notify of: runs that are dead or late, the outbox of the notices, and what ends a trouble."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ _GIVEN["is_open"] = job_notices.c.is_open.type
 
 
 def add() -> Any:
-    """Insert notices, but for those of runs that are told to be late already."""
+    """Insert notices, but for those of runs whose lateness was notified already."""
     given = rows("given", _GIVEN)
     values = {name: given.c[name] for name in _GIVEN} | {
         "at": now(),
@@ -125,7 +125,7 @@ def supersede() -> Update:
 
 
 def open_troubles() -> Select[Any]:
-    """What was told, and no success was seen since."""
+    """What was notified, and has not succeeded since."""
     columns = job_notices.c
     return select(columns.id, columns.event, columns.job_type, columns.schedule, columns.at, columns.seen_to).where(
         _OPEN

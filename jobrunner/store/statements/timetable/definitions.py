@@ -68,7 +68,7 @@ def former_runs(of_one: bool) -> Select[Any]:
 def paused_by() -> Select[Any]:
     """Who paused a definition, since an instant."""
     columns = job_events.c
-    # Not an earlier event: a person may have paused it by SQL, after an earlier pause had ended.
+    # Not an earlier event: an operator may have paused it by SQL, after an earlier pause had ended.
     return (
         select(columns.actor)
         .where(

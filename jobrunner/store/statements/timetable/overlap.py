@@ -49,7 +49,7 @@ def older() -> Select[Any]:
         columns.definition_id == given.c.definition_id,
         job_definitions.c.id == given.c.definition_id,
         columns.id != given.c.id,
-        # Not the runs that a person asked for. Otherwise the next slot would cancel a backfill.
+        # Not the runs that an operator asked for. Otherwise the next slot would cancel a backfill.
         or_(columns.origin.is_(None), columns.origin == literal_column("'slot'")),
         IS_UNFINISHED,
     )
