@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
 from jobrunner.errors import UsageError
 
+T = TypeVar("T")
 LAST_ERROR_CHARACTERS = 500
 
 # Compiled when they are used first, and kept by ``re``: an idle tick needs none of them.
@@ -79,8 +81,14 @@ def plain(value: object) -> object:
     if isinstance(value, timedelta):
         return value.total_seconds()
     if hasattr(value, "__dataclass_fields__"):
-        return vars(value)
+        return {name: getattr(value, name) for name in value.__dataclass_fields__}
     raise TypeError(type(value).__name__)
+
+
+def picked(record: Callable[..., T], source: object, **more: object) -> T:
+    """A record with ``more``, and for all its other fields what the ``source`` has under their names."""
+    names = record.__dataclass_fields__.keys() - more.keys()  # type: ignore[attr-defined]  # the class of a record
+    return record(**{name: getattr(source, name) for name in names}, **more)
 
 
 def whole_number(text: str, least: int, most: int) -> int:

@@ -9,16 +9,18 @@ from typing import Any
 
 import msgspec
 
-from jobrunner.cli.shapes import SHAPES, VERSION
+from jobrunner.cli.answers import VERSION, records
+from jobrunner.cli.program import cli
 
 DOCS = Path(__file__).parents[1] / "docs" / "reference"
 PAGE = DOCS / "json.md"
 SCHEMAS = DOCS / "schemas" / f"v{VERSION}"
+RECORDS = dict(records(cli))
 
 _HEAD = f"""\
 # JSON for programs
 
-<!-- Made by `make docs` from jobrunner/cli/shapes.py. Change that, and not this page. -->
+<!-- Made by `make docs` from the records that commands print. Change those, and not this page. -->
 
 What a command prints with `--json` is one JSON document, and with `--jsonl` one document on each line. Each has
 a JSON Schema, which the tests hold every command to.
@@ -40,16 +42,16 @@ a JSON Schema, which the tests hold every command to.
 
 def files() -> dict[Path, str]:
     """What must be in each file."""
-    rows = "".join(f"| `jobrunner {name}` | [{_file(name)}](schemas/v{VERSION}/{_file(name)}) |\n" for name in SHAPES)
-    schemas = {SCHEMAS / _file(name): f"{json.dumps(schema(name), indent=2)}\n" for name in SHAPES}
+    rows = "".join(f"| `jobrunner {name}` | [{_file(name)}](schemas/v{VERSION}/{_file(name)}) |\n" for name in RECORDS)
+    schemas = {SCHEMAS / _file(name): f"{json.dumps(schema(name), indent=2)}\n" for name in RECORDS}
     return {PAGE: _HEAD + rows, **schemas}
 
 
 def schema(name: str) -> dict[str, Any]:
     """The schema of what a command prints."""
-    made = msgspec.json.schema(SHAPES[name])
+    made = msgspec.json.schema(RECORDS[name])
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"jobrunner {name}, version {VERSION}"}
-    return head | _in_one_line(made)
+    return {**head, **_in_one_line(made)}
 
 
 def _file(name: str) -> str:

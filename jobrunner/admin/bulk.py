@@ -15,8 +15,26 @@ from jobrunner.store.changes import bulk
 from jobrunner.store.changes.bulk import Batch, Change, Changing
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions.selection import Selection
+from jobrunner.text import picked
 
 ChangeAt = Callable[[datetime], Change]
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What became of many runs. ``matching`` maps the statuses of those that were counted to numbers of runs.
+
+    ``done`` were changed. The others were locked by another transaction, were no longer as the filter says, or had a
+    key that another run has taken.
+    """
+
+    action: str
+    matching: dict[str, int]
+    done: int
+    locked: int
+    changed_meanwhile: int
+    key_taken: int
+    dry_run: bool
 
 
 @dataclass(frozen=True)
@@ -29,9 +47,13 @@ class Counted:
     runs: Mapping[int, Status]
 
     @property
-    def by_status(self) -> Counter[Status]:
+    def by_status(self) -> Counter[str]:
         """How many runs have each status."""
         return Counter(self.runs.values())
+
+    def changed(self, done: Batch | None) -> Changed:
+        """The answer after all batches together, or, if nothing was done, to the question how many there are."""
+        return picked(Changed, done or Batch(0), action=self.change.name, matching=self.by_status, dry_run=done is None)
 
     def __str__(self) -> str:
         total = len(self.runs)

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from jobrunner.settings.config import Config
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.queue.ticks import retention
 from jobrunner.store.queue.ticks.retention import Old
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What was deleted, or with ``is_dry_run`` would be; and the runs that the database refuses to delete."""
+
+    is_dry_run: bool
+    rows: list[Old]
+    kept: list[int]
 
 
 def old(database: Database, config: Config) -> list[Old]:

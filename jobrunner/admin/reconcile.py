@@ -23,6 +23,7 @@ from jobrunner.store.drivers.database import Connection, Database
 from jobrunner.store.questions import obstacles
 from jobrunner.store.questions.obstacles import Former
 from jobrunner.store.timetable.records import ReadDefinition
+from jobrunner.text import picked
 from jobrunner.worker.expansion import plan
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -64,6 +65,49 @@ class Difference:
         return self.count > 0
 
 
+@dataclass(frozen=True)
+class AddedSchedule:
+    """A schedule that was added. ``was_removed``: it was there before."""
+
+    name: str
+    job_type: str
+    schedule: str | None
+    timezone: str
+    payload: Any
+    source: str
+    was_removed: bool
+
+
+@dataclass(frozen=True)
+class ChangedSchedule:
+    """A schedule that was changed: each field with its values ``from`` and ``to``."""
+
+    name: str
+    changes: dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class DisabledSchedule:
+    """A schedule that its source declares no longer."""
+
+    name: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What ``apply`` changed, or with ``dry_run`` would change. The last two map sources and applications to counts."""
+
+    dry_run: bool
+    sources: list[str]
+    added: list[AddedSchedule]
+    changed: list[ChangedSchedule]
+    disabled: list[DisabledSchedule]
+    unchanged: int
+    left_alone: dict[str, int]
+    of_other_applications: dict[str, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Declared:
     """Everything that this host declares, for its ``application``.
@@ -91,6 +135,28 @@ class Declared:
                     f"the schedule {each.name!r} of {_source_of(each)} has renamed_from {each.renamed_from!r}, which is"
                     " still declared; remove one of the two"
                 )
+
+
+def applied(found: Difference, wanted: Declared, is_dry: bool) -> Applied:
+    """The differences, for programs."""
+    declared = [*((each, False) for each in found.new), *((each, True) for _, each in found.back)]
+    return Applied(
+        is_dry,
+        sorted(wanted.sources),
+        [picked(AddedSchedule, each, was_removed=is_back) for each, is_back in declared],
+        [
+            ChangedSchedule(each.row.name, {name: _change(*both) for name, both in each.fields.items()})
+            for each in found.edited
+        ],
+        [picked(DisabledSchedule, row) for row in found.gone],
+        found.unchanged,
+        found.left,
+        found.others,
+    )
+
+
+def _change(before: object, after: object) -> dict[str, object]:
+    return {"from": before, "to": after}
 
 
 def look(database: Database, wanted: Declared) -> Difference:

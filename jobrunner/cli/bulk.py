@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 import click
 
 from jobrunner.admin import bulk
-from jobrunner.admin.bulk import ChangeAt, Counted
+from jobrunner.admin.bulk import ChangeAt, Changed, Counted
 from jobrunner.cli import environment, options, render, session, streams, suggestions
+from jobrunner.cli.answers import answers
 from jobrunner.cli.parameters import Checked
 from jobrunner.cli.selection_options import ids_argument, selection_options
 from jobrunner.durations import parse_duration
@@ -48,7 +49,7 @@ _OPTIONS = (
     ),
     click.option("--dry-run", "is_dry", is_flag=True, help="Count the runs, and change nothing."),
     click.option("--yes", "is_agreed", is_flag=True, help="Do not ask. Needed for a filter where nobody can be asked."),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object with the counts."),
+    answers(Changed, " with the counts"),
 )
 
 
@@ -142,8 +143,7 @@ def change_many(many: Many, change_at: ChangeAt, begin: Callable[[datetime], dat
     name, found = counted.change.name, len(counted.runs)
     total = _run(database, counted, many.over, who, begin and begin(counted.at))
     if many.as_json:
-        matching = counted.by_status
-        render.done(render.json_line({"action": name, "matching": matching, **asdict(total), "dry_run": False}))
+        render.done(render.json_line(counted.changed(total)))
     else:
         render.done(f"{name}: {total.done} of {found} runs changed")
         for refusal in bulk.refusals(total):
@@ -156,8 +156,8 @@ def _agrees(many: Many, counted: Counted) -> bool:
     """Whether to go on. If not, it has said why."""
     if many.is_dry or not counted.runs:
         if many.as_json:
-            empty = {"action": counted.change.name, "matching": counted.by_status, **asdict(Batch(0))}
-            click.echo(render.json_line({**empty, "dry_run": many.is_dry}))
+            nothing = counted.changed(None if many.is_dry else Batch(0))
+            click.echo(render.json_line(nothing))
         else:
             click.echo(f"{counted}; nothing changed")
         return False

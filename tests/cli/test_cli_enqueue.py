@@ -73,7 +73,9 @@ def test_a_key_outlives_its_pruned_run(jobrunner: Commands, database: Database) 
     database.move_clock(timedelta(days=8))
     jobrunner.tick()
     assert database.query("SELECT id FROM job_runs") == []
-    assert jobrunner("enqueue", "echo", "--key", "k", "--json").json() == {"id": run_id, "created": False}
+    assert (
+        jobrunner("enqueue", "echo", "--key", "k", "--json").json().items() >= {"id": run_id, "created": False}.items()
+    )
     assert database.query("SELECT id FROM job_runs") == []
 
 
@@ -81,7 +83,9 @@ def test_a_key_outlives_its_pruned_run(jobrunner: Commands, database: Database) 
 def test_a_key_outlives_its_run_that_was_deleted_by_hand(jobrunner: Commands, database: Database) -> None:
     run_id = jobrunner.enqueue("echo", key="k")
     database.execute("DELETE FROM job_runs")
-    assert jobrunner("enqueue", "echo", "--key", "k", "--json").json() == {"id": run_id, "created": False}
+    assert (
+        jobrunner("enqueue", "echo", "--key", "k", "--json").json().items() >= {"id": run_id, "created": False}.items()
+    )
 
 
 @pytest.mark.promise("P4")

@@ -12,15 +12,15 @@ import pytest
 from harness import App, Commands, Database
 from harness.calls import CALLS
 from harness.plans import fill_a_little
+from jobrunner.cli.answers import records
 from jobrunner.cli.program import cli
-from jobrunner.cli.shapes import SHAPES
 
 ROOT = Path(__file__).parents[2]
+RECORDS = dict(records(cli))
 
 
 def test_every_command_with_json_has_a_schema_that_is_up_to_date(schemas: Any) -> None:
-    missing = set(_with_json(cli, "")) ^ SHAPES.keys()
-    assert not missing, f"jobrunner/cli/shapes.py, SHAPES: {sorted(missing)}"
+    assert sorted(_with_json(cli, "")) == sorted(RECORDS), "jobrunner/cli/answers.py has the option --json"
     for path, text in schemas.files().items():
         assert path.exists(), "run: make docs"
         assert path.read_text() == text, "run: make docs"
@@ -28,7 +28,7 @@ def test_every_command_with_json_has_a_schema_that_is_up_to_date(schemas: Any) -
 
 
 def test_json_of_every_command_fits_its_schema(jobrunner: Commands, app: App, database: Database, schemas: Any) -> None:
-    calls = {name: CALLS[name.rpartition(" ")[0]].json_calls() for name in SHAPES}
+    calls = {name: CALLS[name.rpartition(" ")[0]].json_calls() for name in RECORDS}
     for name, (words, _) in calls.items():
         if words is not None:
             _check(jobrunner, schemas, name, words, is_filled=False)
@@ -62,7 +62,7 @@ def _check(jobrunner: Commands, schemas: Any, name: str, words: str, *, is_fille
     validator = jsonschema.Draft202012Validator(_strict(schemas.schema(name)))
     for document in documents:
         problems = [f"{name}: {each.json_path}: {each.message}" for each in validator.iter_errors(document)]
-        assert not problems, "see jobrunner/cli/shapes.py, then: make docs\n" + "\n".join(problems)
+        assert not problems, "run: make docs\n" + "\n".join(problems)
 
 
 def _strict(node: Any) -> Any:

@@ -164,7 +164,8 @@ def test_backfill_reports_runs_dropped_by_a_full_queue(jobrunner: Commands, app:
     add(jobrunner, "@hourly", job_type="few")
     assert answers(backfill(jobrunner, "2026-05-01T09:00:00Z", "2026-05-01T11:00:00Z")) == ["made", *["dropped"] * 2]
     assert jobrunner("schedule", "trigger", "n").stdout == ""
-    assert jobrunner("schedule", "trigger", "n", "--json").json() == {"id": None, "dropped": True}
+    dropped = {"id": None, "created": False, "replaced": False, "dropped": True}
+    assert jobrunner("schedule", "trigger", "n", "--json").json() == dropped
     assert slots_with_runs(database, "n") == [utc(2026, 5, 1, 9)]
     assert database.value("SELECT dropped FROM job_types") == 4
     details = [row["detail"] for row in database.query("SELECT detail FROM job_events ORDER BY id")][1:]

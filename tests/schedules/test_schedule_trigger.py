@@ -14,7 +14,7 @@ def test_trigger_makes_one_run_without_a_slot(jobrunner: Commands, database: Dat
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "@hourly", "--payload", '{"a": 1}', "--start-deadline", "2m", "--jitter", "1h")
     run_id = int(jobrunner("schedule", "trigger", "n").stdout)
-    assert jobrunner("schedule", "trigger", "n", "--json").json() == {"id": run_id + 1}
+    assert jobrunner("schedule", "trigger", "n", "--json").json().items() >= {"id": run_id + 1}.items()
     jobrunner.tick()
     run = jobrunner.show(run_id)
     assert (run["status"], run["result"], run["scheduled_for"], run["origin"]) == (

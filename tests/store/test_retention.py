@@ -118,13 +118,13 @@ def test_a_clock_that_stepped_back_does_not_end_pruning(jobrunner: Commands, dat
 @pytest.mark.promise("P4")
 def test_a_key_outlives_its_pruned_run(jobrunner: Commands, database: Database) -> None:
     words = ("enqueue", "echo", "--payload", "{}", "--key", "once", "--json")
-    assert jobrunner(*words).json() == {"id": 1, "created": True}
+    assert jobrunner(*words).json().items() >= {"id": 1, "created": True}.items()
     tick(jobrunner)
     assert database.value("SELECT status FROM job_runs") == "succeeded"
     database.move_clock(3 * DAY)
     tick(jobrunner)
     assert database.query("SELECT id FROM job_runs") == []
-    assert jobrunner(*words).json() == {"id": 1, "created": False}
+    assert jobrunner(*words).json().items() >= {"id": 1, "created": False}.items()
     tick(jobrunner)
     assert database.query("SELECT id FROM job_runs") == []
 

@@ -43,30 +43,6 @@ def test_buttons_do_what_the_commands_do_with_the_visitor_in_the_audit_trail(dat
     assert events[1]["detail"]["reason"] == "why not"
 
 
-def test_json_is_that_of_the_command(database: Database) -> None:
-    from harness.stores import opening
-    from jobrunner.store.questions import overview
-    from jobrunner.store.questions.explain import subjects
-    from jobrunner.store.questions.runs import queries
-    from jobrunner.web.rendering import as_json
-
-    runs = one_of_each(database)
-    database.execute("UPDATE job_runs SET traceparent = ? WHERE id = ?", [TRACE, runs["dead"]])
-    asked = Asked(database)
-    with opening(database, 5) as open_store:
-        store = open_store()
-        shown = store.read(lambda connection: queries.show(connection, runs["dead"]))
-        explained = store.read(lambda connection: subjects.explain(connection, str(runs["dead"])))
-        state = store.read(lambda connection: overview.status(connection, None))
-    assert asked(f"/runs/{runs['dead']}?format=json").body == as_json(
-        {**vars(shown), "trace_id": TRACE[3:35], "explanation": explained.brief()}
-    )
-    assert TRACE[3:35] in asked.text(f"/runs/{runs['dead']}").replace(TRACE, "")
-    told = asked.json("/")
-    assert set(told) == {"database", "findings", *vars(state), "handlers_problem", "state_problem"}
-    assert told["runs"] == state.runs
-
-
 def test_statement_that_takes_too_long_is_given_up_after_two_seconds(database: Database) -> None:
     access = Access(lambda: locate(database.url))
     endless = "WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 - 1 FROM s) SELECT count(*) FROM s"

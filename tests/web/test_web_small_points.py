@@ -38,14 +38,6 @@ def test_preview_of_a_backfill_waits_for_no_lock_and_a_span_of_many_years_is_ref
     assert b"the last slot lies in the future" in asked("/schedule/backfill", future).body
 
 
-def test_json_of_a_schedule_explains_it_as_the_command_does(jobrunner: Commands, database: Database) -> None:
-    one_of_each(database)
-    database.execute("UPDATE job_definitions SET paused_at = ?", [database.now()])
-    found = Asked(database).json(f"/schedule?name={SCHEDULE}")["explanation"]
-    assert found["reason"] == jobrunner("schedule", "show", SCHEDULE, "--json").json()["explanation"]["reason"]
-    assert found["sentence"].startswith(f"Schedule {SCHEDULE}")
-
-
 @pytest.mark.parametrize(
     "words",
     [("effects", "settle", "a\udcff", "--applied"), ("pause", "--host", "a\udcff"), ("resume", "--host", "a\udcff")],

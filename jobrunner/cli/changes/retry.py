@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 
 import click
 
+from jobrunner.admin.bulk import Changed
 from jobrunner.admin.new_payload import new_payload
 from jobrunner.cli import environment, render, session
 from jobrunner.cli.bulk import OVER, Many, change_each, change_many, of_many
@@ -17,6 +17,7 @@ from jobrunner.lifecycle import Status
 from jobrunner.masking.values import Names
 from jobrunner.store.changes import admin, bulk
 from jobrunner.store.changes.bulk import Batch
+from jobrunner.text import picked
 
 
 @click.command()
@@ -85,14 +86,12 @@ def _repair(many: Many, text: str, *, force: bool, allow_unknown: bool) -> None:
     names = Names(config.notify.redact if config.notify is not None else ())
     check = None if allow_unknown else partial(session.check_payload, config, _UNKNOWN)
     new = new_payload(text, config.payload_limit, found.job_type, check, names)
-    counted = {"action": "retry", "matching": {found.status: 1}}
+    answer = picked(Changed, Batch(1 - many.is_dry), action="retry", matching={found.status: 1}, dry_run=many.is_dry)
     if many.is_dry:
-        empty = {**counted, **asdict(Batch(0)), "dry_run": True}
-        click.echo(
-            render.json_line(empty) if many.as_json else f"retry: run {run_id} ({found.status}); nothing changed"
-        )
+        nothing = f"retry: run {run_id} ({found.status}); nothing changed"
+        click.echo(render.json_line(answer) if many.as_json else nothing)
         return
     change = partial(admin.retry, actor=session.actor(), force=force, payload=new)
     change_each(many.job_ids, change, "queued again with the new payload", _not_retried(force), quietly=many.as_json)
     if many.as_json:
-        render.done(render.json_line({**counted, **asdict(Batch(1)), "dry_run": False}))
+        render.done(render.json_line(answer))

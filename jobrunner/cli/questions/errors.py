@@ -7,10 +7,11 @@ from functools import partial
 import click
 
 from jobrunner.cli import environment, render, session, suggestions
+from jobrunner.cli.answers import answers
 from jobrunner.cli.parameters import Checked
 from jobrunner.cli.selection_options import some_selection_options
 from jobrunner.store.questions import error_groups
-from jobrunner.store.questions.error_groups import ErrorGroup
+from jobrunner.store.questions.error_groups import ErrorGroup, Errors
 from jobrunner.store.questions.selection import Selection
 from jobrunner.text import whole_number
 
@@ -26,7 +27,7 @@ _COUNTED = ("RUNS", "DEAD", "TYPE", "FIRST", "LAST", "SAMPLE", "ERROR")
     metavar="N",
     help="How many groups. [default: 30]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object with all groups.")
+@answers(Errors, " with all groups")
 def errors(selection: Selection, limit: int, as_json: bool) -> None:
     """Show the errors of dead and failing runs, grouped by type and text, the most frequent first.
 

@@ -6,13 +6,14 @@ import click
 
 from jobrunner.admin.own_ticks import add_own_ticks
 from jobrunner.cli import environment, render, session, suggestions
+from jobrunner.cli.answers import answers
 from jobrunner.store.questions.explain import subjects
-from jobrunner.store.questions.explain.explanation import HostView
+from jobrunner.store.questions.explain.explanation import Explained, HostView
 
 
 @click.command()
 @click.argument("subject", metavar="JOB_ID|SCHEDULE|TYPE", shell_complete=suggestions.types_and_schedules)
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@answers(Explained)
 def explain(subject: str, as_json: bool) -> None:
     """Explain why a run, a schedule or a job type does not run, and what you can do.
 

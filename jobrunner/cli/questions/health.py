@@ -7,13 +7,14 @@ import click
 from jobrunner.admin.finding import Severity
 from jobrunner.admin.findings import FINDINGS, Health, damaged, findings
 from jobrunner.cli import environment, render, session, startup
+from jobrunner.cli.answers import answers
 from jobrunner.errors import DatabaseDamaged
 from jobrunner.store.upkeep import damage
 
 
 @click.command()
 @click.option("--only", metavar="NAME,…", help="Check only these findings (comma-separated). All others are ignored.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@answers(Health)
 @click.pass_context
 def health(context: click.Context, only: str | None, as_json: bool) -> None:
     """Check the health: one line for each finding, the worst first, with its remedy. For monitors, and for you.

@@ -8,6 +8,7 @@ from functools import partial
 import click
 
 from jobrunner.cli import environment, render, session, suggestions
+from jobrunner.cli.answers import answers
 from jobrunner.cli.parameters import Checked, instant_or_ago
 from jobrunner.cli.selection_options import stored_text
 from jobrunner.durations import format_duration
@@ -51,7 +52,7 @@ _START_TAKES = timedelta(minutes=1)
     metavar="N",
     help="At most so many lines.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@answers(History)
 def history(
     since: datetime | timedelta,
     until: datetime | timedelta | None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from jobrunner.cli import environment, render, session
+from jobrunner.cli.answers import answers
 from jobrunner.store.queue import pauses as store
 from jobrunner.store.queue.pauses import Pause
 from jobrunner.text import visible
@@ -13,7 +14,7 @@ HEADINGS = ("PAUSED", "SINCE", "BY", "REASON")
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@answers(list[Pause])
 def pauses(as_json: bool) -> None:
     """List what is paused, since when, by whom and why.
 

@@ -7,6 +7,7 @@ from functools import partial
 import click
 
 from jobrunner.cli import environment, render, session, streams, suggestions
+from jobrunner.cli.answers import answers, answers_in_lines
 from jobrunner.cli.parameters import Checked, job_id
 from jobrunner.cli.selection_options import selection_options
 from jobrunner.errors import UsageError
@@ -33,8 +34,8 @@ _HEADINGS = ("ID", "TYPE", "STATUS", "TIME", "ATTEMPTS", "ERROR")
     metavar="JOB_ID",
     help="Only runs with lower ids: the next page, as the last said.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object: the runs, and what continues the list.")
-@click.option("--jsonl", "as_lines", is_flag=True, help="Print one JSON object per line for each run.")
+@answers(Page, ": the runs, and what continues the list")
+@answers_in_lines(SelectedRun, "Print one JSON object per line for each run.")
 def runs(selection: Selection, limit: int, before: int | None, as_json: bool, as_lines: bool) -> None:
     """List runs, the newest first.
 

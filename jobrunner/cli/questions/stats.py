@@ -7,9 +7,10 @@ from functools import partial
 
 import click
 
-from jobrunner.admin.stats import Durations, TypeStats
+from jobrunner.admin.stats import Durations, Stats, TypeStats
 from jobrunner.admin.stats import stats as stats_of
 from jobrunner.cli import environment, render, session, suggestions
+from jobrunner.cli.answers import answers
 from jobrunner.cli.parameters import Checked, instant_or_ago
 from jobrunner.cli.selection_options import stored_text
 from jobrunner.durations import format_duration
@@ -40,7 +41,7 @@ HEADINGS = (
     metavar="TIME",
     help="Not earlier than this: ISO 8601 with an offset, or 7d for seven days ago.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@answers(Stats)
 def stats(job_types: tuple[str, ...], since: datetime | timedelta, as_json: bool) -> None:
     """Show statistics for each job type: how many runs ended, and how long they waited and ran.
 

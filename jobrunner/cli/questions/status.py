@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import MAXYEAR, datetime, timedelta
 from decimal import Decimal
 from functools import partial
@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 import click
 
 from jobrunner.cli import environment, following, render, session, startup
+from jobrunner.cli.answers import answers
 from jobrunner.durations import format_duration
 from jobrunner.errors import HandlersUnavailable, UsageError
+from jobrunner.text import picked
 
 if TYPE_CHECKING:
     from jobrunner.admin.finding import Finding
+    from jobrunner.admin.status import Status
     from jobrunner.model import Policy
     from jobrunner.store.drivers.connection import Connection
     from jobrunner.store.questions.definitions import ListedDefinition
@@ -25,7 +28,7 @@ _EVERY_SECONDS = 2.0
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@answers("jobrunner.admin.status:Status")
 @click.option("--watch", is_flag=True, help="Show it again every two seconds, in the same place, until Ctrl-C.")
 def status(as_json: bool, watch: bool) -> None:
     """Show what is wrong, then what is due, running, failing and dead, the schedules, and the last tick of each host.
@@ -40,35 +43,38 @@ def status(as_json: bool, watch: bool) -> None:
     with session.asking_policies(config) as policies:
         # The child that is asked needs as long to start as all of this, and there are two processors.
         from jobrunner.admin.findings import findings
+        from jobrunner.admin.status import Status
         from jobrunner.store.questions import overview
 
         database = session.open_database(config)
         known, problem = _known_types(policies)
     state_problem = startup.problem_of_state(config)
 
+    of_host = {"database": database.location.label, "handlers_problem": problem, "state_problem": state_problem}
+
     def look(connection: Connection) -> tuple[State, list[Finding]]:
         state = overview.status(connection, known, tick_age=config.health.tick_age)
         return state, findings(connection, config, state_problem, startup.killed_here(config))
 
     for number, (found, wrong) in enumerate(following.looks(database, look, _EVERY_SECONDS)):
-        show = partial(_show, database.location.label, found, wrong, problem)
+        answer = picked(Status, found, **of_host, findings=wrong)
+        show = partial(_show, answer)
         if watch:
             render.redraw(show, is_first=number == 0)
             continue
         if as_json:
-            problems = {"handlers_problem": problem, "state_problem": state_problem}
-            render.echo_json({"database": database.location.label, "findings": wrong, **vars(found), **problems})
+            render.echo_json(answer)
         else:
             show()
         break
 
 
-def _show(database: str, found: State, wrong: Sequence[Finding], handlers_problem: str | None) -> None:
+def _show(found: Status) -> None:
     from jobrunner.admin.finding import Severity
 
     # The database first: it may be another one than is meant.
-    render.line(f"database   {database}", hanging=11)
-    for each in wrong:
+    render.line(f"database   {found.database}", hanging=11)
+    for each in found.findings or []:
         is_wrong = each.severity is Severity.CRITICAL
         render.line(f"{each.severity.upper():10} {each}", is_wrong=is_wrong, hanging=11)
     counts = (f"{name} {count}{'+' * (name in found.runs_at_least)}" for name, count in found.runs.items())
@@ -78,8 +84,8 @@ def _show(database: str, found: State, wrong: Sequence[Finding], handlers_proble
     render.line(f"due now    {found.due}{'+' * found.due_at_least}{since}", hanging=11)
     if found.oldest_due is not None:
         render.line(f"{'':11}{found.oldest_due['sentence']}", hanging=11)
-    if handlers_problem:
-        render.line(f"handlers   {handlers_problem}", is_wrong=True, hanging=11)
+    if found.handlers_problem:
+        render.line(f"handlers   {found.handlers_problem}", is_wrong=True, hanging=11)
     for title, headings, rows in _tables(found):
         if rows:
             click.echo(f"\n{title}")

@@ -12,8 +12,9 @@ from typing import Any
 import click
 
 from jobrunner.admin import reconcile
-from jobrunner.admin.reconcile import Declared, Difference
+from jobrunner.admin.reconcile import Applied, Declared, Difference
 from jobrunner.cli import environment, options, render, session, streams
+from jobrunner.cli.answers import answers
 from jobrunner.errors import ConfigurationError
 from jobrunner.model import SOURCE_NAMES, Declaration, Policy, Source
 from jobrunner.schedules.options import DURATIONS
@@ -31,7 +32,7 @@ _LONGEST_SHOWN = 200
 @click.option(
     "--gone", type=click.Choice(["code", "file"]), help="Disable the schedules of a source that no host has any more."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@answers(Applied)
 @options.REASON
 def apply(dry_run: bool, check: bool, gone: Source | None, as_json: bool) -> None:
     """Write the schedules that code and jobrunner.toml declare into the database. Run it at every deploy.
@@ -56,7 +57,7 @@ def apply(dry_run: bool, check: bool, gone: Source | None, as_json: bool) -> Non
         with render.progress(None, "schedules") as progress:
             difference = reconcile.apply(database, wanted, session.actor(), progress)
     if as_json:
-        render.echo_json(_as_data(difference, wanted, is_dry))
+        render.echo_json(reconcile.applied(difference, wanted, is_dry))
     else:
         render.done("\n".join(_lines(difference, is_dry)))
     for each in _unknown(wanted, policies):
@@ -181,30 +182,3 @@ def _shown(value: Any, field: str = "") -> str:
         return iso_instant(value)
     text = visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"
-
-
-def _as_data(difference: Difference, wanted: Declared, is_dry: bool) -> dict[str, Any]:
-    return {
-        "dry_run": is_dry,
-        "sources": sorted(wanted.sources),
-        "added": [
-            *[_added(each, is_back=False) for each in difference.new],
-            *[_added(declaration, is_back=True) for _, declaration in difference.back],
-        ],
-        "changed": [
-            {
-                "name": each.row.name,
-                "changes": {field: {"from": before, "to": after} for field, (before, after) in each.fields.items()},
-            }
-            for each in difference.edited
-        ],
-        "disabled": [{"name": row.name, "source": row.source} for row in difference.gone],
-        "unchanged": difference.unchanged,
-        "left_alone": dict(difference.left),
-        "of_other_applications": dict(difference.others),
-    }
-
-
-def _added(declaration: Declaration, *, is_back: bool) -> dict[str, Any]:
-    names = ("name", "job_type", "schedule", "timezone", "payload", "source")
-    return {name: getattr(declaration, name) for name in names} | {"was_removed": is_back}

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypedDict
 
 import click
 
 from jobrunner.cli import environment, render, session
+from jobrunner.cli.answers import answers
 from jobrunner.durations import format_duration
-from jobrunner.jobs.job_options import OF_POLICY
-from jobrunner.jobs.options import OneOf
-from jobrunner.jobs.policy import as_data, options_of
+from jobrunner.jobs.job_options import OF_POLICY, Length, Names, Waits
+from jobrunner.jobs.options import Kind, Number, OneOf, Row, parse_timeout
+from jobrunner.jobs.policy import as_data, data_name, options_of
 from jobrunner.model import Policy
 
 
+def _of_option(row: Row) -> Any:
+    """What the JSON of a job type has for an option."""
+    kinds: dict[type[Kind], Any] = {Number: int, Length: float, Names: list[str], Waits: dict[str, Any]}
+    kind = kinds.get(type(row.kind), str)
+    return kind | None if row.default is None or row.kind == Length(parse_timeout) else kind
+
+
+JobType: Any = TypedDict(  # type: ignore[misc]  # its fields are those of the table
+    "JobType",
+    {"job_type": str, "is_async": bool} | {data_name(name): _of_option(row) for name, row in OF_POLICY.items()},
+)
+JobType.__doc__ = "A job type with its policy. ``backoff`` has what the pauses are computed from, in seconds."
+
+
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@answers(list[JobType])
 def types(as_json: bool) -> None:
     """List the job types that this host can run, with their options. One that no type has is not shown.
 

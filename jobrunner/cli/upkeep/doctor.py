@@ -12,6 +12,7 @@ from jobrunner.admin.doctor.examine import Patient, Report, examine
 from jobrunner.admin.doctor.handlers import Discover
 from jobrunner.admin.doctor.settings import EnvFile
 from jobrunner.cli import environment, render, session, startup
+from jobrunner.cli.answers import answers
 from jobrunner.errors import JobrunnerError
 from jobrunner.jobs.payload import Payload
 from jobrunner.settings.config import Config
@@ -22,7 +23,7 @@ _DETAIL_INDENT = 4
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@answers(Report)
 @click.option("--crontab/--no-crontab", "with_crontab", default=True, help="Check the crontab. [default: yes]")
 @click.pass_context
 def doctor(context: click.Context, as_json: bool, with_crontab: bool) -> None:

@@ -6,11 +6,12 @@ import click
 
 from jobrunner.admin import prune as pruning
 from jobrunner.cli import environment, render, session
+from jobrunner.cli.answers import answers
 
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Only count what would be deleted.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@answers(pruning.Pruned)
 def prune(dry_run: bool, as_json: bool) -> None:
     """Delete the runs, ticks and events that are older than their retention: JOBRUNNER_KEEP_….
 
@@ -23,8 +24,7 @@ def prune(dry_run: bool, as_json: bool) -> None:
     database = session.open_database(config, for_many_rows=True)
     found, kept = (pruning.old(database, config), {}) if dry_run else pruning.prune(database, config)
     if as_json:
-        rows = [each._asdict() for each in found]
-        render.echo_json({"is_dry_run": dry_run, "rows": rows, "kept": sorted(kept)})
+        render.echo_json(pruning.Pruned(dry_run, found, sorted(kept)))
         return
     render.line("to delete" if dry_run else "deleted")
     if found:

@@ -9,10 +9,13 @@ import click
 
 from jobrunner.application.enqueueing import new_run, on_own, steps_of_run
 from jobrunner.cli import environment, render, session, streams, suggestions
+from jobrunner.cli.answers import answers
 from jobrunner.cli.parameters import read_payload
 from jobrunner.cli.run_options import run_options
 from jobrunner.jobs.payload import parse_payload
 from jobrunner.jobs.run_options import checked
+from jobrunner.store.queue.enqueue_sql import Made
+from jobrunner.text import picked
 
 _UNKNOWN = "--allow-unknown enqueues it all the same"
 
@@ -26,7 +29,7 @@ _UNKNOWN = "--allow-unknown enqueues it all the same"
     is_flag=True,
     help="Accept a job type that this host has no handler for, or a payload that its handler cannot take.",
 )
-@click.option("--json", "as_json", is_flag=True, help='Print {"id": 1, "created": true}.')
+@answers(Made)
 def enqueue(
     job_type: str,
     payload: str,
@@ -53,9 +56,6 @@ def enqueue(
     if enqueued.dropped and session.on_terminal():
         streams.to_stderr(f"jobrunner: dropped: as many runs of {job_type} wait as its max_waiting allows")
     if as_json:
-        answer: dict[str, Any] = {"id": enqueued.id, "created": enqueued.created}
-        if enqueued.dropped or enqueued.replaced:
-            answer[enqueued.outcome] = True
-        render.done(render.json_line(answer))
+        render.done(render.json_line(picked(Made, enqueued)))
     elif not enqueued.dropped:
         render.done(enqueued.id)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import literal_column, or_, select, update
 
@@ -31,7 +31,9 @@ from jobrunner.store.schema import job_runs
 from jobrunner.store.timetable.schedules import definition_of
 from jobrunner.text import iso_instant
 
+_Decided: TypeAlias = Literal["made", "would be made", "retried", "would be retried", "has a run", "unknown", "dropped"]
 _AT_ONCE = 1000
+_WOULD_BE: Mapping[_Decided, _Decided] = {"made": "would be made", "retried": "would be retried"}
 _COUNTED = 10
 """So many times the limit of a span its slots are counted, for the message that refuses it."""
 _INSTANT_BEFORE = timedelta(microseconds=1)
@@ -68,7 +70,7 @@ class Filled:
     """
 
     slot: datetime
-    answer: Literal["made", "retried", "has a run", "unknown", "dropped"]
+    answer: _Decided
     run_id: int | None = None
 
 
@@ -125,7 +127,8 @@ def preview(connection: Connection, name: str, span: Span, payload_limit: int) -
     definition, at, _ = definitions.current(connection, name)
     _run(definition, payload_limit)
     slots = _slots(definition, span, at)
-    return [filled for filled, _ in _decide(slots, _runs_of(connection, definition.id, slots), span, at)]
+    found = [filled for filled, _ in _decide(slots, _runs_of(connection, definition.id, slots), span, at)]
+    return [replace(each, answer=_WOULD_BE.get(each.answer, each.answer)) for each in found]
 
 
 def _retry(connection: Connection, run_id: int, actor: Actor) -> None:

@@ -87,6 +87,19 @@ class Enqueued:
         return "replaced" if self.replaced else "existing"
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The id of the run, or of the one that has its key already; null if it was ``dropped``.
+
+    ``replaced``: that run now has the payload and the run_at of this enqueue.
+    """
+
+    id: int | None
+    created: bool
+    replaced: bool
+    dropped: bool
+
+
 def taken_by(job_type: str, holder: Row) -> KeyTaken:
     """The error for a caller whose key is taken by this row of ``keys.holder``."""
     key, its_run = f"{holder.idempotency_key!r:.200}", f"run {holder.run_id}"

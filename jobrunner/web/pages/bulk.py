@@ -61,8 +61,7 @@ def change(call: Call, verb: Verb) -> Page:
         "back": asked_filter.link(),
         "at": counted.at,
     }
-    data = {"action": verb, "matching": counted.by_status, "done": None if done is None else vars(done)}
-    return Page("bulk.html", values, data)
+    return Page("bulk.html", values, counted.changed(done))
 
 
 def _count(connection: Connection, asked: _Asked, masks: Masks) -> tuple[Counted, list[SelectedRun]]:

@@ -30,19 +30,28 @@ _MOST_PAGES = 1000
 
 @dataclass(frozen=True)
 class Row:
-    """The week of one schedule, and what clock changes do to its slots. ``zone`` is its own."""
+    """The week of one schedule, and what clock changes do to its slots: each, or their numbers by day."""
 
-    definition: ListedDefinition
-    zone: tzinfo
-    days: list[Day]
+    name: str
+    timezone: str
     warnings: list[str]
+    days: list[Day]
+    is_paused: bool
+
+    @property
+    def zone(self) -> tzinfo:
+        """Its own time zone; UTC if it names none."""
+        try:
+            return timezones.find(self.timezone)
+        except BadSchedule:
+            return timezones.find("UTC")
 
 
 @dataclass(frozen=True)
 class Week:
-    """The rows of a page, whether more schedules follow, and whether all notes about skipped slots were read."""
+    """The schedules of a page, whether more schedules follow, and whether all notes about skipped slots were read."""
 
-    rows: list[Row]
+    schedules: list[Row]
     has_more: bool
     has_all_notes: bool
 
@@ -52,7 +61,7 @@ def calendar(call: Call) -> Page:
     number = whole_number(call.query.get("page", "1"), least=1, most=_MOST_PAGES)
     zone = call.zone
     at, (begin, week) = call.read(lambda connection: _read(connection, call.query.get("from", ""), zone, number))
-    days = [day.begin.astimezone(zone) for day in week.rows[0].days] if week.rows else []
+    days = [day.begin.astimezone(zone) for day in week.schedules[0].days] if week.schedules else []
     today = at.astimezone(zone).date()
     earlier, later = (begin + timedelta(days=days) for days in (-_DAYS, _DAYS))
     values = {
@@ -68,7 +77,7 @@ def calendar(call: Call) -> Page:
         "later": later if abs(later - today) <= _FARTHEST else None,
         "has_next": week.has_more and number < _MOST_PAGES,
     }
-    return Page("calendar.html", values, _as_data(begin, week))
+    return Page("calendar.html", values, {"from": begin.isoformat(), **vars(week)})
 
 
 def _read(connection: Connection, asked: str, zone: tzinfo, number: int) -> tuple[date, Week]:
@@ -90,7 +99,8 @@ def _read(connection: Connection, asked: str, zone: tzinfo, number: int) -> tupl
     for each in shown:
         recurrence, of_each = recurrences[each.id], runs[each.id] if each.id in few else None
         known = Known(each, recurrence, at, of_each, counted[each.id], skipped.get(each.id, []))
-        rows.append(Row(each, _zone(recurrence), known.days(days), _warnings(recurrence, days)))
+        warnings, is_paused = _warnings(recurrence, days), each.paused_at is not None
+        rows.append(Row(each.name, each.timezone, warnings, known.days(days), is_paused))
     return begin, Week(rows, has_more, len(notes) < store.MOST_SKIPS)
 
 
@@ -120,32 +130,7 @@ def _recurrence(found: ListedDefinition) -> Recurrence | None:
         return None
 
 
-def _zone(recurrence: Recurrence | None) -> tzinfo:
-    return timezones.find("UTC" if recurrence is None else recurrence.timezone)
-
-
 def _warnings(recurrence: Recurrence | None, days: list[datetime]) -> list[str]:
     if recurrence is None:
         return []
     return [dst.in_words(each) for each in dst.affected_times(recurrence, days[0], days[-1] - days[0])]
-
-
-def _as_data(begin: date, week: Week) -> dict[str, object]:
-    """For programs: the slots of each schedule, or their numbers by day."""
-    schedules = [
-        {
-            "name": row.definition.name,
-            "timezone": row.definition.timezone,
-            "warnings": row.warnings,
-            "days": [
-                {"begin": day.begin, "end": day.end, "counts": day.counts, "slots": day.slots} for day in row.days
-            ],
-        }
-        for row in week.rows
-    ]
-    return {
-        "from": begin.isoformat(),
-        "schedules": schedules,
-        "has_more": week.has_more,
-        "has_all_notes": week.has_all_notes,
-    }

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from datetime import timedelta
 
 from jobrunner.admin import stats
 from jobrunner.admin.finding import Finding
 from jobrunner.admin.findings import asked, findings
 from jobrunner.admin.stats import Part
+from jobrunner.admin.status import Status
 from jobrunner.errors import ConfigurationError
 from jobrunner.settings import config
 from jobrunner.store.drivers.connection import Connection
@@ -22,6 +22,7 @@ from jobrunner.store.questions.joined import together
 from jobrunner.store.questions.overview import State
 from jobrunner.store.questions.trails import LeftBehind
 from jobrunner.store.sql.statement import Question
+from jobrunner.text import picked
 from jobrunner.web.call import Call, Page
 from jobrunner.web.pages import backlog, pausing
 from jobrunner.web.pages.charts import chart, part_of
@@ -35,9 +36,8 @@ def now(call: Call) -> Page:
     label = call.access.location.label
     if call.wants_json:
         _, (state, wrong, why) = call.recent.get("status", lambda: call.read(_read_all))
-        state = replace(state, oldest_due=None if why is None else why.brief())
-        problems = {"handlers_problem": None, "state_problem": None}
-        return Page("", {}, {"database": label, "findings": wrong, **vars(state), **problems})
+        due, of_host = None if why is None else why.brief(), {"handlers_problem": None, "state_problem": None}
+        return Page("", {}, picked(Status, state, database=label, findings=wrong, oldest_due=due, **of_host))
     at, (state, wrong, hours, left) = call.recent.get("now", lambda: call.read(_read_with_hours))
     done = pausing.DONE.get(call.query.get("done", ""))
     return Page(

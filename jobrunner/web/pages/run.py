@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from jobrunner.application.enqueueing import check_run_at
 from jobrunner.errors import HandlersUnavailable, UsageError
@@ -14,9 +13,9 @@ from jobrunner.lifecycle import Event, Status, allowed
 from jobrunner.store.changes import admin
 from jobrunner.store.changes.admin import Answer as Done
 from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.questions import explained
 from jobrunner.store.questions.explain import ahead
 from jobrunner.store.questions.explain.explanation import Explanation
-from jobrunner.store.questions.explain.runs import explain_run
 from jobrunner.store.questions.runs import queries, run_view
 from jobrunner.store.questions.runs.queries import Run
 from jobrunner.text import whole_number
@@ -57,7 +56,7 @@ def show(call: Call, problem: str | None = None, mistake: str | None = None) -> 
     at, looked = call.read(partial(run_view.look, run_id=run_id, tick_age=tick_age()))
     if looked is None:
         raise NotFound(f"there is no run {run_id}")
-    found, explained = looked
+    found, why = looked
     run = found.run
     fields = {
         name: value
@@ -70,7 +69,7 @@ def show(call: Call, problem: str | None = None, mistake: str | None = None) -> 
         "at": at,
         "run": run,
         # What has succeeded needs no explanation.
-        "explained": None if run.status == Status.SUCCEEDED else explained,
+        "explained": None if run.status == Status.SUCCEEDED else why,
         "schedule": found.schedule,
         "neighbours": found.neighbours,
         "fields": fields,
@@ -85,19 +84,15 @@ def show(call: Call, problem: str | None = None, mistake: str | None = None) -> 
     return Page("run.html", values, None, status)
 
 
-def _data(call: Call, run_id: int) -> dict[str, Any]:
+def _data(call: Call, run_id: int) -> explained.ShownRun:
     """The same as `show --json`."""
 
-    def read(connection: Connection) -> tuple[Run | None, Explanation | None]:
+    def read(connection: Connection) -> tuple[Run, Explanation]:
         asked = [(each, {"run": run_id}) for each in queries.statements().values()]
-        connection = ahead.of_run(connection, run_id, asked)
-        return queries.show(connection, run_id), explain_run(connection, run_id, tick_age=tick_age())
+        return explained.run(ahead.of_run(connection, run_id, asked), run_id, tick_age())
 
-    _, (found, explained) = call.read(read)
-    if found is None or explained is None:
-        raise NotFound(f"there is no run {run_id}")
-    trace = {"trace_id": trace_id(found.traceparent)}
-    return {**vars(found), **trace, "explanation": explained.brief()}
+    _, (run, why) = call.read(read)
+    return explained.of_run(run, why)
 
 
 def _as_it_is(run: Run, at: datetime) -> str:
@@ -178,12 +173,9 @@ def _change(call: Call, verb: Verb, change: Callable[..., Done]) -> Page | Redir
     if done.status is None:
         raise NotFound(f"there is no run {run_id}")
     if done.applied:
-        return Redirect(f"runs/{run_id}?done={verb}", _as_data(done))
+        answer = {"id": run_id, "applied": done.applied, "requested": done.requested}
+        return Redirect(f"runs/{run_id}?done={verb}", answer)
     if done.key_holder is not None:
         return show(call, f"Not done: its key is taken by run {done.key_holder}. Cancel that one first.")
     what = "another payload" if verb is Verb.PAYLOAD else str(verb)
     return show(call, f"Not done: {what} is not possible.")
-
-
-def _as_data(done: Done) -> dict[str, Any]:
-    return {"id": done.run_id, "applied": done.applied, "requested": done.requested}

@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from jobrunner.cli import environment, render, session
+from jobrunner.cli.answers import answers
 from jobrunner.store.questions import uncertain
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@answers(list[uncertain.OpenEffect])
 def list_(as_json: bool) -> None:
     """List the uncertain effects: nobody knows whether they were applied.
 
@@ -20,7 +21,7 @@ def list_(as_json: bool) -> None:
     database = session.open_database(environment.load())
     found = database.read(uncertain.listed)
     if as_json:
-        render.echo_json([vars(each) for each in found])
+        render.echo_json(found)
     elif found:
         render.table(HEADINGS, rows(found))
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import click
 
 from jobrunner.cli import environment, options, render, session, suggestions
+from jobrunner.cli.answers import answers
 from jobrunner.cli.parameters import Checked, instant_or_ago
 from jobrunner.durations import format_duration
 from jobrunner.errors import UsageError
@@ -42,7 +42,7 @@ _WHEN = Checked(instant_or_ago)
     metavar="N",
     help="At most this many slots; if there are more, make none. [default: 1000]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each slot.")
+@answers(list[store.Filled], " with an object for each slot")
 @options.REASON
 def backfill(
     name: str,
@@ -78,18 +78,13 @@ def backfill(
                 found = database.write(partial(store.backfill, **given, actor=who, progress=advance))
         except store.TooManySlots as error:
             raise UsageError(f"{error}, or say --limit {error.count} if you mean it") from None
-    words = {"made": "would be made", "retried": "would be retried"} if dry_run else {}
-    rows = [{**asdict(filled), "answer": words.get(filled.answer, filled.answer)} for filled in found]
     if as_json:
-        render.echo_json(rows)
+        render.echo_json(found)
         return
-    if rows:
-        render.table(
-            ("SLOT", "ANSWER", "RUN"),
-            [(render.instant(row["slot"]), row["answer"], row["run_id"]) for row in rows],
-            indent="",
-        )
-    counts = Counter(row["answer"] for row in rows)
+    if found:
+        rows = [(each.slot, each.answer, each.run_id) for each in found]
+        render.table(("SLOT", "ANSWER", "RUN"), rows, indent="")
+    counts = Counter(each.answer for each in found)
     render.done(", ".join(f"{count} {answer}" for answer, count in counts.items()) or "no slot lies between them")
     if counts["unknown"]:
         click.echo(

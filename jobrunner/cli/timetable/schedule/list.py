@@ -5,13 +5,15 @@ from __future__ import annotations
 import click
 
 from jobrunner.cli import environment, render, session
+from jobrunner.cli.answers import answers
 from jobrunner.cli.questions.status import SCHEDULES, schedule_cells
 from jobrunner.store.questions import definitions
+from jobrunner.store.questions.definitions import ListedDefinition
 
 
 @click.command()
 @click.option("--all", "removed", is_flag=True, help="Also list removed schedules.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@answers(list[ListedDefinition])
 def list_(removed: bool, as_json: bool) -> None:
     """List the schedules with their next slots.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
-from typing import Any
 
 import click
 
 from jobrunner import clock
 from jobrunner.cli import environment, render, suggestions
+from jobrunner.cli.answers import answers
 from jobrunner.cli.parameters import Checked, instant_or_ago, parse_run_at
 from jobrunner.durations import format_duration
 from jobrunner.errors import BadSchedule, JobrunnerError, UsageError
@@ -39,6 +40,15 @@ def _just_before(at: datetime) -> datetime:
         return at
 
 
+@dataclass(frozen=True)
+class Slot:
+    """A slot. ``run_at``, if the schedule has a jitter, is when its run is due."""
+
+    utc: str
+    local: str
+    run_at: datetime | None
+
+
 @click.command()
 @click.argument("asked", metavar="EXPR|NAME", shell_complete=suggestions.schedules)
 @click.option("--timezone", metavar="ZONE", help="The IANA time zone of an expression. [default: UTC]")
@@ -49,7 +59,7 @@ def _just_before(at: datetime) -> datetime:
     help="Slots not earlier than this: ISO 8601 with an offset, 2h for two hours ago, or +2h from now. [default: now]",
 )
 @click.option("-n", "--limit", type=_COUNT, default="5", show_default=True, metavar="N", help="How many slots.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@answers(list[Slot])
 def next_(asked: str, timezone: str | None, since: datetime | timedelta | None, limit: int, as_json: bool) -> None:
     """Show when an expression or a schedule fires next.
 
@@ -74,7 +84,7 @@ def next_(asked: str, timezone: str | None, since: datetime | timedelta | None, 
     slots = _upcoming(recurrence, begin, limit, definition)
     zone = timezones.find(recurrence.timezone)
     if as_json:
-        render.echo_json([_as_data(slot, zone, definition) for slot in slots])
+        render.echo_json([_slot(slot, zone, definition) for slot in slots])
         return
     render.line(f"{describe(recurrence.expression)} ({recurrence.timezone})")
     click.echo()
@@ -128,9 +138,9 @@ def _is_after_end(slot: datetime, definition: Definition | None) -> bool:
     return ends_at is not None and slot > ends_at
 
 
-def _as_data(slot: datetime, zone: tzinfo, definition: Definition | None) -> dict[str, Any]:
-    shown = {"utc": iso_instant(slot), "local": slot.astimezone(zone).isoformat()}
-    return shown if _offset(definition) is None else shown | {"run_at": _run_at(slot, definition)}
+def _slot(slot: datetime, zone: tzinfo, definition: Definition | None) -> Slot:
+    run_at = None if _offset(definition) is None else _run_at(slot, definition)
+    return Slot(iso_instant(slot), slot.astimezone(zone).isoformat(), run_at)
 
 
 def _show_slots(recurrence: Recurrence, slots: list[datetime], zone: tzinfo, definition: Definition | None) -> None:

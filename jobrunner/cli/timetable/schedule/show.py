@@ -11,16 +11,14 @@ import click
 
 from jobrunner.admin.own_ticks import add_own_ticks
 from jobrunner.cli import environment, render, session, suggestions
+from jobrunner.cli.answers import answers
 from jobrunner.cli.parameters import Checked
 from jobrunner.cli.questions.status import next_slot
 from jobrunner.durations import format_duration
-from jobrunner.errors import BadSchedule
 from jobrunner.model import SOURCE_NAMES
-from jobrunner.schedules.describe import describe
 from jobrunner.schedules.options import DURATIONS, OPTIONS
-from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.questions import definitions
+from jobrunner.store.questions import definitions, explained
 from jobrunner.store.questions.definitions import DefinitionEvent, ListedRun, ShownDefinition
 from jobrunner.store.questions.explain.explanation import Explanation
 from jobrunner.store.questions.explain.schedules import explain_schedule
@@ -41,7 +39,7 @@ _FIRST = {"from": 0, "to": 1, "count": 2}
     metavar="N",
     help="How many of the newest runs and events. [default: 10]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object, with runs and events.")
+@answers(explained.Schedule, ", with runs and events")
 def show(name: str, limit: int, as_json: bool) -> None:
     """Show one schedule: its declaration, its next slot, its newest runs, and who changed it.
 
@@ -58,30 +56,17 @@ def show(name: str, limit: int, as_json: bool) -> None:
     if explanation is not None:
         explanation = add_own_ticks(explanation, config, database.location.label)
     found = replace(found, problem=_problem(found, config.payload_limit))
-    in_words = _in_words(found)
+    answer = explained.of_schedule(found, explanation)
     if as_json:
-        brief = None if explanation is None else explanation.brief()
-        render.echo_json({**vars(found), "in_words": in_words, "explanation": brief})
+        render.echo_json(answer)
         return
-    declared = _declared(found, in_words)
-    if explanation is not None:
-        declared["explanation"] = explanation.sentence
-    render.fields(declared)
+    render.fields(_declared(answer))
     if found.runs:
         click.echo("\nruns")
         render.table(("ID", "SLOT", "ORIGIN", "STATUS", "STARTED", "LATE", "ERROR"), map(_run, found.runs))
     if found.events:
         click.echo("\nevents")
         render.table(("AT", "WHO", "WHAT", "RUN", "DETAIL"), map(_event, found.events))
-
-
-def _in_words(found: ShownDefinition) -> str | None:
-    if found.schedule is None:
-        return None
-    try:
-        return describe(Recurrence.parse(found.schedule, found.timezone).expression)
-    except BadSchedule:
-        return None
 
 
 def _problem(found: ShownDefinition, payload_limit: int) -> str | None:
@@ -91,14 +76,14 @@ def _problem(found: ShownDefinition, payload_limit: int) -> str | None:
     return expansion.plan(definition_of(vars(found)), found.last_slot_at, payload_limit=payload_limit).problem
 
 
-def _declared(found: ShownDefinition, in_words: str | None) -> dict[str, object]:
+def _declared(found: explained.Schedule) -> dict[str, object]:
     paused_at, kept_in = found.paused_at, _KEPT_IN.get(found.source, found.source)
     shown: dict[str, object] = {
         "schedule": found.name,
         "description": found.description,
         "job type": found.job_type,
         "fires at": found.schedule and f"{found.schedule} ({found.timezone})",
-        "in words": in_words,
+        "in words": found.in_words,
         "payload": found.payload,
         "kept in": kept_in,
         **_options(found),
@@ -109,6 +94,7 @@ def _declared(found: ShownDefinition, in_words: str | None) -> dict[str, object]
         "problem": found.problem,
         "created": found.created_at,
         "changed": found.updated_at,
+        "explanation": found.explanation and found.explanation["sentence"],
     }
     return {name: value for name, value in shown.items() if value is not None}
 

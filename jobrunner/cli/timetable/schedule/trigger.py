@@ -5,13 +5,15 @@ from __future__ import annotations
 import click
 
 from jobrunner.cli import environment, options, render, session, streams, suggestions
+from jobrunner.cli.answers import answers
 from jobrunner.store.changes import backfill as store
-from jobrunner.text import visible
+from jobrunner.store.queue.enqueue_sql import Made
+from jobrunner.text import picked, visible
 
 
 @click.command()
 @click.argument("name", shell_complete=suggestions.schedules)
-@click.option("--json", "as_json", is_flag=True, help='Print {"id": 1}.')
+@answers(Made)
 @options.REASON
 def trigger(name: str, as_json: bool) -> None:
     """Make one run of a schedule now, also of a paused one, and print its id.
@@ -29,6 +31,6 @@ def trigger(name: str, as_json: bool) -> None:
             f"jobrunner: dropped: max_waiting of its job type allows no more waiting runs of {visible(name)}"
         )
     if as_json:
-        render.done(render.json_line({"id": enqueued.id, **({"dropped": True} if enqueued.dropped else {})}))
+        render.done(render.json_line(picked(Made, enqueued)))
     elif not enqueued.dropped:
         render.done(enqueued.id)

@@ -58,6 +58,27 @@ class HostView:
     verdict: str
 
 
+@dataclass(frozen=True)
+class ForecastInWords(Forecast):
+    """How long it takes until the turn comes, also in words."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Why a run, a schedule or a job type does not run. The facts depend on the reason."""
+
+    subject: str
+    reason: str
+    sentence: str
+    facts: dict[str, Any]
+    remedy: str | None
+    forecast: ForecastInWords | None
+    hosts: list[HostView]
+    notes: list[str]
+
+
 class Brief(TypedDict):
     """The part of an explanation that other commands show. ``subject`` is what it is about."""
 
@@ -84,10 +105,10 @@ class Explanation:
     hosts: tuple[HostView, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def as_data(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        forecast = self.forecast and {**vars(self.forecast), "text": str(self.forecast)}
-        return {**vars(self), "forecast": forecast, "hosts": [vars(each) for each in self.hosts]}
+    def as_data(self) -> Explained:
+        """The answer of ``explain``."""
+        forecast = self.forecast and ForecastInWords(**vars(self.forecast), text=str(self.forecast))
+        return Explained(**{**vars(self), "forecast": forecast, "hosts": list(self.hosts), "notes": list(self.notes)})
 
     def masked(self, mask: Callable[[str], str]) -> Explanation:
         """The same with ``mask`` applied to the texts of jobs and people, not to the fixed words around them.
