@@ -44,7 +44,6 @@ ALLOWED = {
     "the page gives up and says so",
     "operators notice",
     "the page enqueues a run",
-    "and [the page](docs/reference/json.md)",
     "the page with the most statements",
     "the page of the run shows the text",
     "Change those, and not this page.",
