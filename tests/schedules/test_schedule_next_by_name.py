@@ -23,7 +23,7 @@ def test_schedule_next_by_name_shows_the_slots_that_ticks_expand(jobrunner: Comm
     go_to(database, utc(2026, 3, 28))
     add(jobrunner, "nightly report")
     found = jobrunner("schedule", "next", "nightly report", "-n", 3, "--json").json()
-    assert [set(each) for each in found] == [{"utc", "local"}] * 3
+    assert [set(each) for each in found] == [{"utc", "local", "run_at"}] * 3
     slots = [datetime.fromisoformat(each["utc"]) for each in found]
     assert slots == [utc(2026, 3, 28, 1, 30), utc(2026, 3, 29, 1), utc(2026, 3, 30, 0, 30)]
     for slot in slots:

@@ -12,7 +12,7 @@ from jobrunner.cli import environment, render, session
 from jobrunner.cli.answers import answers
 from jobrunner.cli.parameters import Checked, job_id
 from jobrunner.lifecycle import Status
-from jobrunner.store.questions import explained
+from jobrunner.store.questions.runs import explained
 
 _HIDDEN = (
     "lease_token", "turn_at", "gate", "has_dependants", "output", "attempt_log", "event_log", "traceparent",

@@ -13,10 +13,9 @@ from jobrunner.lifecycle import Event, Status, allowed
 from jobrunner.store.changes import admin
 from jobrunner.store.changes.admin import Answer as Done
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.questions import explained
 from jobrunner.store.questions.explain import ahead
 from jobrunner.store.questions.explain.explanation import Explanation
-from jobrunner.store.questions.runs import queries, run_view
+from jobrunner.store.questions.runs import explained, queries, run_view
 from jobrunner.store.questions.runs.queries import Run
 from jobrunner.text import whole_number
 from jobrunner.web import fields

@@ -1,16 +1,13 @@
-"""A run or a schedule with why it does not run: what ``show`` and ``schedule show`` answer, and their pages."""
+"""A run with why it does not run: what ``show`` answers, and the page of the run."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
 
-from jobrunner.errors import BadSchedule, NotFoundError
+from jobrunner.errors import NotFoundError
 from jobrunner.jobs.trace_context import trace_id
-from jobrunner.schedules.describe import describe
-from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.questions.definitions import ListedDefinition, ShownDefinition
 from jobrunner.store.questions.explain.explanation import Brief, Explanation
 from jobrunner.store.questions.explain.runs import explain_run
 from jobrunner.store.questions.runs import queries
@@ -26,14 +23,6 @@ class ShownRun(Run):
     explanation: Brief
 
 
-@dataclass(frozen=True)
-class Schedule(ShownDefinition):
-    """A schedule with its newest runs and events, and what its expression means in words."""
-
-    in_words: str | None
-    explanation: Brief | None
-
-
 def run(connection: Connection, run_id: int, tick_age: timedelta) -> tuple[Run, Explanation]:
     """A run, and why it does not run. Raises NotFoundError. Expects a read transaction."""
     found, explanation = queries.show(connection, run_id), explain_run(connection, run_id, tick_age=tick_age)
@@ -45,16 +34,3 @@ def run(connection: Connection, run_id: int, tick_age: timedelta) -> tuple[Run, 
 def of_run(found: Run, why: Explanation) -> ShownRun:
     """The answer about a run."""
     return picked(ShownRun, found, trace_id=trace_id(found.traceparent), explanation=why.brief())
-
-
-def of_schedule(found: ShownDefinition, why: Explanation | None) -> Schedule:
-    """The answer about a schedule."""
-    return picked(Schedule, found, in_words=in_words(found), explanation=why and why.brief())
-
-
-def in_words(found: ListedDefinition) -> str | None:
-    """What its expression means. None: there is none, or it cannot be read."""
-    try:
-        return None if found.schedule is None else describe(Recurrence.parse(found.schedule, found.timezone).expression)
-    except BadSchedule:
-        return None
