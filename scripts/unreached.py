@@ -96,11 +96,13 @@ def names_in_texts(texts: set[str]) -> Iterator[str]:
 
 
 def names_in_pages() -> Iterator[str]:
-    """What templates read and what the documentation calls: that is public."""
+    """What templates read, what the documentation calls, and the fields that programs read as JSON: that is public."""
     pages = [*(PACKAGE / "web" / "templates").rglob("*"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
     for page in pages:
         if page.is_file() and page.parent.name != "adr":
             yield from re.findall(r"(?:\.|import )(\w+)", page.read_text())
+    for schema in (ROOT / "docs" / "reference" / "schemas").rglob("*.json"):
+        yield from re.findall(r'"(\w+)": \{', schema.read_text())
 
 
 def unused_names(files: list[Module], texts: set[str]) -> Iterator[str]:
