@@ -37,6 +37,7 @@ HINTS = (
     *("cvv", "cvc", "ssn", "dsn", "mfa", "pat"),
 )
 """A name of a secret has one of these in it."""
+_HINT = re.compile("|".join(HINTS))
 _NO_VALUES = frozenset({"none", "null", "true", "false", "is", "are", "and", "or", "was", "must", "not", "to", "with"})
 
 
@@ -60,9 +61,8 @@ def _walk(text: str, tell: Callable[[str], None]) -> str:
         text = _LONG_USER.sub(rf"\1{MASK}", text)
         text = _USER_IN_URL.sub(lambda match: match[0] if MASK in match[0] else match[1] + MASK, text)
         text = _SECRET_PATH.sub(rf"\1{MASK}", text)
-    lower = text.lower()
     # Most texts of a page have none of these, and are looked at no further.
-    if any(word in lower for word in HINTS):
+    if _HINT.search(text.lower()):
         text = _COOKIES.sub(rf"\1{MASK}", text)
         text = _without_named(text, tell)
         text = _SCHEME.sub(rf"\1\2{MASK}", text)
