@@ -305,7 +305,7 @@ MUTATIONS = (
     ),
     Mutation(
         "no unique index on slots",
-        "alembic/versions/0001_core_runs.sql",
+        "jobrunner/store/schema/migrations/versions/0001_core.sqlite.sql",
         Swap("CREATE UNIQUE INDEX job_runs_slot ", "CREATE INDEX job_runs_slot "),
         [SLOT_TWICE],
     ),

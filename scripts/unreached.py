@@ -28,6 +28,7 @@ CALLED_BY = {
         *("load_dialect_impl", "render_bind_cast", "create_function"),
     ),
     "psycopg": ("prepare_threshold",),
+    "Alembic": ("revision", "down_revision", "upgrade", "downgrade"),
     "uvicorn": ("main_loop", "should_exit"),
     "Jinja2": ("filters",),
     "Django": (

@@ -35,7 +35,6 @@ sys.path.pop()
 LONGEST_REQUEST_BYTES = 1 << 20
 # No command imports these.
 _OF_APPLICATIONS = (
-    "jobrunner._alembic",
     "jobrunner.contrib",
     "jobrunner.testing",
     "jobrunner.web.django",

@@ -18,32 +18,6 @@ PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 LISTS = PAGE.partition("\n## Where to add what\n")[2]
 ITEMS = [" ".join(item.split()) for item in re.split(r"\n(?=\d+\. |\n)", LISTS) if re.match(r"\d+\. .*/", item.strip())]
 
-MIGRATION = '''"""A column for an option of a schedule."""
-
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
-
-from alembic import op
-
-revision = "0002"
-down_revision = "0001"
-
-
-def upgrade():
-    op.execute("ALTER TABLE job_definitions ADD COLUMN quiet_time REAL")
-
-
-def statements(dialect_name, schema):
-    spec = spec_from_file_location("core", Path(__file__).with_name("0001_core.py"))
-    core = module_from_spec(spec)
-    spec.loader.exec_module(core)
-    made = core.statements(dialect_name, schema)
-    return [each.replace("  jitter REAL,", "  jitter REAL,\\n  quiet_time REAL,") for each in made]
-
-
-def downgrade():
-    op.execute("ALTER TABLE job_definitions DROP COLUMN quiet_time")
-'''
 OPTION_OF_A_SCHEDULE = {
     "jobrunner/model.py": ("    jitter: timedelta | None = None\n", "    quiet_time: timedelta | None = None\n"),
     "jobrunner/schedules/options.py": (
@@ -149,12 +123,12 @@ def test_an_option_of_a_schedule_with_its_migration_is_added_by_its_list_alone(t
     copy, home = tmp_path / "copy", tmp_path / "home"
     for name in ("jobrunner", "alembic", "scripts"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "alembic.ini", copy)
     for file, (line, added) in OPTION_OF_A_SCHEDULE.items():
         text = (copy / file).read_text("utf-8")
         assert text.count(line) == 1, file
         kept = "" if file.endswith("versions.py") else line
         (copy / file).write_text(text.replace(line, kept + added), "utf-8")
-    (copy / "alembic/versions/0002_quiet.py").write_text(MIGRATION)
     home.mkdir()
     url = f"sqlite:///{home}/runs.db"
     environment = {
@@ -174,6 +148,15 @@ def test_an_option_of_a_schedule_with_its_migration_is_added_by_its_list_alone(t
     def jobrunner(*words: str) -> str:
         return python("-m", "jobrunner", *words)
 
+    python("-m", "alembic", "-c", str(copy / "alembic.ini"), "revision", "--rev-id", "0002", "-m", "quiet time")
+    migration = copy / "jobrunner/store/schema/migrations/versions/0002_quiet_time.py"
+    text = (
+        migration.read_text()
+        .replace("job_runs ", "job_definitions ")
+        .replace("ADD COLUMN ...", "ADD COLUMN quiet_time {seconds}")
+    )
+    text = text.replace("DROP COLUMN ...", "DROP COLUMN quiet_time")
+    migration.write_text(text.replace("{seconds}", "DOUBLE PRECISION", 1).replace("{seconds}", "REAL", 1))
     # The compiled statements of today would neither write nor read the column.
     python(str(copy / "scripts/statements.py"))
     jobrunner("migrate")

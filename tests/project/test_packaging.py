@@ -84,9 +84,9 @@ def test_the_wheel_holds_the_package_and_nothing_beside_it(distributions: Distri
     tops = {name.split("/")[0] for name in found}
     assert {re.sub(r"-\d.*\.dist-info", ".dist-info", top) for top in tops} == {"jobrunner", "cron_jobrunner.dist-info"}
     own = {f"jobrunner/{name}" for name in files(distributions.checkout / "jobrunner")}
-    migrations = {f"jobrunner/_alembic/{name}" for name in files(distributions.checkout / "alembic")}
-    assert {name for name in found if name.startswith("jobrunner/")} == own | migrations
-    assert {"jobrunner/py.typed", "jobrunner/_alembic/env.py", "jobrunner/_alembic/versions/0001_core.py"} <= found
+    assert {name for name in found if name.startswith("jobrunner/")} == own
+    migrations = "jobrunner/store/schema/migrations"
+    assert {"jobrunner/py.typed", f"{migrations}/env.py", f"{migrations}/versions/0001_core.sqlite.sql"} <= found
     assert sum("/versions/" in name and name.endswith(".py") for name in found) == SCHEMA_REVISION
 
 

@@ -45,11 +45,6 @@ def notify_statements(dialect_name: str, schema: str | None) -> list[str]:
     return [] if dialect_name == "sqlite" else [statement.format(**words) for statement in _POSTGRESQL_NOTIFY]
 
 
-def notify_removal(dialect_name: str, schema: str | None) -> list[str]:
-    """The inverse of ``notify_statements``, after the table of runs is dropped."""
-    return [] if dialect_name == "sqlite" else [f"DROP FUNCTION IF EXISTS {qualifier(schema)}jobrunner_notify()"]
-
-
 def _words(schema: str | None) -> dict[str, str]:
     """The channel and the lock. Those of another schema of the same database should not wake the ticks of this one."""
     if schema is None:

@@ -23,7 +23,7 @@ def source(statement: Executable, database: str) -> Source:
     marked = {} if database == "sqlite" else {"schema_translate_map": {None: MARK}, "render_schema_translate": True}
     options: dict[str, Any] = marked
     # Every statement has it, but the type of executables does not declare it.
-    compiled: Any = statement.compile(dialect=_dialect(database), **options)  # type: ignore[attr-defined]
+    compiled: Any = statement.compile(dialect=dialect_of(database), **options)  # type: ignore[attr-defined]
     kinds = {name: kind for name, each in compiled.binds.items() if (kind := _kind(each.type)) is not None}
     required = {name for name, each in compiled.binds.items() if each.required}
     # With the lists of IN, whose lengths are known, as parameters of their own.
@@ -54,7 +54,8 @@ class _Float(Float[Any]):
 
 
 @cache
-def _dialect(database: str) -> Dialect:
+def dialect_of(database: str) -> Dialect:
+    """The database's language, for SQLAlchemy."""
     if database == "sqlite":
         from sqlalchemy.dialects.sqlite import dialect as sqlite
 

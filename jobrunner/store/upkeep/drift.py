@@ -7,8 +7,8 @@ from contextlib import suppress
 
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database
-from jobrunner.store.upkeep.migrate import inventory
-from jobrunner.store.upkeep.repair import Piece
+from jobrunner.store.upkeep.repair import Inventory
+from jobrunner.store.upkeep.repeatable import Piece
 
 
 class _Compared(Exception):
@@ -23,10 +23,10 @@ def drift(database: Database) -> Sequence[Piece]:
     found: list[Piece] = []
 
     def compare(connection: Connection) -> None:
-        inventories = inventory(connection, database.location)
-        inventories.check_names()
-        inventories.check_is_complete()
-        found[:] = inventories.wrong()
+        inventory = Inventory(connection, database.location.label)
+        inventory.check_names()
+        inventory.check_is_complete()
+        found[:] = inventory.wrong()
 
     if database.location.file is not None:
         database.read(compare)

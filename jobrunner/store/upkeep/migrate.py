@@ -6,6 +6,7 @@ import io
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
@@ -26,10 +27,13 @@ from jobrunner.store.schema import job_runs
 from jobrunner.store.sql.namespace import MARK
 from jobrunner.store.sql.versions import SCHEMA_REVISION, VERSION_TABLE
 from jobrunner.store.upkeep.check import number_of
-from jobrunner.store.upkeep.repair import Inventory, pieces_of
+from jobrunner.store.upkeep.repair import Inventory
+from jobrunner.store.upkeep.repeatable import ALL_BUT_TABLES, PROGRAMS, not_yet_in
 
 _Progress: TypeAlias = Callable[[int, int], None]
+_Direction: TypeAlias = Literal["upgrade", "downgrade", "stamp"]
 _MIGRATED = "migrated"
+MIGRATIONS = Path(__file__).parents[1] / "schema" / "migrations"
 _SCHEMAS_OF_NAME = "SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = %(schema)s"
 
 
@@ -114,7 +118,16 @@ def migration_sql(location: Location) -> str:
     first = "" if location.schema is None else f'CREATE SCHEMA IF NOT EXISTS "{location.schema}";\n\n'
     output = io.StringIO(first if location.file is None else f"{WAL};\n\n")
     output.seek(0, io.SEEK_END)
-    _run("upgrade", "head", location.schema, sql=True, dialect_name=location.database, output=output)
+    afterwards = partial(not_yet_in, dialect_name=location.database, schema=location.schema)
+    _run(
+        "upgrade",
+        "head",
+        location.schema,
+        sql=True,
+        dialect_name=location.database,
+        output=output,
+        afterwards=afterwards,
+    )
     return output.getvalue()
 
 
@@ -124,22 +137,47 @@ def _upgrade(connection: Connection, location: Location, progress: _Progress = l
     with engine_on(connection) as engine:
         _lock(connection)
         _create_schema(connection)
-        found = inventory(connection, location)
+        found = Inventory(connection, location.label)
         before = _version(connection, engine)
         if found.is_without_tables():
-            found.check_names()
-            found.clear()
-            _run("upgrade", "head", connection.schema, connection=engine)
-            return [_MIGRATED] if found.is_empty() else [_MIGRATED, "its tables were gone, and all runs with them"]
+            return _create(connection, engine, found, location)
         if 0 < before < SCHEMA_REVISION:
-            _run("upgrade", "head", connection.schema, connection=engine)
-            found = inventory(connection, location)
+            found = _migrated(connection, engine, location, "upgrade", "head")
         found.check_names()
         found.check_is_complete()
         repaired = [f"created again: {', '.join(names)}"] if (names := found.repair(progress)) else []
         if before == 0:
             _run("stamp", "head", connection.schema, connection=engine)
     return repaired if before == SCHEMA_REVISION else [_MIGRATED, *repaired]
+
+
+def _create(connection: Connection, engine: EngineConnection, found: Inventory, location: Location) -> list[str]:
+    """Create everything where there is none of our tables."""
+    found.check_names()
+    had_tables = not found.is_empty()
+    found.remove("view", "function")
+    found.forget_version()
+    _migrated(connection, engine, location, "upgrade", "head")
+    return [_MIGRATED, "its tables were gone, and all runs with them"] if had_tables else [_MIGRATED]
+
+
+def _migrated(
+    connection: Connection, engine: EngineConnection, location: Location, direction: _Direction, revision: str
+) -> Inventory:
+    """Run migrations, then make the views, functions and triggers again from this code. Returns what is there then.
+
+    A view or a trigger that reads a column would stand in the way of its change, so they go before. Roles keep their
+    rights on the views.
+    """
+    found = Inventory(connection, location.label)
+    rights = found.rights_on_views()
+    found.remove("view", "trigger")
+    _run(direction, revision, connection.schema, connection=engine)
+    # An older schema may have no column for an index of this code.
+    Inventory(connection, location.label).repair(kinds=PROGRAMS if direction == "downgrade" else ALL_BUT_TABLES)
+    for right in rights:
+        connection.execute(right)
+    return Inventory(connection, location.label)
 
 
 def _downgrade(connection: Connection, version: int, location: Location, delete_data: bool) -> bool:
@@ -151,7 +189,7 @@ def _downgrade(connection: Connection, version: int, location: Location, delete_
 def _downgrade_on(
     connection: Connection, engine: EngineConnection, version: int, location: Location, delete_data: bool
 ) -> bool:
-    found = inventory(connection, location)
+    found = Inventory(connection, location.label)
     before = _version(connection, engine)
     if version > before:
         raise UsageError(f"the database {location.label} has schema {before}; the way up is: jobrunner migrate")
@@ -169,9 +207,13 @@ def _downgrade_on(
         )
     if before == 0:
         _run("stamp", "head", connection.schema, connection=engine)
-    _run("downgrade", f"{version:04}" if version else "base", connection.schema, connection=engine)
-    if version == 0:
-        connection.execute(f"DROP TABLE {MARK}.{VERSION_TABLE}")
+    if version > 0:
+        _migrated(connection, engine, location, "downgrade", f"{version:04}")
+        return True
+    found.remove("view", "trigger")
+    _run("downgrade", "base", connection.schema, connection=engine)
+    found.remove("function")
+    connection.execute(f"DROP TABLE {MARK}.{VERSION_TABLE}")
     return True
 
 
@@ -188,15 +230,6 @@ def _create_schema(connection: Connection) -> None:
     named = {"schema": connection.schema}
     if connection.schema is not None and not connection.execute(_SCHEMAS_OF_NAME, named).all():
         connection.execute(f'CREATE SCHEMA "{connection.schema}"')
-
-
-def inventory(connection: Connection, location: Location) -> Inventory:
-    """What this code's migrations create, beside what the database has of it."""
-    from alembic.script import ScriptDirectory
-
-    head: Any = ScriptDirectory(str(_script_location())).get_revision("head")
-    statements = head.module.statements(connection.database, connection.schema)
-    return Inventory(connection, pieces_of(statements), location.label)
 
 
 def _version(connection: Connection, engine: EngineConnection) -> int:
@@ -229,7 +262,7 @@ def _reported_in_one_line(database: Database) -> Iterator[None]:
 
 
 def _run(
-    direction: Literal["upgrade", "downgrade", "stamp"],
+    direction: _Direction,
     revision: str,
     schema: str | None,
     *,
@@ -241,12 +274,6 @@ def _run(
     from alembic import command
 
     config = Config()
-    config.set_main_option("script_location", str(_script_location()).replace("%", "%%"))
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes.update(attributes, schema=schema)
     getattr(command, direction)(config, revision, sql=sql)
-
-
-def _script_location() -> Path:
-    package = Path(__file__).resolve().parents[2]
-    installed = package / "_alembic"
-    return installed if installed.is_dir() else package.parent / "alembic"

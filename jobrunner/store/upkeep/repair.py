@@ -6,7 +6,7 @@ Another tool on the same database may have dropped it, such as a migration tool 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from jobrunner.errors import JobrunnerError
@@ -16,11 +16,8 @@ from jobrunner.store.schema.views import views
 from jobrunner.store.sql.dialect.enqueue_function import SCHEMA
 from jobrunner.store.sql.namespace import MARK
 from jobrunner.store.sql.versions import VERSION_TABLE
+from jobrunner.store.upkeep.repeatable import ALL_BUT_TABLES, Piece, pieces
 
-_PIECE = re.compile(
-    rf'^(?:CREATE (?:UNIQUE )?|INSERT )(TABLE|INDEX|VIEW|FUNCTION|TRIGGER|INTO) (?:(?:"[\w-]+"|{SCHEMA})\.)?(\w+)(.*)',
-    re.MULTILINE | re.DOTALL,
-)
 _READS_OURS = re.compile(rf"\b({'|'.join((*metadata.tables, *views.tables))})\b")
 _NO_COLUMNS: frozenset[str] = frozenset()
 _MOST_ROUNDS = 5
@@ -43,18 +40,13 @@ SELECT type AS kind, lower(name) AS name,
   CASE WHEN type IN ('index', 'trigger') THEN 'valid' ELSE coalesce(sql, '') END AS definition
 FROM sqlite_master
 """
-
-
-class Piece(NamedTuple):
-    """Something that the migrations create. ``body`` is the part of its statement after the name.
-
-    ``kind`` is table, index, view, function, trigger, or into: the first row of a table.
-    """
-
-    kind: str
-    name: str
-    statement: str
-    body: str
+_RIGHTS = """
+SELECT relname::text AS name, privilege_type AS granted,
+  CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END AS option,
+  CASE WHEN grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END AS role
+FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace CROSS JOIN aclexplode(relacl)
+WHERE nspname = %(schema)s AND relkind = 'v' AND relname = ANY(%(names)s) AND grantee <> relowner
+"""
 
 
 class Found(NamedTuple):
@@ -65,29 +57,18 @@ class Found(NamedTuple):
     columns: frozenset[str]
 
 
-def pieces_of(statements: Iterable[str]) -> list[Piece]:
-    """What these statements create, in their order."""
-    created = (_PIECE.search(statement) for statement in statements)
-    return [Piece(each[1].lower(), each[2], _statement_of(each), each[3]) for each in created if each is not None]
-
-
-def _statement_of(created: re.Match[str]) -> str:
-    # A comment may stand before it. A DO block is needed as a whole.
-    return created.string if created.string.startswith("DO ") else created[0]
-
-
 class Inventory:
     """Our pieces, and what the database has of their names. Expects the transaction of a migration.
 
     Raises JobrunnerError if what has the name of our table of the version is not ours.
     """
 
-    def __init__(self, connection: Connection, pieces: Sequence[Piece], label: str) -> None:
+    def __init__(self, connection: Connection, label: str) -> None:
         self._connection = connection
         self._label = label
-        self._pieces = pieces
-        names = [*(piece.name for piece in pieces), VERSION_TABLE]
         self._traits = connection.traits
+        self._pieces = pieces(connection.database, connection.schema)
+        names = [*(piece.name for piece in self._pieces), VERSION_TABLE]
         self._found = _in_server(connection, names) if self._traits.has_server else _in_file(connection)
         self._check_is_ours("table", VERSION_TABLE, ["version_num"])
 
@@ -120,28 +101,41 @@ class Inventory:
                 " jobrunner downgrade 0 --delete-data, then jobrunner migrate"
             )
 
-    def clear(self) -> None:
-        """Drop what is left of ours when the tables are gone."""
+    def remove(self, *kinds: str) -> None:
+        """Drop what is there of these kinds, the last first."""
         for piece in reversed(self._pieces):
-            if piece.kind in ("view", "function") and self._has(piece):
-                self._connection.execute(f"DROP {piece.kind.upper()} {MARK}.{piece.name}")
+            if piece.kind in kinds and self._has(piece):
+                self._drop(piece)
+
+    def forget_version(self) -> None:
+        """Drop the table of the version, if it is there."""
         if ("table", VERSION_TABLE) in self._found:
             self._connection.execute(f"DROP TABLE {MARK}.{VERSION_TABLE}")
+
+    def rights_on_views(self) -> list[str]:
+        """The statements that give roles the rights on our views that they have now."""
+        if not self._traits.has_server:
+            return []
+        names = [piece.name for piece in self._of_kind("view")]
+        given = self._connection.execute(_RIGHTS, {"schema": _place(self._connection), "names": names})
+        return [f"GRANT {row.granted} ON {MARK}.{row.name} TO {row.role}{row.option}" for row in given]
 
     def wrong(self) -> list[Piece]:
         """What is missing or different, but for the tables."""
         return [piece for piece in self._pieces if piece.kind != "table" and not self._is_right(piece)]
 
-    def repair(self, progress: Callable[[int, int], None]) -> list[str]:
+    def repair(
+        self, progress: Callable[[int, int], None] = lambda _, __: None, kinds: Sequence[str] = ALL_BUT_TABLES
+    ) -> list[str]:
         """Create again what is missing or different, but for the tables. Returns the names of all that.
 
         ``progress`` is called with how many more are made, and of how many: on a large table an index takes its time.
         """
-        wrong = self.wrong()
+        wrong = [piece for piece in self.wrong() if piece.kind in kinds]
         for number, piece in enumerate(wrong):
             progress(min(number, 1), len(wrong))
             self._create(piece)
-        return [f"the row of {piece.name}" if piece.kind == "into" else piece.name for piece in wrong]
+        return [f"the row of {piece.name}" if piece.kind == "row" else piece.name for piece in wrong]
 
     def _of_kind(self, kind: str) -> list[Piece]:
         return [piece for piece in self._pieces if piece.kind == kind]
@@ -166,7 +160,7 @@ class Inventory:
         )
 
     def _is_right(self, piece: Piece) -> bool:
-        if piece.kind == "into":
+        if piece.kind == "row":
             return bool(self._connection.execute(f"SELECT 1 FROM {MARK}.{piece.name}").all())  # noqa: S608
         found = self._found.get((piece.kind, piece.name))
         if found is None:
@@ -219,15 +213,19 @@ class Inventory:
     def _create(self, piece: Piece) -> None:
         statement = piece.statement
         if self._has(piece):
-            if piece.kind == "trigger" and self._traits.has_schemas:
-                # There it belongs to its table, which has the schema.
-                self._connection.execute(f"DROP TRIGGER {piece.name} ON {MARK}.{_table_of(piece)}")
-            elif piece.kind == "index" or self._traits.keeps_texts:
-                self._connection.execute(f"DROP {piece.kind.upper()} {MARK}.{piece.name}")
-            else:
+            if piece.kind in ("view", "function") and not self._traits.keeps_texts:
                 # Other views may depend on it.
                 statement = statement.replace("CREATE", "CREATE OR REPLACE", 1)
+            else:
+                self._drop(piece)
         self._connection.execute(statement)
+
+    def _drop(self, piece: Piece) -> None:
+        name = f"{MARK}.{piece.name}"
+        if piece.kind == "trigger" and self._traits.has_schemas:
+            # There it belongs to its table, which has the schema.
+            name = f"{piece.name} ON {MARK}.{_table_of(piece)}"
+        self._connection.execute(f"DROP {piece.kind.upper()} {name}")
 
 
 def _table_of(trigger: Piece) -> str:
@@ -242,11 +240,16 @@ def _own_place(connection: Connection) -> str:
     return "a schema of its own (JOBRUNNER_SCHEMA)" if connection.schema is None else "another JOBRUNNER_SCHEMA"
 
 
-def _in_server(connection: Connection, names: Sequence[str]) -> Mapping[tuple[str, str], Found]:
-    schema = connection.schema or connection.execute("SELECT current_schema()").scalar_one()
+def _place(connection: Connection) -> str:
+    """The schema of our tables, or the one in which they would be created."""
+    schema: str | None = connection.schema or connection.execute("SELECT current_schema()").scalar_one()
     if schema is None:
         raise JobrunnerError("the search path names no schema in which tables can be created; set JOBRUNNER_SCHEMA")
-    rows = connection.execute(_SERVER_OBJECTS, {"schema": schema, "names": names})
+    return schema
+
+
+def _in_server(connection: Connection, names: Sequence[str]) -> Mapping[tuple[str, str], Found]:
+    rows = connection.execute(_SERVER_OBJECTS, {"schema": _place(connection), "names": names})
     return {(row.kind, row.name): Found(row.kind, row.definition, frozenset(row.columns)) for row in rows}
 
 

@@ -120,12 +120,3 @@ def in_schema(function: str, schema: str | None, afterwards: str = "") -> str:
     place = "quote_ident(current_schema())" if schema is None else f"quote_ident('{schema}')"
     named = f"replace($text$\n{text}$text$, '{_SCHEMA}', {place})"
     return f"DO $migration$ BEGIN EXECUTE {named}; {afterwards.replace('@place@', place)}END $migration$"
-
-
-def application_removal(dialect_name: str, schema: str | None) -> list[str]:
-    """The inverse of ``application_statements``, after the table of runs is dropped."""
-    if dialect_name == "sqlite":
-        return []
-    return [
-        f"DROP FUNCTION IF EXISTS {qualifier(schema)}jobrunner_{name}" for name in ("replace", "hold", "mark", "guard")
-    ]

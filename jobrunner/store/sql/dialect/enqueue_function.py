@@ -11,7 +11,6 @@ from jobrunner.jobs.payload_limits import DEFAULT_LIMIT_BYTES
 from jobrunner.jobs.run_options import OF_ENTRY, Text, Time
 from jobrunner.renamed import RENAMED
 from jobrunner.store.sql.dialect.application_functions import in_schema
-from jobrunner.store.sql.namespace import qualifier
 
 _TYPES: dict[type[Kind], str] = {Number: "integer", Time: "timestamptz"}
 """All others are text."""
@@ -308,8 +307,3 @@ def enqueue_statements(dialect_name: str, schema: str | None) -> list[str]:
     for name, text in parts.items():
         function = function.replace(f"@{name}@", text)
     return [in_schema(function, schema)]
-
-
-def enqueue_removal(dialect_name: str, schema: str | None) -> list[str]:
-    """The inverse of ``enqueue_statements``."""
-    return [] if dialect_name == "sqlite" else [f"DROP FUNCTION IF EXISTS {qualifier(schema)}jobrunner_enqueue"]

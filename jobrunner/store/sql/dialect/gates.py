@@ -50,13 +50,3 @@ def gate_statements(dialect_name: str, schema: str | None) -> list[str]:
 def _view(before: str, cases: str) -> str:
     asked = f"CASE {cases.format(schema=before)}\n    ELSE 1 = 0 END"
     return f"CREATE VIEW {before}job_gates_due AS\n  SELECT {asked} AS is_due"
-
-
-def gate_removal(dialect_name: str, schema: str | None) -> list[str]:
-    """The inverse of ``gate_statements``."""
-    before = qualifier(schema)
-    functions = [] if dialect_name == "sqlite" else [*reversed(FUNCTIONS)]
-    return [
-        f"DROP VIEW IF EXISTS {before}job_gates_due",
-        *(f"DROP FUNCTION IF EXISTS {before}{name}" for name in functions),
-    ]

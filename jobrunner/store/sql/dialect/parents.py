@@ -33,10 +33,3 @@ def note_end(dialect_name: str, schema: str | None) -> list[str]:
     """What a migration must run after it has created the tables."""
     # The function finds the table in the schema of the one it is called for, whatever the session's search path is.
     return [each.format(schema=qualifier(schema)) for each in (_SQLITE if dialect_name == "sqlite" else _POSTGRESQL)]
-
-
-def note_end_removal(dialect_name: str, schema: str | None) -> list[str]:
-    """The inverse of ``note_end``, after the table of runs is dropped."""
-    if dialect_name == "sqlite":
-        return []
-    return [f"DROP FUNCTION IF EXISTS {qualifier(schema)}jobrunner_note_end()"]

@@ -31,11 +31,11 @@ from jobrunner.store.sql.words import SQLITE_NOW
 
 # When a run's turn comes: its run_at, a minute earlier for each step of its priority. PostgreSQL gives it back in these
 # words, and takes it for immutable because it computes in UTC.
-POSTGRESQL_TURN = (
+_POSTGRESQL_TURN = (
     "(((run_at AT TIME ZONE 'UTC'::text) - ((priority)::double precision * '00:01:00'::interval))"
     " AT TIME ZONE 'UTC'::text)"
 )
-SQLITE_TURN = "run_at - priority * 60000000"
+_SQLITE_TURN = "run_at - priority * 60000000"
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -185,12 +185,12 @@ def _later_sqlite(element: later, compiler: Any, **keywords: Any) -> str:
 
 @compiles(turn)
 def _turn_postgresql(element: turn, compiler: Any, **keywords: Any) -> str:
-    return POSTGRESQL_TURN
+    return _POSTGRESQL_TURN
 
 
 @compiles(turn, "sqlite")
 def _turn_sqlite(element: turn, compiler: Any, **keywords: Any) -> str:
-    return SQLITE_TURN
+    return _SQLITE_TURN
 
 
 @compiles(is_one_of)
