@@ -64,7 +64,11 @@ def _in_one_line(node: Any) -> Any:
         return [_in_one_line(each) for each in node]
     if not isinstance(node, dict):
         return node
-    found = {name: _in_one_line(value) for name, value in node.items()}
+    found: dict[str, Any] = {name: _in_one_line(value) for name, value in node.items()}
+    if "properties" in found:
+        # What a record has by default is printed, too.
+        given = {name for name, each in found["properties"].items() if each.pop("default", found) is not found}
+        found["required"] = [name for name in found["properties"] if name in {*given, *found["required"]}]
     if isinstance(found.get("description"), str):
         found["description"] = re.sub(r"\s+", " ", found["description"]).replace("``", "")
     return found

@@ -15,6 +15,7 @@ from jobrunner.jobs.run_options import OF_ENTRY, OF_RUN
 from jobrunner.model import Limits
 from jobrunner.settings.config import SETTINGS
 from jobrunner.settings.setting import Setting
+from jobrunner.store.questions.explain.reasons import REASONS
 
 DOCS = Path(__file__).parents[1] / "docs"
 _HEALTH, _KEEP = "health_", "keep_"
@@ -36,6 +37,7 @@ def pages() -> dict[Path, str]:
             "From SQL and other languages": _of_sql(),
         },
         "howto/monitoring.md": _findings(),
+        "howto/troubleshooting.md": _reasons(),
     }
     return {DOCS / name: _page((DOCS / name).read_text("utf-8"), of_page) for name, of_page in tables.items()}
 
@@ -72,6 +74,16 @@ def _of_sql() -> tuple[list[str], list[list[str]]]:
 def _findings() -> Tables:
     rows = [[f"`{each.name}`", each.scope, each.words, each.severity] for each in FINDINGS.values()]
     return {"The health check": (["finding", "about", "it means", "severity"], rows)}
+
+
+def _reasons() -> Tables:
+    return {
+        f"Reasons of {kind}s": (
+            ["reason", f"the {kind} …"],
+            [[f"`{name}`", words] for name, words in REASONS[kind].items()],
+        )
+        for kind in ("run", "schedule")
+    }
 
 
 def _settings() -> Tables:

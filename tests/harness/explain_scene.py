@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -205,36 +205,3 @@ def budget(scene: Scene) -> int:
         scene.queue()
     scene.tick("--batch", "1")
     return int(scene.database.value("SELECT max(id) AS id FROM job_runs"))
-
-
-QUEUED, DONE = "queued", "succeeded"
-RUNS: dict[str, tuple[Callable[[Scene], int], str, str | None]] = {
-    # How it comes about; a part of the sentence; the status of the run after its remedy, if that changes the run.
-    "not_due": (lambda scene: scene.enqueue("echo", "--run-at", "+1h"), "is not due before", None),
-    "jitter": (jittered, "the jitter of its schedule delays it", None),
-    "retry": (retry, "the last failed with RuntimeError: as asked", QUEUED),
-    "running": (lambda scene: scene.running("echo"), "is running on here", None),
-    "lease_expired": (lambda scene: scene.running("echo", -MINUTE), "its lease has expired", "failed"),
-    "succeeded": (lambda scene: 1, "succeeded", None),
-    "dead": (dead, "after 1 of 1 attempts: RuntimeError: as asked", QUEUED),
-    "cancelled": (cancelled, "wrong customer", QUEUED),
-    "discarded": (discarded, "never mind", QUEUED),
-    "start_deadline": (late, "not started by its start deadline", QUEUED),
-    "unknown_type": (lambda scene: scene.queue("ecko"), "Did you mean 'echo'?", None),
-    "parents": (follower, "waits for the end of run 2 (queued)", None),
-    "key": (of_key, "which has the same key 'k'", None),
-    "limit": (limited, "the limit max_running 1 of its type, which is used by run", None),
-    "key_limit": (of_limited_key, "the limit max_running_per_key 1 of customer", None),
-    "rate": (rated, "the rate 1/h of its type, which allows it in ", None),
-    "key_rate": (lambda scene: rated(scene, "slow_keyed"), "the rate 1/h of customer ", None),
-    "two_machines": (two_machines, "two machines tick under the name here", DONE),
-    "host_full": (full, "as many runs of its type are running on here as its concurrency allows (1)", None),
-    "unreported": (unreported, "finds out whether it can run it", DONE),
-    "gate": (lambda scene: scene.queue(gate="x"), "behind the gate x, where no claim looks", DONE),
-    "paused": (paused, "the type echo has been paused for", None),
-    "host_paused": (host_paused, "the hosts that can run it are paused: here", None),
-    "uncertain_effect": (uncertain, "whether its effect 'pay 7' was applied", None),
-    "ticks_stopped": (stopped, "the last tick began 1d11h ago on here", DONE),
-    "budget": (budget, "the last tick of here used up its batch; ", DONE),
-    "ready": (lambda scene: scene.queue(), "would be claimed now by the next tick of here", DONE),
-}

@@ -55,27 +55,8 @@ class Elsewhere:
     test: str
 
 
-def end_holder(scene: Scene) -> None:
-    scene.end(scene.made["holder"])
-
-
-def end_first(scene: Scene) -> None:
-    scene.run("reschedule", "2", "--run-at", "+0s")
-    scene.tick()
-    scene.tick()
-
-
-def end_other_of_key(scene: Scene) -> None:
-    scene.end(2)
-
-
 def learn(scene: Scene) -> None:
     edit(scene, lambda text: f'{text}\n[jobs.ecko]\ncommand = ["true"]\n')
-    scene.tick()
-
-
-def allow_more(scene: Scene) -> None:
-    edit(scene, lambda text: text.replace('"1/h"', '"1000/s"'))
     scene.tick()
 
 
@@ -91,72 +72,8 @@ def settle(scene: Scene) -> None:
     scene.run("effects", "settle", "pay 7", "--applied")
 
 
-RUN_CURES: dict[str, Any] = {
-    "not_due": COMMAND,
-    "jitter": COMMAND,
-    "retry": COMMAND,
-    "running": NOTHING,
-    "lease_expired": COMMAND,
-    "succeeded": NOTHING,
-    "dead": COMMAND,
-    "cancelled": COMMAND,
-    "discarded": COMMAND,
-    "start_deadline": COMMAND,
-    "unknown_type": Cure(("'ecko'", "JOBRUNNER_IMPORT"), learn),
-    "parents": Cure(("run 2 ",), end_first),
-    "key": Cure(("run 2 ",), end_other_of_key),
-    "limit": Cure(("run ",), end_holder),
-    "key_limit": Cure(("run ",), end_holder),
-    "rate": Cure(("a higher rate for slow",), allow_more),
-    "key_rate": Cure(("a higher rate for slow_keyed",), allow_more),
-    "two_machines": COMMAND,
-    "host_full": Cure(("run ",), end_holder),
-    "paused": COMMAND,
-    "host_paused": COMMAND,
-    "uncertain_effect": Cure(("'pay 7'", "--applied", "--not-applied"), settle),
-    "ticks_stopped": COMMAND,
-    "budget": COMMAND,
-    "gate": COMMAND,
-    "ready": COMMAND,
-    "unreported": COMMAND,
-    "no_handlers": Elsewhere(
-        "test_explain_ticks.py::test_a_host_whose_ticks_fail_at_the_import_of_the_handlers_would_not_claim_a_run"
-    ),
-    "ticks_elsewhere": Elsewhere(
-        "test_explain_ticks.py::"
-        "test_who_waits_for_a_tick_is_told_the_crontab_line_and_the_other_database_that_ticks_use"
-    ),
-    "locked": Elsewhere("test_lockers.py::test_who_holds_a_row_or_the_table_is_named_to_who_asks_why_a_run_waits"),
-}
-
-
-def add_again(scene: Scene) -> None:
-    scene.run("schedule", "add", "nightly", "--type", "echo", "--cron", "@daily")
-
-
 def give_time_zone(scene: Scene) -> None:
     scene.run("schedule", "edit", "nightly", "--timezone", "UTC")
-
-
-def end_running(scene: Scene) -> None:
-    (run_id,) = scene.database.query("SELECT id FROM job_runs WHERE status = 'running'")
-    scene.end(run_id["id"])
-
-
-SCHEDULE_CURES: dict[str, Any] = {
-    "not_due": NOTHING,
-    "paused": COMMAND,
-    "removed": Cure(("add it again", "nightly"), add_again),
-    "clock": COMMAND,
-    "unreadable": Cure(("nightly", "--timezone"), give_time_zone),
-    "overlap": Cure(("run ",), end_running),
-    "skipped_misfire": COMMAND,
-    "ticks_stopped": COMMAND,
-    "ready": COMMAND,
-    "locked": Elsewhere("test_lockers.py::test_who_holds_the_row_of_a_due_schedule_is_named"),
-    "ended": NOTHING,
-    "no_schedule": NOTHING,
-}
 
 
 # The findings of health. Each is planted into a scene in which ticks come.

@@ -2,16 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable
-from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from harness import App, Commands, Database, pages
-from harness.doc_tables import text_of
-from harness.explain_scene import HOUR, RUNS, Scene, make_scene, stopped
-from harness.remedies import NOTHING, SCHEDULE_CURES
+from harness.explain_reasons import SCHEDULES
+from harness.explain_scene import Scene, make_scene
+from harness.remedies import NOTHING
 
 
 @pytest.fixture
@@ -19,66 +16,22 @@ def scene(jobrunner: Commands, database: Database, app: App) -> Scene:
     return make_scene(jobrunner, database, app)
 
 
-def removed(scene: Scene) -> None:
-    scene.run("schedule", "remove", "nightly")
-
-
-def schedule_paused(scene: Scene) -> None:
-    scene.run("schedule", "pause", "nightly", "--reason", "mail is down")
-
-
-def set_definition(**values: Any) -> Callable[[Scene], None]:
-    def work(scene: Scene) -> None:
-        at = scene.database.now()
-        given = {name: at + value if isinstance(value, timedelta) else value for name, value in values.items()}
-        assignments = ", ".join(f"{name} = ?" for name in given)
-        scene.database.execute(f"UPDATE job_definitions SET {assignments}", list(given.values()))
-
-    return work
-
-
-def overlapping(scene: Scene) -> None:
-    scene.running("echo", definition_id=1)
-
-
-def missed(scene: Scene) -> None:
-    set_definition(last_slot_at=-49 * HOUR, next_run_at=-25 * HOUR, misfire="skip")(scene)
-    scene.tick()
-
-
-def schedule_stopped(scene: Scene) -> None:
-    stopped(scene)
-
-
-SCHEDULES: dict[str, tuple[Callable[[Scene], None], str]] = {
-    "not_due": (lambda scene: None, "waits: its next slot is"),
-    "paused": (schedule_paused, "@here: mail is down"),
-    "removed": (removed, "was removed"),
-    "clock": (set_definition(last_slot_at=48 * HOUR), "a clock was ahead"),
-    "unreadable": (set_definition(timezone="Mars/Base", next_run_at=None), "cannot be expanded"),
-    "overlap": (overlapping, "has ended (overlap skip)"),
-    "skipped_misfire": (missed, "no tick came in time"),
-    "ticks_stopped": (schedule_stopped, "because ticks have stopped"),
-    "ready": (set_definition(last_slot_at=-25 * HOUR, next_run_at=-HOUR), "the next tick of any host makes its run"),
-}
-
-
 @pytest.mark.long(sample=0.5)
 @pytest.mark.promise("P12")
 @pytest.mark.parametrize("reason", SCHEDULES)
 def test_reason_of_a_schedule_is_found_and_its_remedy_works(reason: str, scene: Scene) -> None:
     scene.run("schedule", "add", "nightly", "--type", "echo", "--cron", "@daily")
-    make, words = SCHEDULES[reason]
-    make(scene)
+    row = SCHEDULES[reason]
+    row.make(scene)
     if reason == "unreadable":
         scene.tick()
     found = scene.explain("nightly")
     assert found["reason"] == reason, found
-    assert words in found["sentence"], found
+    assert row.words in found["sentence"], found
     if found["remedy"] is None:
-        assert SCHEDULE_CURES[reason] is NOTHING
+        assert row.cure is NOTHING
         return
-    SCHEDULE_CURES[reason].apply(scene, found["remedy"])
+    row.cure.apply(scene, found["remedy"])
     assert scene.explain("nightly")["reason"] != reason, found
 
 
@@ -141,13 +94,3 @@ def test_example_of_the_page_is_what_is_printed(scene: Scene) -> None:
     typed, _, shown = block.text.partition("\n")
     assert typed == "$ jobrunner explain 2"
     assert CHANGING.sub("…", shown).strip() == CHANGING.sub("…", printed).strip()
-
-
-def test_page_has_every_reason() -> None:
-    page = text_of("troubleshooting.md")
-    listed = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
-    source = "".join(path.read_text() for path in (pages.ROOT / "jobrunner/store/questions/explain").glob("*.py"))
-    said = set(re.findall(r"""(?:say|_full|LimitInTheWay)\(\s*(?:row, )?"(\w+)\"""", source))
-    assert {*RUNS, *SCHEDULES} <= listed
-    assert len(said) > 20
-    assert said <= listed, said - listed

@@ -62,14 +62,14 @@ def test_secret_in_an_error_a_reason_a_key_or_an_effect_is_masked_and_no_word_of
         for name, reason in (("nightly allow", "not_due"), ("nightly skip", "overlap")):
             one = store.read(partial(explain_schedule, name=name))
             assert one is not None
-            assert (one.reason, "hunter2" in str(one.as_data())) == (reason, True)
+            assert (one.reason, "hunter2" in str(one)) == (reason, True)
             found[name] = one
     assert {"dead", "uncertain_effect", "retry", "cancelled", "key"} <= set(found)
     for one in found.values():
         masked = one.masked(mask)
-        assert "hunter2" not in str(masked.as_data()), masked
+        assert "hunter2" not in str(masked), masked
         assert one.remedy is None or "jobrunner " in str(masked.remedy)
     assert found["dead"].masked(mask).sentence.endswith("LoginError: •••: no login with •••.")
-    assert found["dead"].masked(str).as_data() == found["dead"].as_data()
+    assert found["dead"].masked(str) == found["dead"]
     effects = "jobrunner effects settle 'pay •••' --applied"
     assert effects in str(found["uncertain_effect"].masked(mask).remedy)

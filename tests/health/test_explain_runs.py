@@ -3,9 +3,10 @@
 import pytest
 
 from harness import App, Commands, Database
-from harness.explain_scene import MINUTE, RUNS, Scene, make_scene
+from harness.explain_reasons import RUNS
+from harness.explain_scene import MINUTE, Scene, make_scene
 from harness.handlers_rows import status_of
-from harness.remedies import NOTHING, RUN_CURES
+from harness.remedies import NOTHING
 
 
 @pytest.fixture
@@ -17,21 +18,21 @@ def scene(jobrunner: Commands, database: Database, app: App) -> Scene:
 @pytest.mark.promise("P12")
 @pytest.mark.parametrize("reason", RUNS)
 def test_reason_of_a_run_is_found_and_its_remedy_works(reason: str, scene: Scene) -> None:
-    make, words, after = RUNS[reason]
-    run_id = make(scene)
+    row = RUNS[reason]
+    run_id = row.make(scene)
     found = scene.explain(run_id)
     assert (found["reason"], found["subject"]) == (reason, f"run {run_id}"), found
-    assert words in found["sentence"], found
+    assert row.words in found["sentence"], found
     shown = scene.run("explain", str(run_id)).stdout
     assert shown.startswith(f"Run {run_id} ")
     if found["remedy"] is None:
-        assert RUN_CURES[reason] is NOTHING
+        assert row.cure is NOTHING
         return
     assert found["remedy"] in shown
-    done = RUN_CURES[reason].apply(scene, found["remedy"])
+    done = row.cure.apply(scene, found["remedy"])
     assert scene.explain(run_id)["reason"] != reason, found
-    if after is not None:
-        assert status_of(scene.database, run_id) == after, found
+    if row.after is not None:
+        assert status_of(scene.database, run_id) == row.after, found
     if "listed" in scene.made:
         assert f"\n{scene.made['listed']} " in done.replace("\n  ", "\n"), "the run that has used it up"
 

@@ -13,14 +13,16 @@ import pytest
 from harness import App, Commands, Database, pages
 from harness.clinic import Check, Clinic
 from harness.doctor_remedies import CHECKED, Planted, execute
-from harness.explain_scene import RUNS, Scene, make_scene
+from harness.explain_reasons import ELSEWHERE, NEVER, RUNS, SCHEDULES
+from harness.explain_scene import Scene, make_scene
 from harness.planted import insert_ticks
-from harness.remedies import FOUND, FOUND_ELSEWHERE, RUN_CURES, SCHEDULE_CURES, Elsewhere
+from harness.remedies import FOUND, FOUND_ELSEWHERE, Elsewhere
 from jobrunner.admin.finding import Finding
 from jobrunner.admin.findings import FINDINGS, findings
 from jobrunner.settings import config
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
+from jobrunner.store.questions.explain.reasons import REASONS
 
 TESTS = Path(__file__).parents[1]
 CLEARED = ("job_runs", "job_definitions", "job_effects", "job_pauses", "job_events")
@@ -64,28 +66,25 @@ def test_a_state_folder_that_cannot_be_used_is_told_with_its_variable(store: Sto
 
 
 def test_every_reason_and_every_finding_that_the_code_can_name_has_a_row() -> None:
-    source = "".join(path.read_text() for path in (pages.ROOT / "jobrunner/store/questions/explain").glob("*.py"))
-    source += (pages.ROOT / "jobrunner/admin/own_ticks.py").read_text()
+    folder = pages.ROOT / "jobrunner/store/questions/explain"
+    source = "".join(path.read_text() for path in (*folder.glob("*.py"), pages.ROOT / "jobrunner/admin/own_ticks.py"))
     of_runs = set(re.findall(r"""(?:asked\.say|_full|_too_fast|LimitInTheWay)\(\s*"(\w+)\"""", source))
     of_runs |= set(re.findall(r"""reason="(\w+)\"""", source))
-    assert len(of_runs) > 25
-    assert of_runs - set(RUN_CURES) == set()
+    assert of_runs == set(REASONS["run"]) == {*RUNS, *ELSEWHERE["run"]}
     of_schedules = set(re.findall(r"""_say\(\s*row, "(\w+)\"""", source))
-    assert len(of_schedules) > 8
-    assert of_schedules - set(SCHEDULE_CURES) == set()
+    skipped = {name for name in REASONS["schedule"] if name.startswith("skipped_")}
+    assert of_schedules == set(REASONS["schedule"]) - skipped - {"ticks_elsewhere"}
+    assert of_schedules == {*SCHEDULES, *ELSEWHERE["schedule"], *NEVER} - skipped
     assert {*FOUND, *FOUND_ELSEWHERE} == set(FINDINGS)
-    planted = {name for name, cure in RUN_CURES.items() if not isinstance(cure, Elsewhere)}
-    assert planted == set(RUNS), "each of these is planted in explain_scene.py"
 
 
 def test_what_is_tested_elsewhere_is_tested_there() -> None:
-    rows = [*RUN_CURES.values(), *SCHEDULE_CURES.values(), *FOUND_ELSEWHERE.values()]
-    rows += [row for of_place in CHECKED.values() for row in of_place]
+    rows = [*(row for of_kind in ELSEWHERE.values() for row in of_kind.values()), *FOUND_ELSEWHERE.values()]
+    rows += [row for of_place in CHECKED.values() for row in of_place if isinstance(row, Elsewhere)]
     for row in rows:
-        if isinstance(row, Elsewhere):
-            file, _, name = row.test.partition("::")
-            (found,) = TESTS.rglob(file)
-            assert f"def {name}" in found.read_text(), row
+        file, _, name = row.test.partition("::")
+        (found,) = TESTS.rglob(file)
+        assert f"def {name}" in found.read_text(), row
 
 
 def planted() -> Iterator[tuple[str, int, str]]:
@@ -126,7 +125,10 @@ def test_the_first_remedy_of_a_check_of_doctor_makes_it_go(
 
 def test_every_place_where_doctor_says_that_something_is_wrong_has_a_row() -> None:
     places = Counter[str]()
-    for path in (*(pages.ROOT / "jobrunner/admin/doctor").glob("*.py"), pages.ROOT / "jobrunner/cli/doctor.py"):
+    for path in (
+        *(pages.ROOT / "jobrunner/admin/doctor").glob("*.py"),
+        *(pages.ROOT / "jobrunner/cli").rglob("doctor.py"),
+    ):
         for function in ast.walk(ast.parse(path.read_text())):
             if isinstance(function, ast.FunctionDef):
                 calls = [each.func for each in ast.walk(function) if isinstance(each, ast.Call)]

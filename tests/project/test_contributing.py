@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -66,17 +66,22 @@ def test_lists_name_as_many_places_as_they_say() -> None:
         assert len(re.findall(r"^\d+\. ", items, re.MULTILINE)) >= numbers.index(said) + 2
 
 
-def copy_with(tmp_path: Path, file: str, line: str, added: str) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """A copy of the package with one line more, before this one. Returns what executes its commands."""
-    shutil.copytree(ROOT / "jobrunner", tmp_path / "jobrunner", ignore=shutil.ignore_patterns("__pycache__"))
-    text = (tmp_path / file).read_text("utf-8")
-    assert text.count(line) == 1
-    (tmp_path / file).write_text(text.replace(line, added + line), "utf-8")
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def copy_with(folder: Path, added: Mapping[str, tuple[str, str]]) -> Run:
+    """A copy of the package in which each of these files has more after a line. Returns what executes its commands."""
+    for name in ("jobrunner", "alembic"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name, (line, more) in added.items():
+        text = (folder / name).read_text("utf-8")
+        assert text.count(line) == 1, name
+        (folder / name).write_text(text.replace(line, line + more), "utf-8")
 
     def jobrunner(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(tmp_path), **variables}
+        environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(folder), **variables}
         command = [sys.executable, "-P", "-m", "jobrunner", *words]
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
 
     return jobrunner
 
@@ -98,7 +103,7 @@ def greet(loudly: bool) -> None:
 
 
 def test_a_command_is_added_by_its_list_alone(tmp_path: Path) -> None:
-    jobrunner = copy_with(tmp_path, "jobrunner/cli/program.py", "explain, ", "greet, ")
+    jobrunner = copy_with(tmp_path, {"jobrunner/cli/program.py": ("explain, ", "greet, ")})
     (tmp_path / "jobrunner/cli/questions/greet.py").write_text(COMMAND)
     assert jobrunner("greet", "--loudly", "--utc").stdout == "HELLO\n"
     assert "  greet    Greet whoever reads this\n" in jobrunner("--help").stdout
@@ -107,15 +112,48 @@ def test_a_command_is_added_by_its_list_alone(tmp_path: Path) -> None:
 
 
 def test_a_setting_is_added_by_its_list_alone(tmp_path: Path) -> None:
-    line = "    keep_types: Mapping[str, timedelta] = setting.durations(\n"
+    line = '    start_limit: timedelta = setting.duration("30s", "How long the import of the handlers may take.")\n'
     added = '    quiet_time: timedelta = setting.duration("5m", "Quiet.", on_host=True, metavar="DURATION")\n'
-    jobrunner = copy_with(tmp_path, "jobrunner/settings/config.py", line, added)
+    jobrunner = copy_with(tmp_path, {"jobrunner/settings/config.py": (line, added)})
     found = jobrunner("doctor", "--json", JOBRUNNER_QUIET_TIME="7m").stdout
     (row,) = (each for each in json.loads(found)["settings"] if each["name"] == "quiet_time")
     assert (row["value"], row["origin"]) == ("7m", "JOBRUNNER_QUIET_TIME")
     misspelt = jobrunner("status", JOBRUNNER_QUIET_TIMES="7m").stderr
     assert "did you mean 'JOBRUNNER_QUIET_TIME'?" in misspelt
     assert "--quiet-time DURATION" in jobrunner("tick", "--help").stdout
+
+
+RULE = '''
+
+@rule("host", Severity.WARNING, "look at {host!q}: jobrunner status")
+def quiet_host(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """A host is quiet."""
+    yield Said("it is quiet", {"host": "a b"})
+'''
+
+
+def test_a_finding_is_added_by_its_list_alone(tmp_path: Path) -> None:
+    rules = "jobrunner/admin/tick_rules.py"
+    added = {
+        rules: ((ROOT / rules).read_text("utf-8"), RULE),
+        "jobrunner/admin/findings.py": ("        tick_rules.state_folder,\n", "        tick_rules.quiet_host,\n"),
+    }
+    jobrunner = copy_with(tmp_path, added)
+    assert jobrunner("migrate").returncode == 0
+    found = jobrunner("health", "--json", "--only", "quiet_host")
+    assert (found.returncode, json.loads(found.stdout)["findings"]) == (
+        1,
+        [
+            {
+                "name": "quiet_host",
+                "severity": "warning",
+                "sentence": "it is quiet",
+                "remedy": "look at 'a b': jobrunner status",
+                "detail": None,
+            }
+        ],
+    )
+    assert "WARNING    it is quiet; look at 'a b': jobrunner status\n" in jobrunner("status").stdout
 
 
 @pytest.mark.long

@@ -8,12 +8,12 @@ from jobrunner.admin.own_ticks import add_own_ticks
 from jobrunner.cli import environment, render, session, suggestions
 from jobrunner.cli.answers import answers
 from jobrunner.store.questions.explain import subjects
-from jobrunner.store.questions.explain.explanation import Explained, HostView
+from jobrunner.store.questions.explain.explanation import Explanation, HostView
 
 
 @click.command()
 @click.argument("subject", metavar="JOB_ID|SCHEDULE|TYPE", shell_complete=suggestions.types_and_schedules)
-@answers(Explained)
+@answers(Explanation)
 def explain(subject: str, as_json: bool) -> None:
     """Explain why a run, a schedule or a job type does not run, and what you can do.
 
@@ -27,7 +27,7 @@ def explain(subject: str, as_json: bool) -> None:
     found = database.read(lambda connection: subjects.explain(connection, subject, config.health.tick_age))
     found = add_own_ticks(found, config, database.location.label)
     if as_json:
-        render.echo_json(found.as_data())
+        render.echo_json(found)
         return
     render.line(found.sentence)
     for note in found.notes:

@@ -8,7 +8,7 @@ from typing import Any
 
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions.explain import hosts as tick_hosts
-from jobrunner.store.questions.explain.explanation import Explanation, ago
+from jobrunner.store.questions.explain.explanation import Explanation, Forecast, ago
 from jobrunner.store.questions.explain.hosts import Hosts
 from jobrunner.store.sql.statement import Row
 
@@ -31,16 +31,20 @@ class Asked:
         """The time since then, in words."""
         return "an unknown time" if then is None else ago((self.at - then).total_seconds())
 
-    def say(self, reason: str, sentence: str, remedy: str | None = None, **facts: Any) -> Explanation:
+    def say(
+        self, reason: str, sentence: str, remedy: str | None = None, forecast: Forecast | None = None, /, **facts: Any
+    ) -> Explanation:
         """An answer about the run. Facts that are None are left out."""
         run = self.run
         known = {"id": run.id, "job_type": run.job_type, "status": run.status, "attempts": run.attempts, **facts}
-        notes = [f"two machines tick under the name {name}: set JOBRUNNER_HOST on one" for name in self.hosts.twins()]
+        notes = (f"two machines tick under the name {name}: set JOBRUNNER_HOST on one" for name in self.hosts.twins())
         filled = {name: value for name, value in known.items() if value is not None}
-        return Explanation(f"run {run.id}", reason, f"Run {run.id} {sentence}", filled, remedy, notes=tuple(notes))
+        said = f"Run {run.id} {sentence}"
+        return Explanation(f"run {run.id}", reason, said, filled, remedy, forecast, notes=tuple(notes))
 
 
 def stopped(asked: Asked, sentence: str, **facts: Any) -> Explanation:
     """Nothing happens, because ticks have stopped."""
-    said = f"{sentence} But ticks have stopped: {tick_hosts.last_tick(asked.hosts)}."
-    return asked.say("ticks_stopped", said, "jobrunner tick", **facts, **tick_hosts.facts_of_last_tick(asked.hosts))
+    facts |= tick_hosts.facts_of_last_tick(asked.hosts)
+    sentence = f"{sentence} But ticks have stopped: {tick_hosts.last_tick(asked.hosts)}."
+    return asked.say("ticks_stopped", sentence, "jobrunner tick", **facts)

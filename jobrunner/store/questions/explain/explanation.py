@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
@@ -20,18 +20,28 @@ class Forecast:
     """How long it takes until the turn comes: the due runs of the type in front, and how many of the type end a second.
 
     ``at_least``: there are more in front than were counted. ``seconds`` None: none has ended in the last two hours.
+    ``text`` says it in words.
     """
 
     in_front: int
     at_least: bool
     per_second: float | None
     seconds: float | None
+    text: str
 
     def __str__(self) -> str:
-        count = f"{'at least ' * self.at_least}{self.in_front:,}".replace(",", " ")
-        if self.seconds is None or not self.per_second:
-            return f"{count} in front; none of its type has ended in the last two hours"
-        return f"about {format_duration(timedelta(seconds=self.seconds))}: {count} in front, {_speed(self.per_second)}"
+        return self.text
+
+
+def forecast_of(in_front: int, per_second: float | None, *, at_least: bool) -> Forecast:
+    """The forecast at a speed that is not 0. None: it is not known."""
+    count = f"{'at least ' * at_least}{in_front:,}".replace(",", " ")
+    if per_second is None:
+        text = f"{count} in front; none of its type has ended in the last two hours"
+        return Forecast(in_front, at_least, None, None, text)
+    seconds = in_front / per_second
+    text = f"about {format_duration(timedelta(seconds=seconds))}: {count} in front, {_speed(per_second)}"
+    return Forecast(in_front, at_least, per_second, seconds, text)
 
 
 def _speed(per_second: float) -> str:
@@ -58,27 +68,6 @@ class HostView:
     verdict: str
 
 
-@dataclass(frozen=True)
-class ForecastInWords(Forecast):
-    """How long it takes until the turn comes, also in words."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Explained:
-    """Why a run, a schedule or a job type does not run. The facts depend on the reason."""
-
-    subject: str
-    reason: str
-    sentence: str
-    facts: dict[str, Any]
-    remedy: str | None
-    forecast: ForecastInWords | None
-    hosts: list[HostView]
-    notes: list[str]
-
-
 class Brief(TypedDict):
     """The part of an explanation that other commands show. ``subject`` is what it is about."""
 
@@ -90,25 +79,20 @@ class Brief(TypedDict):
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why something does not run. ``reason`` is a name for programs; ``sentence`` says it to a person.
+    """Why a run, a schedule or a job type does not run. ``reason`` never changes, the sentence may.
 
-    ``remedy`` is a command, or where none can do it a sentence that names what must be changed: see ``is_command``.
-    None: nothing need be done. ``notes`` are other oddities.
+    ``remedy`` is a command, or where none can do it a sentence that names what must be changed. None: nothing need be
+    done. The facts depend on the reason. ``notes`` are other oddities.
     """
 
     subject: str
     reason: str
     sentence: str
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any]
     remedy: str | None = None
     forecast: Forecast | None = None
     hosts: tuple[HostView, ...] = ()
     notes: tuple[str, ...] = ()
-
-    def as_data(self) -> Explained:
-        """The answer of ``explain``."""
-        forecast = self.forecast and ForecastInWords(**vars(self.forecast), text=str(self.forecast))
-        return Explained(**{**vars(self), "forecast": forecast, "hosts": list(self.hosts), "notes": list(self.notes)})
 
     def masked(self, mask: Callable[[str], str]) -> Explanation:
         """The same with ``mask`` applied to the texts of jobs and people, not to the fixed words around them.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from jobrunner.durations import format_duration
 from jobrunner.rates import Rate, parse_rate
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.questions.explain.explanation import Forecast, ago, let_end
+from jobrunner.store.questions.explain.explanation import Forecast, ago, forecast_of, let_end
 from jobrunner.store.sql.statement import Prepared, Question, Row
 
 MOST_IN_FRONT = 10_000
@@ -230,7 +230,5 @@ def forecast(connection: Connection, run: Row, place: Place) -> Forecast:
     counted = place.in_front
     in_front = min(counted, MOST_IN_FRONT)
     ended = connection.execute(*_speed(run)).one()
-    if not ended.ends:
-        return Forecast(in_front, counted > MOST_IN_FRONT, None, None)
-    per_second = float(ended.ends) / max(1.0, (ended.now - ended.first).total_seconds())
-    return Forecast(in_front, counted > MOST_IN_FRONT, per_second, in_front / per_second)
+    per_second = float(ended.ends) / max(1.0, (ended.now - ended.first).total_seconds()) if ended.ends else None
+    return forecast_of(in_front, per_second, at_least=counted > MOST_IN_FRONT)

@@ -235,13 +235,12 @@ def _in_line(asked: Asked, free: list[HostView]) -> Explanation:
     if late and forecast.in_front:
         ended_by = late[0].ended_by
         sentence = f"waits in a queue: the last tick of {late[0].host} used up its {ended_by}; {forecast}."
-        return replace(asked.say("budget", sentence, "jobrunner tick --budget 10m", **facts), forecast=forecast)
+        return asked.say("budget", sentence, "jobrunner tick --budget 10m", forecast, **facts)
     line = f", after {forecast.in_front} of its type in front of it" if forecast.in_front else ""
     sentence = f"is due, and nothing is in its way: it would be claimed now by the next tick of {hosts}{line}.{lone}"
-    if (failed := asked.hosts.failures({view.host for view in free})).keys() >= {view.host for view in free}:
+    failed, error = asked.hosts.failures({view.host for view in free}), None
+    if failed.keys() >= {view.host for view in free}:
         host, error = next(iter(failed.items()))
-        sentence = (
-            f"is due, and the next tick of {hosts} tries to claim it; the last one of {host} failed: {error}.{lone}"
-        )
-        return replace(asked.say("ready", sentence, "jobrunner tick", problem=error, **facts), forecast=forecast)
-    return replace(asked.say("ready", sentence, "jobrunner tick", **facts), forecast=forecast)
+        tries = f"is due, and the next tick of {hosts} tries to claim it"
+        sentence = f"{tries}; the last one of {host} failed: {error}.{lone}"
+    return asked.say("ready", sentence, "jobrunner tick", forecast, problem=error, **facts)

@@ -17,20 +17,13 @@ from jobrunner.store.drivers.reading import read
 from jobrunner.store.questions import lockers, obstacles
 from jobrunner.store.questions.explain import hosts as tick_hosts
 from jobrunner.store.questions.explain.explanation import Explanation, ago, let_end
+from jobrunner.store.questions.explain.reasons import REASONS
 from jobrunner.store.questions.explain.runs import explain_run
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_events, job_runs
 from jobrunner.store.sql.dialect.values import now
 from jobrunner.store.sql.statement import Row
 from jobrunner.store.timetable.records import ReadDefinition
 from jobrunner.text import iso_instant
-
-_WHY_SKIPPED = {
-    "misfire": "no tick came in time, and its misfire policy gives late slots no run",
-    "overlap": "the run before it had not ended",
-    "start_deadline": "its start deadline had passed",
-    "max_runs": "it had made as many runs as it may",
-    "paused": "the schedule was paused",
-}
 
 
 def explain_schedule(connection: Connection, name: str, tick_age: timedelta = TICK_AGE) -> Explanation | None:
@@ -120,10 +113,11 @@ def _of_slots(connection: Connection, row: ReadDefinition, tick_age: timedelta) 
     skipped = _event(connection, row.id, "skip slots")
     if skipped is not None and isinstance(skipped.detail, dict) and (last is None or skipped.at > last.created_at):
         why = str(skipped.detail.get("reason"))
-        said = _WHY_SKIPPED.get(why, why)
-        sentence = f"skipped its last slot ({skipped.detail.get('to')}): {said}; {wait}."
+        reason = f"skipped_{why}"
+        _, _, because = REASONS["schedule"].get(reason, f": {why}").partition(": ")
+        sentence = f"skipped its last slot ({skipped.detail.get('to')}): {because}; {wait}."
         remedy = f"jobrunner schedule trigger {shlex.quote(row.name)}"
-        return _say(row, f"skipped_{why}", sentence, remedy, skipped=skipped.detail, next_run_at=row.next_run_at)
+        return _say(row, reason, sentence, remedy, skipped=skipped.detail, next_run_at=row.next_run_at)
     found = None if last is None else explain_run(connection, last.id, hosts)
     before, texts = ("", {}) if found is None else (f" {found.sentence}", found.texts_of_others())
     return _say(row, "not_due", f"waits: {wait}.{before}", None, next_run_at=row.next_run_at, **texts)

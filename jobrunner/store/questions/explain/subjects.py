@@ -60,9 +60,8 @@ def explain_type(connection: Connection, job_type: str, tick_age: timedelta = TI
         if not running and not any(job_type in report.can_run for report in hosts.reports.values()):
             return None
         sentence = f"No run of {job_type} waits; {_are(running, 'running')}."
-        return Explanation(
-            f"type {job_type}", "nothing_waits", sentence, {"job_type": job_type, "running": running}, hosts=views
-        )
+        facts = {"job_type": job_type, "running": running}
+        return Explanation(f"type {job_type}", "nothing_waits", sentence, facts, hosts=views)
     found = explain_run(connection, first, hosts)
     if found is None:
         return None
