@@ -6,6 +6,7 @@ Whatever refuses an old name reads this table, so that the message has the new o
 RENAMED: dict[str, dict[str, str]] = {
     "command": {
         "jobs": "types",
+        "schedule crontab": "crontab line",
     },
     "parameter": {
         "idempotency_key": "key",
@@ -13,15 +14,24 @@ RENAMED: dict[str, dict[str, str]] = {
         "on_failure": "if_parent_fails",
     },
     "option": {
-        "archive --before": "--until",
+        "archive --before": "jobrunner archive runs --until",
+        "archive --finish": "jobrunner archive finish FILE",
+        "archive --keep": "jobrunner archive runs --keep",
+        "archive --restore": "jobrunner archive restore FILE",
+        "archive --state": "jobrunner archive state FILE",
+        "archive --type": "jobrunner archive runs --type",
+        "archive --until": "jobrunner archive runs --until",
         "enqueue --on-failure": "--if-parent-fails",
         "migrate --delete-data": "jobrunner downgrade VERSION --delete-data",
+        "migrate --sql": "jobrunner schema",
         "migrate --to": "jobrunner downgrade VERSION",
         "pause --json": "jobrunner pauses --json",
         "pause --list": "jobrunner pauses",
         "schedule backfill --from": "--since",
         "schedule backfill --most": "--limit",
         "schedule backfill --to": "--until",
+        "schedule crontab --install": "jobrunner crontab install",
+        "schedule crontab --remove": "jobrunner crontab remove",
         "schedule next --after": "--since",
         "tick --types": "--type, once for each type",
         "web --add-user": "jobrunner users add NAME",

@@ -70,14 +70,14 @@ def _raw(text: str) -> msgspec.Raw:
 def batches(file: Path, size: int) -> Iterator[list[Archived]]:
     """The runs of a file. Raises UsageError, which names the file and the line."""
     if holds_state(file):
-        raise UsageError(f"{file} holds no runs; put what it holds into a database with --restore")
+        raise UsageError(f"{file} holds no runs; put what it holds into a database with: jobrunner archive restore")
     decoded = (_archived(file, number, parts) for number, parts in lines_of(file))
     while batch := list(islice(decoded, size)):
         yield batch
 
 
 def holds_state(file: Path) -> bool:
-    """Whether the file is of ``archive --state``."""
+    """Whether the file is of ``archive state``."""
     return head_of(file).get("holds") == msgspec.Raw(msgspec.json.encode(STATE))
 
 

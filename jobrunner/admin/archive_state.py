@@ -1,4 +1,4 @@
-"""archive --state: what a database holds besides runs, as JSON lines in a file, and put into another database."""
+"""archive state: what a database holds besides runs, as JSON lines in a file, and put into another database."""
 
 from __future__ import annotations
 

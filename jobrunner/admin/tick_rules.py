@@ -13,7 +13,7 @@ from jobrunner.text import with_end
 
 _AGAIN = 2
 _ERRORS_CHARACTERS = 240
-_START_AGAIN = "start the ticks of {host} again: its crontab needs the line that jobrunner schedule crontab prints"
+_START_AGAIN = "start the ticks of {host} again: its crontab needs the line that jobrunner crontab line prints"
 
 
 @rule("database", Severity.CRITICAL, "{remedy}")
@@ -32,7 +32,7 @@ def ticks_stopped(facts: Facts, limits: Thresholds) -> Iterator[Said]:
     if beat.started_at is None:
         yield Said(
             "no tick has ever started on this database: no crontab line calls `jobrunner tick`, or it uses another one",
-            remedy="start them by cron, on a host with the handlers: jobrunner schedule crontab --install",
+            remedy="start them by cron, on a host with the handlers: jobrunner crontab install",
         )
     elif beat.has_stopped(facts.at, limits.tick_age):
         last = f"the last one was on {beat.host} at {at(beat.started_at)}; look at cron there"

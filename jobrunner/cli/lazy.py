@@ -68,8 +68,8 @@ class LazyGroup(click.Group):
         """Raises click's usage error."""
         name = args[0]
         if not ctx.resilient_parsing and not name.startswith("-") and self.get_command(ctx, name) is None:
-            if (new := new_name("command", " ".join([*ctx.command_path.split()[1:], name]))) is not None:
-                ctx.fail(f"{name!r} is now: jobrunner {new}")
+            if (renamed := _renamed(ctx.command_path.split()[1:], args)) is not None:
+                ctx.fail(renamed)
             near = nearest(name, self.list_commands(ctx))
             ctx.fail(f"No such command {name[:60]!r}." + ("" if near is None else f" Did you mean {near!r}?"))
         return super().resolve_command(ctx, args)
@@ -86,3 +86,14 @@ class LazyGroup(click.Group):
 def _firsts(commands: Iterable[str]) -> list[str]:
     """The first word of each, once."""
     return list(dict.fromkeys(words.partition(" ")[0] for words in commands))
+
+
+def _renamed(group: Sequence[str], args: Sequence[str]) -> str | None:
+    """What to say of a command that has another name now, or was one where now there is a group."""
+    old = " ".join([*group, args[0]])
+    for command in (old, " ".join(group)):
+        for option in (word.partition("=")[0] for word in args[1:]):
+            if (new := new_name("option", f"{command} {option}")) is not None:
+                return f"{option} of {command!r} is now: {new}"
+    new = new_name("command", old)
+    return None if new is None else f"{args[0]!r} is now: jobrunner {new}"

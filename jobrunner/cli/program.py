@@ -27,12 +27,16 @@ _SECTIONS = {
         (
             "apply, types, "
             "schedule list, schedule show, schedule next, schedule add, schedule edit, schedule remove, "
-            "schedule pause, schedule resume, schedule trigger, schedule backfill, schedule import, schedule crontab"
+            "schedule pause, schedule resume, schedule trigger, schedule backfill, schedule import"
         ),
     ),
     "upkeep": (
         "Set up and keep house",
-        "migrate, doctor, prune, archive, restore, metrics, web, users add, downgrade, completion",
+        (
+            "migrate, schema, doctor, crontab line, crontab install, crontab remove, prune, "
+            "archive runs, archive finish, archive state, archive restore, restore, "
+            "metrics, web, users add, downgrade, completion"
+        ),
     ),
 }
 """All commands: for each folder its title in the help, and the words of its commands.

@@ -120,7 +120,7 @@ def _crontab(argument: str, text: bytes | None = None) -> subprocess.CompletedPr
         )
     except FileNotFoundError:
         raise JobrunnerError(
-            "there is no program crontab here; install cron, or print the line without --install"
+            "there is no program crontab here; install cron, or print the line: jobrunner crontab line"
         ) from None
     except (OSError, subprocess.TimeoutExpired) as error:
         raise JobrunnerError(f"the program crontab does not work: {error}") from None

@@ -123,16 +123,16 @@ def test_crontab_line_of_a_flask_application_runs_a_tick_from_its_env_file(datab
     application = Application(tmp_path, "Flask", database)
     # As where nothing is set: the database is the application's own.
     del application.environment["JOBRUNNER_STATE_DIR"]
-    refused = application.refused("flask", "jobrunner", "schedule", "crontab")
+    refused = application.refused("flask", "jobrunner", "crontab", "line")
     assert "write it into an env file (mode 0600) with: flask jobrunner env, and give that file" in refused
     (block,) = pages.checked_by(
         "tests/application/test_flask_fastapi.py::test_crontab_line_of_a_flask_application_runs_a_tick_from_its_env_file"
     )
     printed, installed = block.commands
     subprocess.run(["sh", "-c", printed], cwd=application.folder, env=application.environment, check=True)
-    assert installed == "jobrunner --env-file jobrunner.env schedule crontab --install"
+    assert installed == "jobrunner --env-file jobrunner.env crontab install"
     for words in (["jobrunner"], ["flask", "jobrunner"]):
-        line = application.run(*words, "--env-file", "jobrunner.env", "schedule", "crontab")
+        line = application.run(*words, "--env-file", "jobrunner.env", "crontab", "line")
         command = line.partition(" PATH=")[2].partition(" ")[2].partition(" # ")[0]
         done = subprocess.run(
             ["sh", "-c", command], cwd="/", env={"HOME": str(tmp_path)}, capture_output=True, text=True

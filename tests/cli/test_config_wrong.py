@@ -103,7 +103,7 @@ def test_a_setting_that_is_misspelt_stops_every_command_before_it_goes_to_anothe
 
 
 # Those that need no database; completion has no settings, and doctor goes on to its other checks.
-OTHERS = [["types"], ["migrate"], ["schedule", "next", "@daily"], ["schedule", "import", "-"], ["schedule", "crontab"]]
+OTHERS = [["types"], ["migrate"], ["schedule", "next", "@daily"], ["schedule", "import", "-"], ["crontab", "line"]]
 
 
 @sqlite_only
@@ -165,5 +165,5 @@ def test_variables_that_are_put_together_come_from_the_list_of_their_names() -> 
         "names.py",
         "notify/receivers.py",
         "settings/reader.py",
-        "cli/timetable/schedule/crontab.py",
+        "cli/crontab_line.py",
     }

@@ -60,7 +60,7 @@ NAMED = {
         for command in ("cancel", "discard", "reschedule", "priority")
         for name in ("--type", "--schedule")
     },
-    "archive --type": "archive --until 1d --type report.sned runs.jsonl",
+    "archive runs --type": "archive runs --until 1d --type report.sned runs.jsonl",
     "enqueue job_type": None,
     "explain subject": "explain nihgtly",
     "history --type": "history --type report.sned --since 1s",

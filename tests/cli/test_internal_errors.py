@@ -48,7 +48,7 @@ def test_an_unexpected_error_of_any_command_is_one_line_and_no_traceback(
     """As soon as it has its settings, so before any database is asked, whichever it is."""
     log = app.path("log")
     env = {"JOBRUNNER_FAULT": "command.settings_loaded=raise", "JOBRUNNER_LOG": str(log)}
-    commands = [*WITH_A_SCHEMA, ["migrate"], ["types"], ["schedule", "crontab"]]
+    commands = [*WITH_A_SCHEMA, ["migrate"], ["types"], ["crontab", "line"]]
     started = [(words, jobrunner.start(*words, env=env)) for words in commands]
     for words, process in started:
         stdout, stderr = process.communicate(timeout=60)

@@ -316,7 +316,7 @@ def test_commands_that_an_import_prints_put_the_jobs_to_work_as_they_are(
     jobrunner(*following[1:], env=env, cwd=folder)
     assert database.value("SELECT name FROM job_definitions") == "true"
     ticking = shlex.split(said.partition("that file, too: ")[2])
-    assert ticking[1:4] == ([] if way == "the file of the application" else ["schedule", "crontab", "--install"])
+    assert ticking[1:3] == ([] if way == "the file of the application" else ["crontab", "install"])
     database.move_clock(timedelta(minutes=1))
-    jobrunner("tick", *ticking[4:], env=env, cwd=folder)
+    jobrunner("tick", *ticking[3:], env=env, cwd=folder)
     assert database.value("SELECT status FROM job_runs") == "succeeded"

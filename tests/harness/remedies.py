@@ -178,7 +178,7 @@ def _silent(scene: Scene) -> None:
 FOUND: dict[str, dict[str, Found]] = {
     "ticks_stopped": {
         "they stopped": Found(_older_ticks, Cure(("ticks of here", "crontab"), Scene.tick)),
-        "there were none": Found(_no_ticks, Cure(("jobrunner schedule crontab --install",), Scene.tick)),
+        "there were none": Found(_no_ticks, Cure(("jobrunner crontab install",), Scene.tick)),
     },
     "host_stopped": {"one": Found(_ticks("there", 3 * HOUR), Cure(("ticks of there", "crontab"), _ticks("there")))},
     "failing_ticks": {

@@ -40,4 +40,4 @@ def test_doctor_tries_the_crontab_line_with_crons_own_environment(clinic: Clinic
     assert "cron does not find the program" in clinic.found("cron line", "wrong")["found"]
     clinic.tab.write_text("")
     plant_old_tick(clinic)
-    assert "schedule crontab --install" in clinic.found("cron line", "wrong")["remedy"]
+    assert "crontab install" in clinic.found("cron line", "wrong")["remedy"]

@@ -36,8 +36,10 @@ def test_health_is_one_line_for_each_finding_and_its_exit_status_says_whether_th
     found = json.loads(jobrunner("health", "--json", check=False).stdout)
     assert (found["healthy"], [each["name"] for each in found["findings"]]) == (False, ["broken_schedules", "dead"])
     assert set(found["findings"][0]) == {"name", "severity", "sentence", "remedy", "detail"}
-    assert jobrunner("health", "--only", "ticks_stopped,overdue").returncode == 0
+    assert jobrunner("health", "--only", "ticks_stopped", "--only", "overdue").returncode == 0
     assert jobrunner("health", "--only", "dead", check=False).returncode == 1
+    together = jobrunner("health", "--only", "dead,overdue", check=False)
+    assert (together.returncode, "is now: --only dead --only overdue" in together.stderr) == (2, True)
     wrong = jobrunner("health", "--only", "deaad", check=False)
     assert (wrong.returncode, len(wrong.stderr.splitlines())) == (2, 1)
     assert "uncertain_effects" in wrong.stderr

@@ -223,10 +223,10 @@ def test_installed_package_migrates_down_and_up(installed: Commands, database: D
 
 @postgresql_only
 def test_installed_package_prints_the_sql_of_the_checkout(installed: Commands, database: Database) -> None:
-    told = installed("migrate", "--sql").stdout
+    told = installed("schema").stdout
     assert "CREATE TABLE job_runs" in told
     installed.command = COMMAND
-    assert told == installed("migrate", "--sql").stdout
+    assert told == installed("schema").stdout
 
 
 @sqlite_only

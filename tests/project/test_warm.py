@@ -29,7 +29,7 @@ TABLE = [
 ]
 CHANGING = re.compile(
     r"""(\d{4}-\d\d-\d\d[T ])?\d\d:\d\d[\d:.]*(Z|\+00:00)?  # instants
-    | seconds=[\d.]+ | \d+(\.\d+)?[ ]?m?s\b | "\w+_at":[ ][^,}]+
+    | seconds=[\d.]+ | (\d+(\.\d+)?[ ]?([dhm]|m?s))+\b | "\w+_at":[ ][^,}]+
     | [\w-]+:\d+:[0-9a-f]{8}  # workers
     """,
     re.VERBOSE,

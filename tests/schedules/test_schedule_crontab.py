@@ -1,4 +1,4 @@
-"""`jobrunner schedule crontab`: the one line that stays in the crontab, installed with the real program."""
+"""`jobrunner crontab`: the one line that stays in the crontab, installed with the real program."""
 
 import shlex
 import subprocess
@@ -36,7 +36,7 @@ class Installer:
         self.environment = clean_environment(folder)
 
     def __call__(self, *words: object, **env: str) -> "subprocess.CompletedProcess[str]":
-        return self.cron.run(COMMAND, "schedule", "crontab", *words, env={**self.environment, **env})
+        return self.cron.run(COMMAND, "crontab", *words, env={**self.environment, **env})
 
     def crontab(self) -> bytes:
         done = self.cron.run("crontab", "-l", env=self.environment)
@@ -65,7 +65,7 @@ def test_the_installed_line_ticks_under_the_real_cron(
     folder.mkdir()
     named = {name: value for name, value in jobrunner.environment().items() if name.startswith("JOBRUNNER_")}
     env_file = write_env_file(folder / "app.env", **named, TRACE_FILE=str(app.trace_file))
-    done = install("--env-file", env_file, "--log-file", folder / "tick.log", "--install")
+    done = install("install", "--env-file", env_file, "--log-file", folder / "tick.log")
     assert done.returncode == 0, done
     run_id = jobrunner.enqueue("append")
     cron.start(install.crontab().decode(), "")
@@ -79,18 +79,18 @@ def test_install_keeps_all_other_crontab_lines_byte_for_byte(install: Installer,
     install.put(OTHERS, tmp_path)
     before = install.crontab()
     assert lines_of(OTHERS)[2] in lines_of(before)
-    line = install("--env-file", env_file).stdout.encode("latin-1")
-    assert install("--env-file", env_file, "--install").returncode == 0
+    line = install("line", "--env-file", env_file).stdout.encode("latin-1")
+    assert install("install", "--env-file", env_file).returncode == 0
     assert install.crontab() == before + line
-    assert install("--env-file", env_file, "--remove").returncode == 0
+    assert install("remove", "--env-file", env_file).returncode == 0
     assert install.crontab() == before
 
 
 def test_a_second_install_changes_nothing(install: Installer, tmp_path: Path) -> None:
     env_file = write_env_file(tmp_path / "app.env")
-    assert install("--env-file", env_file, "--install").stdout.startswith("installed: * * * * * ")
+    assert install("install", "--env-file", env_file).stdout.startswith("installed: * * * * * ")
     crontab = install.crontab()
-    again = install("--env-file", env_file, "--install")
+    again = install("install", "--env-file", env_file)
     assert (again.returncode, again.stderr) == (0, "")
     assert again.stdout.startswith("installed already: ")
     assert install.crontab() == crontab
@@ -101,7 +101,7 @@ def test_install_replaces_the_older_line_of_the_same_installation(install: Insta
     old = f"*/5 * * * * /old/bin/jobrunner tick --env-file {env_file} # jobrunner:{env_file}\n".encode()
     install.put(old + OTHERS + old, tmp_path)
     others = [each for each in lines_of(install.crontab()) if each != old]
-    assert install("--env-file", env_file, "--install").returncode == 0
+    assert install("install", "--env-file", env_file).returncode == 0
     (new,) = (each for each in lines_of(install.crontab()) if str(env_file).encode() in each)
     assert COMMAND.encode() in new
     assert [each for each in lines_of(install.crontab()) if each != new] == others
@@ -111,10 +111,10 @@ def test_two_installations_have_separate_crontab_lines(install: Installer, tmp_p
     files = [write_env_file(tmp_path / f"{name}.env") for name in ("app", "other.app")]
     for _ in range(2):
         for file in files:
-            assert install("--env-file", file, "--install").returncode == 0
+            assert install("install", "--env-file", file).returncode == 0
     ours = [each for each in lines_of(install.crontab()) if b" tick " in each]
     assert len(ours) == 2
-    assert install("--env-file", files[0], "--remove").returncode == 0
+    assert install("remove", "--env-file", files[0]).returncode == 0
     assert [each for each in lines_of(install.crontab()) if b" tick " in each] == [ours[1]]
 
 
@@ -136,7 +136,7 @@ def test_refused_crontab_leaves_the_old_one_in_place(install: Installer, tmp_pat
         program.parent.mkdir()
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
-        done = printed(tmp_path, "--env-file", env_file, "--install", PATH=f"{program.parent}:/usr/bin:/bin")
+        done = called(tmp_path, "install", "--env-file", env_file, PATH=f"{program.parent}:/usr/bin:/bin")
         assert (done.returncode, done.stdout) == (1, ""), done
         assert said in done.stderr
         assert len(done.stderr.splitlines()) == 1
@@ -145,15 +145,17 @@ def test_refused_crontab_leaves_the_old_one_in_place(install: Installer, tmp_pat
 
 def test_missing_crontab_program_is_reported_with_the_manual_way(tmp_path: Path) -> None:
     environment = {**clean_environment(tmp_path), "PATH": str(tmp_path)}
-    done = subprocess.run(
-        [COMMAND, "schedule", "crontab", "--install"], env=environment, capture_output=True, text=True
-    )
+    done = subprocess.run([COMMAND, "crontab", "install"], env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
     assert "install cron" in done.stderr
 
 
 def printed(tmp_path: Path, *words: object, **env: str) -> "subprocess.CompletedProcess[str]":
-    command = [COMMAND, "schedule", "crontab", *map(str, words)]
+    return called(tmp_path, "line", *words, **env)
+
+
+def called(tmp_path: Path, *words: object, **env: str) -> "subprocess.CompletedProcess[str]":
+    command = [COMMAND, "crontab", *map(str, words)]
     environment = {**clean_environment(tmp_path), **env}
     return subprocess.run(command, env=environment, capture_output=True, text=True, cwd=tmp_path, timeout=60)
 
@@ -246,7 +248,7 @@ def test_printed_crontab_line_runs_in_a_shell_as_meant(tmp_path: Path) -> None:
 
 def test_two_concurrent_installs_keep_both_lines(install: Installer, tmp_path: Path) -> None:
     files = [write_env_file(tmp_path / f"app{number}.env") for number in range(4)]
-    calls = " & ".join(f"{COMMAND} schedule crontab --env-file {file} --install > /dev/null" for file in files)
+    calls = " & ".join(f"{COMMAND} crontab install --env-file {file} > /dev/null" for file in files)
     done = install.cron.run("sh", "-c", f"{calls} & wait", env=install.environment)
     assert done.stderr == ""
     crontab = install.crontab().decode()

@@ -56,7 +56,7 @@ def test_archived_runs_are_deleted_and_come_back_as_they_were(
     count_attempts(database)
     before, stats = all_rows(database), jobrunner("stats", "--since", "300d", "--json").json()["types"]
     file = tmp_path / "runs.jsonl"
-    done = jobrunner("archive", "--until", "90d", file)
+    done = jobrunner("archive", "runs", "--until", "90d", file)
     assert done.stdout == f"wrote 3 runs to {file}\ndeleted 3 runs; 0 stay or were gone\n"
     assert [row["id"] for row in database.query(RUNS)] == [young, waiting]
     assert file.stat().st_mode & 0o777 == 0o600
@@ -64,10 +64,10 @@ def test_archived_runs_are_deleted_and_come_back_as_they_were(
     assert head["jobrunner_archive"] == 1
     assert [line["run"]["payload"] for line in lines] == [PAYLOAD] * 3
     assert [len(line["attempts"]) for line in lines] == [2, 2, 2]
-    assert "wrote" not in jobrunner("archive", "--until", "90d", tmp_path / "more.jsonl").stdout
+    assert "wrote" not in jobrunner("archive", "runs", "--until", "90d", tmp_path / "more.jsonl").stdout
     assert not (tmp_path / "more.jsonl").exists()
     for told in ("restored 3 runs; 0 were", "restored 0 runs; 3 were"):
-        assert told in jobrunner("archive", "--restore", file).stdout
+        assert told in jobrunner("archive", "restore", file).stdout
         assert all_rows(database) == before
     assert jobrunner("stats", "--since", "300d", "--json").json()["types"] == stats
     # Nothing is counted again.
@@ -81,10 +81,10 @@ def test_archive_can_be_restored_into_another_database(jobrunner: Commands, data
     run_id = end(database, definition_id=1)
     count_attempts(database)
     file, other = tmp_path / "runs.jsonl", SQLiteDatabase(tmp_path / "other.db")
-    jobrunner("archive", "--until", "90d", "--type", "report", file)
+    jobrunner("archive", "runs", "--until", "90d", "--type", "report", file)
     env = {"JOBRUNNER_DATABASE_URL": other.url}
     jobrunner("migrate", env=env)
-    jobrunner("archive", "--restore", file, env=env)
+    jobrunner("archive", "restore", file, env=env)
     shown = jobrunner("show", run_id, "--json", env=env).json()
     assert (shown["payload"], shown["definition_id"], len(other.query(ATTEMPTS))) == (
         PAYLOAD,
@@ -94,7 +94,7 @@ def test_archive_can_be_restored_into_another_database(jobrunner: Commands, data
     # The next run gets an id of its own.
     assert int(jobrunner("enqueue", "echo", env=env).stdout) == run_id + 1
     database.execute("DELETE FROM job_runs")
-    jobrunner("archive", "--restore", file)
+    jobrunner("archive", "restore", file)
     assert int(jobrunner("enqueue", "echo").stdout) == run_id + 1
 
 
@@ -105,7 +105,7 @@ def test_archive_loses_no_run_wherever_it_is_killed(jobrunner: Commands, databas
     for number, point in enumerate(ARCHIVE_POINTS):
         file, trace = tmp_path / f"{number}.jsonl", tmp_path / f"trace{number}"
         env = {"JOBRUNNER_FAULT": f"{point}=kill", "JOBRUNNER_FAULT_TRACE": str(trace)}
-        assert jobrunner("archive", "--until", "90d", file, env=env, check=False, cold=True).returncode == -9
+        assert jobrunner("archive", "runs", "--until", "90d", file, env=env, check=False, cold=True).returncode == -9
         assert point in trace.read_text()
         held = (
             {json.loads(line)["run"]["id"] for line in file.read_text("utf-8").rstrip().split("\n")[1:]}
@@ -115,12 +115,12 @@ def test_archive_loses_no_run_wherever_it_is_killed(jobrunner: Commands, databas
         left = {row["id"] for row in database.query(RUNS)}
         assert held | left == ids
         if file.exists():
-            jobrunner("archive", "--finish", file)
+            jobrunner("archive", "finish", file)
             assert database.query(RUNS) == []
-            jobrunner("archive", "--restore", file)
+            jobrunner("archive", "restore", file)
         assert all_rows(database) == before
     # What is left of a killed one is no archive, and is in nobody's way.
-    refused = jobrunner("archive", "--until", "90d", tmp_path / "1.jsonl", check=False)
+    refused = jobrunner("archive", "runs", "--until", "90d", tmp_path / "1.jsonl", check=False)
     assert (refused.returncode, refused.stderr) == (2, f"jobrunner: {tmp_path / '1.jsonl'} exists; give a new name\n")
 
 
@@ -140,9 +140,9 @@ def test_archived_run_that_is_needed_stays_in_the_database(
     needed, _ = end(database, "dead"), end(database, "dead")
     count_attempts(database)
     file = tmp_path / "runs.jsonl"
-    jobrunner("archive", "--until", "90d", "--keep", file)
+    jobrunner("archive", "runs", "--until", "90d", "--keep", file)
     change(jobrunner, database, needed)
-    done = jobrunner("archive", "--finish", file)
+    done = jobrunner("archive", "finish", file)
     assert "deleted 1 runs; 1 stay" in done.stdout
     assert [row["id"] for row in database.query(RUNS)] == [needed]
     assert ("foreign key" in done.stdout.lower()) == (change is refer)
@@ -152,7 +152,7 @@ def test_file_that_is_no_whole_archive_is_refused(jobrunner: Commands, database:
     end(database)
     count_attempts(database)
     file = tmp_path / "runs.jsonl"
-    jobrunner("archive", "--until", "90d", file)
+    jobrunner("archive", "runs", "--until", "90d", file)
     whole = file.read_bytes()
     for content, said in (
         (b"", "was cut"),
@@ -161,10 +161,10 @@ def test_file_that_is_no_whole_archive_is_refused(jobrunner: Commands, database:
         (whole.replace(b'"attempts":[', b'"tries":['), "line 2"),
     ):
         file.write_bytes(content)
-        for words in ("--restore", "--finish"):
+        for words in ("restore", "finish"):
             done = jobrunner("archive", words, file, check=False)
             assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
             assert said in done.stderr
     assert database.query(RUNS) == []
-    for words in ([], ["--until", "1d", "--restore"], ["--restore", "--type", "x"]):
+    for words in ([], ["runs"], ["restore", "--type", "x"]):
         assert jobrunner("archive", *words, file, check=False).returncode == 2

@@ -1,4 +1,4 @@
-"""archive --restore: each line is checked before one is kept, and what is done once stays done in another database."""
+"""archive restore: each line is checked before one is kept, and what is done once stays done in another database."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ def archived(jobrunner: Commands, database: Database, file: Path, count: int = 3
         jobrunner("enqueue", "echo", "--key", f"once:{number}", "--payload", json.dumps({"n": number}))
     jobrunner.tick()
     count_attempts(database)
-    jobrunner("archive", "--until", "0s", file)
+    jobrunner("archive", "runs", "--until", "0s", file)
     return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
 
 
@@ -102,7 +102,7 @@ def test_line_that_jobrunner_cannot_have_written_is_refused_with_its_number_and_
         lines = json.loads(json.dumps(whole))
         change(lines[2])
         write(file, lines)
-        done = jobrunner("archive", "--restore", file, check=False)
+        done = jobrunner("archive", "restore", file, check=False)
         assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), (case, done)
         assert done.stderr.startswith(f"jobrunner: {file}, line 3: "), case
         assert said in done.stderr, (case, done.stderr)
@@ -117,7 +117,7 @@ def test_a_run_of_another_database_is_not_taken_for_the_one_that_is_there(
     file = tmp_path / "runs.jsonl"
     archived(jobrunner, database, file)
     queue(elsewhere, "echo")
-    done = jobrunner("archive", "--restore", file, env=url(elsewhere), check=False)
+    done = jobrunner("archive", "restore", file, env=url(elsewhere), check=False)
     assert (done.returncode, done.stderr) == (
         2,
         f"jobrunner: {file}, line 2: another run has the id 1; nothing was restored\n",
@@ -132,7 +132,7 @@ def test_restored_run_keeps_its_key_so_that_its_work_is_not_done_again(
     file = tmp_path / "runs.jsonl"
     archived(jobrunner, database, file)
     for target in (elsewhere, database):
-        jobrunner("archive", "--restore", file, env=url(target))
+        jobrunner("archive", "restore", file, env=url(target))
         again = jobrunner("enqueue", "echo", "--key", "once:1", "--json", env=url(target)).json()
         assert (again["id"], again["created"]) == (2, False)
         held = target.query("SELECT idempotency_key, run_id FROM job_keys ORDER BY run_id")
@@ -148,7 +148,7 @@ def test_newest_run_of_a_key_has_it_after_a_restore(
     for line in lines[1:]:
         line["run"]["idempotency_key"] = "same"
     write(file, [lines[0], lines[2], lines[3], lines[1]])
-    jobrunner("archive", "--restore", file, env=url(elsewhere))
+    jobrunner("archive", "restore", file, env=url(elsewhere))
     (key,) = elsewhere.query("SELECT idempotency_key, run_id FROM job_keys")
     assert key == {"idempotency_key": "same", "run_id": 3}
 
@@ -164,14 +164,14 @@ def test_restored_run_belongs_to_the_schedule_of_its_name_and_to_no_other(
     jobrunner.tick()
     count_attempts(database)
     file = tmp_path / "runs.jsonl"
-    jobrunner("archive", "--until", "0s", "--keep", file)
+    jobrunner("archive", "runs", "--until", "0s", "--keep", file)
     jobrunner(*add, "other", *words, env=url(elsewhere))
-    jobrunner("archive", "--restore", file, env=url(elsewhere))
+    jobrunner("archive", "restore", file, env=url(elsewhere))
     named = "SELECT job_runs.definition_id FROM job_runs"
     assert elsewhere.value(named) is None
     elsewhere.execute("DELETE FROM job_runs")
     jobrunner(*add, "first", *words, env=url(elsewhere))
-    jobrunner("archive", "--restore", file, env=url(elsewhere))
+    jobrunner("archive", "restore", file, env=url(elsewhere))
     assert (
         elsewhere.value(f"{named} JOIN job_definitions ON job_definitions.id = definition_id AND name = 'first'") == 2
     )

@@ -1,4 +1,4 @@
-"""archive --state: what a database holds besides runs, in another one, also of the other kind."""
+"""archive state: what a database holds besides runs, in another one, also of the other kind."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -82,21 +82,21 @@ def test_schedules_pauses_keys_effects_and_events_get_into_a_database_of_the_oth
 ) -> None:
     fill(jobrunner, app, database)
     state, runs = tmp_path / "state.jsonl", tmp_path / "runs.jsonl"
-    done = jobrunner("archive", "--state", state)
+    done = jobrunner("archive", "state", state)
     assert done.stdout.startswith("wrote 2 schedules, 1 pause, 2 keys, 2 effects, ")
     assert done.stdout.endswith(f" to {state}; nothing was deleted\n")
-    jobrunner("archive", "--until", "0s", "--keep", runs)
+    jobrunner("archive", "runs", "--until", "0s", "--keep", runs)
     before = everything(database)
     env = url(elsewhere)
     # A schedule of the new one already has the number that nightly had.
     jobrunner("schedule", "add", "other", "--type", "echo", "--cron", "@daily", env=env)
     elsewhere.execute("DELETE FROM job_events")
     said = done.stdout.removeprefix("wrote").partition(" to ")[0]
-    assert jobrunner("archive", "--restore", state, env=env).stdout == f"restored{said}; 0 were there already\n"
-    again = jobrunner("archive", "--restore", state, env=env).stdout
+    assert jobrunner("archive", "restore", state, env=env).stdout == f"restored{said}; 0 were there already\n"
+    again = jobrunner("archive", "restore", state, env=env).stdout
     assert again.startswith("restored 0 schedules, 0 pauses, 0 keys, 0 effects, 0 events; ")
     assert everything(elsewhere)["runs"] == []
-    jobrunner("archive", "--restore", runs, env=env)
+    jobrunner("archive", "restore", runs, env=env)
     elsewhere.execute("DELETE FROM job_definitions WHERE name = 'other'")
     assert everything(elsewhere) == before
     # What was done once is not done again, and no id is given to another run.
@@ -113,8 +113,8 @@ def test_ids_of_runs_that_only_a_key_names_are_not_given_to_others(
     fill(jobrunner, app, database)
     database.execute("DELETE FROM job_runs")
     file = tmp_path / "state.jsonl"
-    jobrunner("archive", "--state", file)
-    jobrunner("archive", "--restore", file, env=url(elsewhere))
+    jobrunner("archive", "state", file)
+    jobrunner("archive", "restore", file, env=url(elsewhere))
     assert int(jobrunner("enqueue", "echo", env=url(elsewhere)).stdout) == 4
 
 
@@ -125,8 +125,8 @@ def test_each_event_of_one_instant_is_restored_however_many_there_are(jobrunner:
     lines = [head, *({"event": {**row, "detail": {"number": number}}} for number in range(501))]
     file = tmp_path / "state.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert jobrunner("archive", "--restore", file).stdout == "restored 501 events; 0 were there already\n"
-    assert jobrunner("archive", "--restore", file).stdout == "restored 0 events; 501 were there already\n"
+    assert jobrunner("archive", "restore", file).stdout == "restored 501 events; 0 were there already\n"
+    assert jobrunner("archive", "restore", file).stdout == "restored 0 events; 501 were there already\n"
 
 
 def line_of(lines: list[dict[str, Any]], kind: str) -> dict[str, Any]:
@@ -151,18 +151,18 @@ def test_state_that_jobrunner_cannot_have_written_is_refused_and_nothing_of_it_i
 ) -> None:
     fill(jobrunner, app, database)
     file = tmp_path / "state.jsonl"
-    jobrunner("archive", "--state", file)
+    jobrunner("archive", "state", file)
     whole = file.read_text("utf-8").splitlines()
     for case, (change, said) in WRONG.items():
         lines = [json.loads(line) for line in whole]
         change(lines)
         file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        done = jobrunner("archive", "--restore", file, env=url(elsewhere), check=False)
+        done = jobrunner("archive", "restore", file, env=url(elsewhere), check=False)
         assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), (case, done)
         assert said in done.stderr, (case, done.stderr)
         assert everything(elsewhere) == {name: [] for name in QUERIES}, case
     file.write_text("\n".join(whole) + "\n")
-    refused = jobrunner("archive", "--restore", file, check=False)
+    refused = jobrunner("archive", "restore", file, check=False)
     assert (refused.returncode, "has runs already" in refused.stderr) == (2, True)
-    assert jobrunner("archive", "--finish", file, check=False).returncode == 2
-    assert jobrunner("archive", "--state", file, check=False).stderr.endswith("exists; give a new name\n")
+    assert jobrunner("archive", "finish", file, check=False).returncode == 2
+    assert jobrunner("archive", "state", file, check=False).stderr.endswith("exists; give a new name\n")

@@ -51,7 +51,7 @@ def test_eight_migrators_at_once(jobrunner: Commands, empty: Database, database:
 
 
 def test_migrate_sql_gives_the_same_schema(jobrunner: Commands, empty: Database, database: Database) -> None:
-    printed = jobrunner("migrate", "--sql", env=url(empty))
+    printed = jobrunner("schema", env=url(empty))
     assert printed.stderr == ""
     assert schema(empty) != schema(database)
     run_sql(empty, printed.stdout)
@@ -87,14 +87,14 @@ def test_migrate_sql_also_runs_from_python(jobrunner: Commands, empty: Database,
     """Where the sqlite3 client is not installed."""
     assert isinstance(empty, SQLiteDatabase)
     with closing(sqlite3.connect(empty.path)) as connection:
-        connection.executescript(jobrunner("migrate", "--sql", env=url(empty)).stdout)
+        connection.executescript(jobrunner("schema", env=url(empty)).stdout)
     assert schema(empty) == schema(database)
     jobrunner("tick", env=url(empty))
 
 
 def test_migrate_sql_needs_no_database(jobrunner: Commands, tmp_path: Path) -> None:
     for missing in (f"sqlite:///{tmp_path}/none.db", "postgresql://user:secret@127.0.0.1:1/none"):
-        assert "CREATE TABLE job_runs" in jobrunner("migrate", "--sql", env={"JOBRUNNER_DATABASE_URL": missing}).stdout
+        assert "CREATE TABLE job_runs" in jobrunner("schema", env={"JOBRUNNER_DATABASE_URL": missing}).stdout
     assert not (tmp_path / "none.db").exists()
 
 

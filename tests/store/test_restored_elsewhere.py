@@ -78,7 +78,7 @@ def test_attempts_are_counted_and_archived_in_a_server_whose_transaction_numbers
     copy_to(database, elsewhere)
     assert elsewhere.value("SELECT counting_after FROM job_state") > transaction_number(elsewhere) + 1000
     file = tmp_path / "runs.jsonl"
-    done = jobrunner("archive", "--until", "0s", file, env=url(elsewhere))
+    done = jobrunner("archive", "runs", "--until", "0s", file, env=url(elsewhere))
     assert f"wrote 12 runs to {file}" in done.stdout
     assert len(file.read_text().splitlines()) == 1 + 12
     with closing(Store(locate(elsewhere.url), patience=timedelta(seconds=20))) as store:
@@ -96,11 +96,11 @@ def test_archive_says_how_many_runs_it_left_out_because_they_are_not_counted(
     with psycopg.connect(database.url) as writing:
         writing.execute("SELECT pg_current_xact_id()")
         jobrunner.tick()
-        done = jobrunner("archive", "--until", "0s", file)
+        done = jobrunner("archive", "runs", "--until", "0s", file)
     assert f"wrote 5 runs to {file}\n7 runs are left out: " in done.stdout
     assert database.value("SELECT count(*) FROM job_runs") == 7
     count_attempts(database)
-    assert "wrote 7 runs" in jobrunner("archive", "--until", "0s", tmp_path / "more.jsonl").stdout
+    assert "wrote 7 runs" in jobrunner("archive", "runs", "--until", "0s", tmp_path / "more.jsonl").stdout
 
 
 def test_views_functions_and_triggers_of_a_restored_database_are_right(

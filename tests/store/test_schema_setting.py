@@ -144,21 +144,22 @@ def test_with_the_setting_all_of_a_runs_life_happens_in_that_schema(placed: Comm
 def test_every_command_finds_the_schema(placed: Commands) -> None:
     for words in WITH_A_SCHEMA:
         done = placed(*words, check=False)
-        assert done.returncode in (0, 1), (words, done.stderr)
+        # 2: there is no such archive.
+        assert done.returncode in (0, 1, 2), (words, done.stderr)
         assert "Traceback" not in done.stderr
 
 
 @postgresql_only
 def test_line_for_cron_has_the_schema_in_its_env_file(placed: Commands, tmp_path: Path) -> None:
     """A tick that did not know it would find no tables, or those of another installation."""
-    refused = placed("schedule", "crontab", check=False)
+    refused = placed("crontab", "line", check=False)
     assert (refused.returncode, "JOBRUNNER_SCHEMA" in refused.stderr) == (78, True)
     env_file = tmp_path / "app.env"
     variables = {name: value for name, value in placed.environment().items() if name.startswith("JOBRUNNER_")}
     env_file.write_text("".join(f"{name}={value}\n" for name, value in variables.items()))
     env_file.chmod(0o600)
     nothing: dict[str, str | None] = dict.fromkeys(variables)
-    assert f" --env-file {env_file}" in placed("schedule", "crontab", "--env-file", env_file, env=nothing).stdout
+    assert f" --env-file {env_file}" in placed("crontab", "line", "--env-file", env_file, env=nothing).stdout
     placed("tick", "--env-file", env_file, env=nothing)
     assert placed.database.value("SELECT count(*) FROM job_ticks") == 1
 
@@ -244,7 +245,7 @@ def test_enqueue_with_await_and_from_sql_finds_the_schema(placed: Commands, monk
 
 @postgresql_only
 def test_migrate_sql_prints_a_script_that_needs_no_search_path(placed: Commands) -> None:
-    script = placed("migrate", "--sql").stdout
+    script = placed("schema").stdout
     placed("downgrade", 0, "--delete-data")
     with psycopg.connect(placed.database.url, autocommit=True) as connection:
         connection.execute(f'DROP SCHEMA "{SCHEMA}"')

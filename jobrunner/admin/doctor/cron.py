@@ -20,7 +20,7 @@ from jobrunner.text import one_line
 
 _PATH = "/usr/bin:/bin"
 _TIMEOUT_SECONDS = 20.0
-_ENV_FILE = "put its variables into an env file: jobrunner --env-file FILE schedule crontab --install"
+_ENV_FILE = "put its variables into an env file: jobrunner --env-file FILE crontab install"
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Probe:
         place, said = _place(self.line), one_line(stderr.decode("utf-8", "replace"), 300)
         if self._process.returncode in (126, 127):
             found = f"{place}: cron does not find the program ({said})"
-            return wrong("cron line", found, "write absolute paths: jobrunner schedule crontab --install")
+            return wrong("cron line", found, "write absolute paths: jobrunner crontab install")
         return wrong("cron line", f"{place}: with cron's environment it fails: {said}", _ENV_FILE)
 
 
@@ -134,7 +134,7 @@ def lines(folder: Path = Path("/etc")) -> tuple[list[TickLine], list[Check]]:
 def about(found: Sequence[TickLine], user: str, *, is_ticking: bool) -> Iterator[Check]:
     """What can be said of the lines without starting anything."""
     if not found:
-        remedy = "jobrunner schedule crontab --install; or let a timer or another scheduler start ticks each minute"
+        remedy = "jobrunner crontab install; or let a timer or another scheduler start ticks each minute"
         if is_ticking:
             yield ok("cron line", "none here; something else starts the ticks of this host")
         else:
@@ -147,7 +147,7 @@ def about(found: Sequence[TickLine], user: str, *, is_ticking: bool) -> Iterator
             yield warning(
                 "mail",
                 f'{_place(line)} stands below MAILTO="", so nobody gets what a tick says is wrong',
-                "move the line above it: jobrunner schedule crontab --install; or watch: jobrunner health",
+                "move the line above it: jobrunner crontab install; or watch: jobrunner health",
             )
 
 

@@ -13,17 +13,19 @@ from jobrunner.store.upkeep import damage
 
 
 @click.command()
-@click.option("--only", metavar="NAME,…", help="Check only these findings (comma-separated). All others are ignored.")
+@click.option(
+    "--only", multiple=True, metavar="NAME", help="Check only this finding; repeatable. All others are ignored."
+)
 @answers(Health)
 @click.pass_context
-def health(context: click.Context, only: str | None, as_json: bool) -> None:
+def health(context: click.Context, only: tuple[str, ...], as_json: bool) -> None:
     """Check the health: one line for each finding, the worst first, with its remedy. For monitors, and for you.
 
     Exit status 0: nothing is wrong. 1: something is. 69: the database cannot be reached.
 
-    Example: jobrunner health --only ticks_stopped,overdue
+    Example: jobrunner health --only ticks_stopped --only overdue
     """
-    wanted = FINDINGS.keys() if only is None else _checked(only)
+    wanted = _checked(only) if only else FINDINGS.keys()
     config = environment.load()
     database = session.open_database(config)
     problem = startup.problem_of_state(config)
@@ -48,8 +50,10 @@ def health(context: click.Context, only: str | None, as_json: bool) -> None:
     context.exit(0 if answer.healthy else 1)
 
 
-def _checked(only: str) -> set[str]:
-    names = {name.strip() for name in only.split(",") if name.strip()}
-    for name in sorted(names - FINDINGS.keys()):
+def _checked(only: tuple[str, ...]) -> set[str]:
+    for name in sorted(set(only) - FINDINGS.keys()):
+        if "," in name:
+            again = " ".join(f"--only {each.strip()}" for each in name[:60].split(","))
+            raise click.BadParameter(f"{name[:60]!r} is now: {again}", param_hint="--only")
         raise click.BadParameter(f"{name[:60]!r} is no finding; there are: {', '.join(FINDINGS)}", param_hint="--only")
-    return names
+    return set(only)

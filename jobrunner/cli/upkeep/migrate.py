@@ -9,8 +9,7 @@ from jobrunner.store.drivers import waits
 
 
 @click.command()
-@click.option("--sql", is_flag=True, help="Print the SQL that creates the schema, for an administrator to run.")
-def migrate(sql: bool) -> None:
+def migrate() -> None:
     """Create the tables, or bring them to this version. It is safe at every deploy, and from many hosts at once.
 
     Example: jobrunner migrate
@@ -19,9 +18,6 @@ def migrate(sql: bool) -> None:
 
     config = environment.load()
     database = session.unopened(config, waits.of_migration(config.patience))
-    if sql:
-        click.echo(migrations.migration_sql(database.location), nl=False)
-        return
     # A database that does not answer is reported as soon as by other commands, in spite of the longer waits.
     session.check_answers(config)
     with render.progress(None, "migration") as progress:

@@ -88,7 +88,7 @@ def _next(config: Config, output: Path | None, env_file: str | None) -> str:
     following = shlex.join(["jobrunner", "apply", *of_env_file, *named])
     if not named:
         return f"{done}; next: {following}"
-    ticking = shlex.join(["jobrunner", "schedule", "crontab", "--install", *of_env_file, *named])
+    ticking = shlex.join(["jobrunner", "crontab", "install", *of_env_file, *named])
     return f"{done}; next: {following}; the ticks need that file, too: {ticking}"
 
 

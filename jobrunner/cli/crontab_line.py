@@ -1,4 +1,4 @@
-"""schedule crontab: the line that runs a tick each minute."""
+"""The crontab line that runs a tick of this installation each minute."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from jobrunner.cli import environment, options, render
-from jobrunner.crontab import host, tick_line
+from jobrunner.cli import environment, options
+from jobrunner.crontab import tick_line
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.settings.config import SETTINGS, Config
 from jobrunner.settings.reader import PREFIX
@@ -19,45 +19,33 @@ _PATHS = ("JOBRUNNER_APP_DIR", "JOBRUNNER_CONFIG", "JOBRUNNER_LOG", "JOBRUNNER_S
 _DATABASE_URLS = ("JOBRUNNER_DATABASE_URL", "DATABASE_URL")
 
 
-@click.command()
-@click.option(
+LOG_FILE = click.option(
     "--log-file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="The file that the tick appends its log to.",
 )
-@click.option("--install", is_flag=True, help="Put the line into your crontab; all other lines stay.")
-@click.option("--remove", is_flag=True, help="Remove the line from your crontab.")
-@click.pass_context
-def crontab(ctx: click.Context, log_file: Path | None, install: bool, remove: bool) -> None:
-    """Print the crontab line that runs a tick of this installation each minute.
 
-    It has the absolute paths of this program, of its env file and of its configuration file. --install puts it into
-    the crontab and replaces an older line with the same env file; a second --install changes nothing.
 
-    Example: jobrunner schedule crontab --install
-    """
-    if install and remove:
-        raise click.UsageError("use --install or --remove, not both")
-    env_file = options.env_file(ctx)
-    config = environment.load()
-    from_file = _variables(env_file)
-    configuration = config.file if "JOBRUNNER_CONFIG" in os.environ and "JOBRUNNER_CONFIG" not in from_file else None
-    identity = str(env_file or configuration or "default")
-    if remove:
-        was_there = host.change_crontab(lambda text: tick_line.without_line(text, identity))
-        render.done("removed from the crontab" if was_there else "the crontab has no line of this installation")
-        return
-    _check_reaches_cron(config, env_file, from_file)
-    words = [*_program(), "tick"]
-    for flag, path in (("--env-file", env_file), ("--config", configuration), ("--log-file", _log(log_file))):
-        words += [] if path is None else [flag, str(path)]
-    line = tick_line.tick_line(words, identity, sets_path="PATH" not in from_file)
-    if not install:
-        click.echo(line)
-        return
-    changed = host.change_crontab(lambda text: tick_line.with_line(text, line, identity))
-    render.done(f"{'installed' if changed else 'installed already'}: {line}")
+class Installation:
+    """What the line is made of. ``identity`` stands at its end, by which it is found again."""
+
+    def __init__(self, context: click.Context) -> None:
+        self._env_file = options.env_file(context)
+        self._config = environment.load()
+        self._from_file = _variables(self._env_file)
+        is_named = "JOBRUNNER_CONFIG" in os.environ and "JOBRUNNER_CONFIG" not in self._from_file
+        self._configuration = self._config.file if is_named else None
+        self.identity = str(self._env_file or self._configuration or "default")
+
+    def line(self, log_file: Path | None) -> str:
+        """The line, with absolute paths. Raises ConfigurationError if its ticks would have other settings than this."""
+        _check_reaches_cron(self._config, self._env_file, self._from_file)
+        words = [*_program(), "tick"]
+        paths = (("--env-file", self._env_file), ("--config", self._configuration), ("--log-file", _log(log_file)))
+        for flag, path in paths:
+            words += [] if path is None else [flag, str(path)]
+        return tick_line.tick_line(words, self.identity, sets_path="PATH" not in self._from_file)
 
 
 def _variables(env_file: str | None) -> dict[str, str]:

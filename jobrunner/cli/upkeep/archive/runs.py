@@ -1,0 +1,56 @@
+"""archive runs: keep old runs in a file, and delete them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import click
+
+from jobrunner.admin import archive as archives
+from jobrunner.cli import environment, render, session, suggestions
+from jobrunner.cli.parameters import Checked, instant_or_ago
+from jobrunner.cli.upkeep.archive.finish import delete
+from jobrunner.names import check_job_type
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--until",
+    required=True,
+    type=Checked(instant_or_ago),
+    metavar="TIME",
+    help="Archive runs that ended before this: ISO 8601 with an offset, or 90d for 90 days ago.",
+)
+@click.option(
+    "--type",
+    "job_types",
+    multiple=True,
+    type=Checked(check_job_type),
+    metavar="TYPE",
+    shell_complete=suggestions.job_types,
+    help="Only of this type; repeatable.",
+)
+@click.option("--keep", is_flag=True, help="Write the file only; delete nothing.")
+def runs(file: Path, until: datetime | timedelta, job_types: tuple[str, ...], keep: bool) -> None:
+    """Write ended runs with their attempts to FILE, as JSON lines, and delete them once FILE is on the disk.
+
+    Interrupted at any point it loses nothing: a run is in the database, in FILE, or in both. Then `archive finish`
+    deletes what FILE holds.
+
+    Example: jobrunner archive runs --until 90d /backups/runs.jsonl
+    """
+    database = session.open_database(environment.load(), for_many_rows=True)
+    with render.progress(None, "runs") as report:
+        written = archives.write(database, until, job_types, file.absolute(), report)
+    render.done(f"wrote {written.runs} runs to {file}" if written.runs else "no run to archive; there is no file")
+    if written.left_out:
+        render.done(
+            f"{written.left_out} runs are left out: their attempts are not counted yet, because another transaction"
+            " is writing; archive them later, into another file"
+        )
+    elif not written.runs:
+        suggestions.suggest_type(job_types, database.read(suggestions.types_of))
+    if written.runs and not keep:
+        delete(database, file)
