@@ -20,23 +20,27 @@ from jobrunner.contrib.django import conf, package, results
 from jobrunner.contrib.django.attempts import handler_of
 from jobrunner.contrib.django.results import AttemptEnded, ReturnValueNotJson
 from jobrunner.errors import UsageError
+from jobrunner.jobs.job_options import OF_POLICY
 from jobrunner.jobs.policy import make_policy
+from jobrunner.jobs.run_options import OF_RUN
 from jobrunner.model import Policy
 from jobrunner.store.callers.callers_transaction import joined
 from jobrunner.store.questions.runs import queries
 
 __all__ = ["AttemptEnded", "JobrunnerBackend", "ReturnValueNotJson"]
 
-_POLICY = ("max_attempts", "timeout", "backoff", "kill_after", "concurrency", "max_waiting")
-_OF_A_RUN = ("max_attempts", "timeout")
+_OPTIONS = ("DATABASE", *(name for name in OF_POLICY if name != "when_full"))
+"""A run that is dropped has no id, and Django's enqueue answers with one."""
+_OF_A_RUN = tuple(name for name in OF_POLICY if name in OF_RUN)
+_ARGUMENTS = {"args", "kwargs"}
 
 
 class JobrunnerBackend(package.BaseTaskBackend):
     """Enqueues tasks as runs, in the transaction that is open on Django's connection.
 
-    ``OPTIONS`` may hold ``DATABASE`` and what ``@job`` takes: max_attempts, timeout, backoff, kill_after, concurrency,
-    max_waiting. Each task has those of the backend that it is declared with. A task that ``using`` gives to another
-    one has max_attempts and timeout of that one: they belong to the run, and the others to the function.
+    ``OPTIONS`` may hold ``DATABASE`` and the options of a job type but ``when_full``. Each task has those of the
+    backend that it is declared with. A task that ``using`` gives to another one has max_attempts and timeout of that
+    one: they belong to the run, and the others to the function.
     """
 
     supports_defer = True
@@ -123,10 +127,12 @@ class JobrunnerBackend(package.BaseTaskBackend):
         where = f"TASKS[{self.alias!r}]"
         if not isinstance(self._given, Mapping):
             yield "E008", f"{where}: OPTIONS must be a dictionary, not {type(self._given).__name__}"
-        if unknown := sorted(map(str, set(self.options) - {"DATABASE", *_POLICY})):
-            yield "E005", f"{where}: unknown in OPTIONS: {unknown[0]}; there are: {', '.join(('DATABASE', *_POLICY))}"
+        if unknown := sorted(map(str, set(self.options) - {*_OPTIONS})):
+            yield "E005", f"{where}: unknown in OPTIONS: {unknown[0]}; there are: {', '.join(_OPTIONS)}"
         if isinstance(self._policy, str):
             yield "E006", f"{where}: {self._policy}"
+        elif (limits := self._policy.limits) and not _ARGUMENTS.issuperset(limits.concurrency_key):
+            yield "E006", f"{where}: concurrency_key: a task has the arguments {' and '.join(sorted(_ARGUMENTS))} only"
         named = self.options.get("DATABASE", conf.alias())
         if named not in connections:
             yield "E007", f"{where}: OPTIONS names the database {named!r}, which DATABASES lacks"
@@ -136,7 +142,7 @@ class JobrunnerBackend(package.BaseTaskBackend):
 
     @property
     def _policy_options(self) -> dict[str, Any]:
-        return {name: self.options[name] for name in _POLICY if name in self.options}
+        return {name: self.options[name] for name in _OPTIONS[1:] if name in self.options}
 
     @cached_property
     def _policy(self) -> Policy | str:

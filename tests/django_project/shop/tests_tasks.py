@@ -20,9 +20,14 @@ else:
     import django_tasks as package
     from django_tasks.exceptions import TaskResultDoesNotExist
 
+from jobrunner import fixed
+from jobrunner.application import registry
 from jobrunner.application.registry import registered
 from jobrunner.contrib.django import conf
 from jobrunner.contrib.django.backend import JobrunnerBackend
+from jobrunner.jobs import policy
+from jobrunner.jobs.job_options import OF_POLICY
+from jobrunner.jobs.options import Number
 from jobrunner.testing import Jobs
 from shop import tasks
 from shop.jobs import send_welcome
@@ -151,8 +156,23 @@ class OptionsTests(TestCase):
         assert [(each, most) for each, most, _ in found] == list(zip(ids, (None, 4, 5), strict=True)), found
         assert limits == [None, 0.0, 120.0], limits
 
+    def test_each_option_of_a_job_type_belongs_to_the_tasks_of_its_backend(self):
+        given = {"timeout": "2m", "backoff": fixed("2s"), "kill_after": "9s", "on_stop": "drop", "key_scope": "window"}
+        given |= {"key_window": "1d", "rate": "5/s", "rate_per_key": "4/s", "concurrency_key": ("args", "kwargs")}
+        given |= {name: 7 for name, row in OF_POLICY.items() if isinstance(row.kind, Number)}
+        assert [*OF_POLICY.keys() - given.keys()] == ["when_full"]
+        backend = {**settings.TASKS["default"], "OPTIONS": given}
+        known = mock.patch.dict(registry._registered), mock.patch.dict(policy._declared)
+        with override_settings(TASKS={"default": backend}), known[0], known[1]:
+            registry._registered.pop("shop.tasks.plain", None)
+            package.task(getattr(tasks.plain, "func", tasks.plain))
+            declared = registered()["shop.tasks.plain"].policy
+        assert policy.options_of(declared) == policy.options_of(policy.make_policy("x", **given))
+
     def test_wrong_options_are_told_by_check_and_refused_by_enqueue(self):
-        for options in ([], None, {"timeout": object()}, {"backoff": "2s"}, {"max_attempts": "5"}, {1: 2}):
+        wrong = ({"timeout": object()}, {"backoff": "2s"}, {"max_attempts": "5"}, {1: 2}, {"when_full": "drop"})
+        # Of a task's own arguments no claim knows anything: all its runs would have one key.
+        for options in ([], None, *wrong, {"concurrency_key": "x"}, {"burst": 5}):
             backend = {**settings.TASKS["default"], "OPTIONS": options}
             with override_settings(TASKS={**settings.TASKS, "default": backend}):
                 found = [each for each in run_checks() if each.id.startswith("jobrunner.")]
