@@ -11,7 +11,7 @@ from jobrunner.admin.findings import FINDINGS
 from jobrunner.application.handler_options import OF_JOB
 from jobrunner.jobs.job_options import OF_POLICY
 from jobrunner.jobs.options import Row
-from jobrunner.jobs.run_options import OF_ENTRY, OF_RUN
+from jobrunner.jobs.run_options import OF_RUN
 from jobrunner.model import Limits
 from jobrunner.settings.config import SETTINGS
 from jobrunner.settings.setting import Setting
@@ -62,7 +62,7 @@ def _options(rows: Mapping[str, Row]) -> tuple[list[str], list[list[str]]]:
 
 
 def _of_sql() -> tuple[list[str], list[list[str]]]:
-    head, options = _options(OF_ENTRY)
+    head, options = _options(OF_RUN)
     return head, [
         ["`job_type`", "", "The job type."],
         ["`payload`", "`{}`", "A JSON object (`jsonb`)."],

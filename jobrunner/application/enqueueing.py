@@ -15,6 +15,7 @@ from jobrunner.errors import UsageError
 from jobrunner.jobs.payload import checked_text
 from jobrunner.jobs.policy import declared, encoded
 from jobrunner.jobs.run_options import (
+    COLUMNS,
     OF_ENTRY,
     OF_MANY,
     OF_RUN,
@@ -41,9 +42,6 @@ __all__ = ["Enqueued", "Entry", "HandlerEntry", "Transaction", "enqueue", "enque
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_COLUMNS = {"key": "idempotency_key"}
-_OF_CALL = ("if_taken", "after", "if_parent_fails")
-"""The options that are no column of the run."""
 Work: TypeAlias = Callable[[str], Steps[T]]
 """What enqueues checked runs: it makes the steps for a database."""
 
@@ -239,7 +237,7 @@ def new_run(
     imported OpenTelemetry.
     """
     check_job_type(job_type)
-    columns = {_COLUMNS.get(name, name): value for name, value in values.items() if name not in _OF_CALL}
+    columns = {COLUMNS[name]: value for name, value in values.items() if name in COLUMNS}
     return NewRun(
         job_type=job_type,
         payload=checked_text(payload, payload_limit),

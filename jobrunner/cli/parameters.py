@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ import click
 from jobrunner.durations import parse_duration
 from jobrunner.errors import BadPayload, UsageError
 from jobrunner.settings.files import read_file
-from jobrunner.text import whole_number
 
 _ID = re.compile(r"[1-9]\d{0,18}", re.ASCII)
 _LARGEST_ID = 2**63 - 1
@@ -44,9 +42,6 @@ class Checked(_TextType):
             return self._check(value)
         except UsageError as error:
             self.fail(str(error), param, ctx)
-
-
-PRIORITY = Checked(partial(whole_number, least=-1000, most=1000))
 
 
 def job_id(text: str) -> int:

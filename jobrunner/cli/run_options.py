@@ -11,7 +11,6 @@ import click
 from jobrunner.cli.parameters import Checked, job_id, parse_run_at, timeout_of_a_run
 from jobrunner.jobs.options import Kind, Number, OneOf, Row, choice
 from jobrunner.jobs.run_options import OF_RUN, Limit, Runs, Text, Time
-from jobrunner.text import whole_number
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -53,7 +52,7 @@ def _written(flag: str, kind: Kind) -> tuple[Callable[[str], Any], str, str]:
     """How the text of an option of this kind is read, what stands for it in help, and what help says beside it."""
     match kind:
         case Number():
-            return partial(whole_number, least=kind.least, most=kind.most), "N", ""
+            return kind.read, "N", ""
         case OneOf():
             return partial(choice, flag, choices=kind.words), "|".join(kind.words), ""
         case Time():

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, get_args
 from jobrunner.durations import Duration, format_duration, parse_duration
 from jobrunner.errors import UsageError, WrongOption
 from jobrunner.text import nearest, shown
+from jobrunner.text import whole_number as read_number
 
 _Choice = TypeVar("_Choice", bound=str)
 
@@ -33,6 +34,10 @@ class Number(NamedTuple):
     def check(self, name: str, value: object) -> int:
         """The number."""
         return whole_number(name, value, self.least, self.most)
+
+    def read(self, text: str) -> int:
+        """The number that a text is. Raises UsageError."""
+        return read_number(text, self.least, self.most)
 
 
 class OneOf(NamedTuple):

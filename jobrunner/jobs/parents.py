@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 from jobrunner.errors import UsageError
 
-_MOST = 1000
+MOST_PARENTS = 1000
 
 
 class _HasId(Protocol):
@@ -25,8 +25,8 @@ def parent_ids(after: After) -> tuple[int, ...]:
     """The ids of the runs to wait for. Raises UsageError for what names no run."""
     each = after if isinstance(after, Iterable) else (after,)
     ids = tuple(_id_of(one) for one in each)
-    if not ids or len(ids) > _MOST:
-        raise UsageError(f"after must name from 1 to {_MOST} runs, not {len(ids)}")
+    if not ids or len(ids) > MOST_PARENTS:
+        raise UsageError(f"after must name from 1 to {MOST_PARENTS} runs, not {len(ids)}")
     return ids
 
 

@@ -71,13 +71,16 @@ class Runs:
         return parent_ids(value)
 
 
+PRIORITY = Number(-1000, 1000)
+
+
 class ManyOptions(TypedDict, total=False):
     """The options of ``enqueue_many``, for all of its runs. None in place of any value: as if it were not given."""
 
     run_at: Annotated[datetime | timedelta | None, Row(Time(), "The earliest start", absent="now")]
     priority: Annotated[
         int | None,
-        Row(Number(-1000, 1000), "-1000 to 1000: each step counts like a minute of waiting", 0),
+        Row(PRIORITY, "-1000 to 1000: each step counts like a minute of waiting", 0),
     ]
     max_attempts: Annotated[
         int | None, Row(Number(1, 1000), "Attempts before the run is dead", absent="the job type's")
@@ -117,6 +120,9 @@ class RunOptions(EntryOptions, total=False):
 
 OF_MANY, OF_ENTRY, OF_RUN = rows_of(ManyOptions), rows_of(EntryOptions), rows_of(RunOptions)
 """By name, in the order in which they are documented."""
+_OF_CALL = ("if_taken", "after", "if_parent_fails")
+COLUMNS = {name: {"key": "idempotency_key"}.get(name, name) for name in OF_RUN if name not in _OF_CALL}
+"""The column of the run that an option is. The others say what the enqueue does."""
 
 
 def check_names(given: Iterable[str], rows: Mapping[str, Row]) -> None:

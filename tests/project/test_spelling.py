@@ -21,7 +21,7 @@ from jobrunner.cli.options import ALL
 from jobrunner.cli.program import cli
 from jobrunner.cli.run_options import flag_of
 from jobrunner.errors import UsageError
-from jobrunner.jobs.run_options import OF_ENTRY, OF_RUN
+from jobrunner.jobs.run_options import OF_RUN
 from jobrunner.renamed import RENAMED
 
 OLD = RENAMED["parameter"]
@@ -244,8 +244,8 @@ def test_old_parameter_is_refused_with_the_new_one(database: Database, connectio
 @postgresql_only
 def test_function_of_sql_has_each_option_of_a_run_under_its_name(database: PostgresDatabase) -> None:
     names = database.value("SELECT proargnames FROM pg_proc WHERE proname = 'jobrunner_enqueue'")
-    old = [name for name in OLD if OLD[name] in OF_ENTRY]
-    assert names == ["job_type", "payload", *OF_ENTRY, "traceparent", *old, "id", "outcome"]
+    old = [name for name in OLD if OLD[name] in OF_RUN]
+    assert names == ["job_type", "payload", *OF_RUN, "traceparent", *old, "id", "outcome"]
     with closing(psycopg.connect(database.url)) as connection:
         for name in old:
             with pytest.raises(psycopg.errors.InvalidParameterValue, match=f"{name} is now {OLD[name]};"):

@@ -17,7 +17,7 @@ from harness import Commands, PostgresDatabase, pages, postgresql_only, wait_for
 from harness.binaries import find_binaries
 from harness.enqueue_function import call
 from harness.keys import end, runs, scope
-from jobrunner.errors import UsageError
+from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
 from jobrunner.store.drivers.notify import open_notifier
@@ -92,14 +92,23 @@ CASES: list[dict[str, Any]] = [
     *({"timeout": text} for text in ("none", "0", "0s", "-5s", "soon", "", "9" * 41, "0" * 40, "1.5", "1.", ".5")),
     *({"timeout": text} for text in ("90s", "1h30m", "500ms", " 5s\n", "5S", "1 h", "1e3", "٣s", "0.0000001", "2w")),
     *({"timeout": text} for text in ("3660d", "3661d", "None", "infinity", "00:05:00")),
+    *({"after": ids, "if_parent_fails": word} for ids in ([1], [2, 1, 1], [2]) for word in ("cancel", "run")),
+    *({"after": ids} for ids in ([], [0], [-1], [None], [1, None], [2**63 - 1], [1] * 1000, [1] * 1001)),
+    *({"if_parent_fails": word} for word in ("keep", "")),
     *({"if_taken": word} for word in ("existing", "raise", "replace", "replaced", "")),
 ]
 COLUMNS = (
-    "job_type, payload, status, priority, idempotency_key, attempts, max_attempts, timeout, run_at = created_at AS n"
+    "job_type, payload, status, priority, idempotency_key, attempts, max_attempts, timeout, run_at = created_at AS n,"
+    " gate, (SELECT json_agg(json_build_array(parent_id, on_failure, parent_status)) FROM job_parents)"
 )
 
 
 def test_function_accepts_and_refuses_what_python_does(connection: Any) -> None:
+    # The parents: one that goes on, and one that is dead.
+    for _ in range(2):
+        call(connection)
+    connection.execute("UPDATE job_runs SET status = 'dead', finished_at = updated_at WHERE id = 2")
+    connection.commit()
     different = []
     for case in CASES:
         options = {"job_type": "sync", "payload": {}, **case}
@@ -107,8 +116,8 @@ def test_function_accepts_and_refuses_what_python_does(connection: Any) -> None:
         for way in (library.enqueue, call):
             try:
                 way(connection, **options)
-                said.append(str(connection.execute(f"SELECT {COLUMNS} FROM job_runs").fetchall()))
-            except (UsageError, psycopg.errors.InvalidParameterValue) as error:
+                said.append(str(connection.execute(f"SELECT {COLUMNS} FROM job_runs ORDER BY id").fetchall()))
+            except (UsageError, NotFoundError, psycopg.errors.InvalidParameterValue) as error:
                 line = str(error).splitlines()[0]
                 assert len(line) < 300
                 said.append("refused")
@@ -117,7 +126,7 @@ def test_function_accepts_and_refuses_what_python_does(connection: Any) -> None:
             different.append((f"{case}"[:100], [each[:300] for each in said]))
     assert not different
     # What Python's types refuse already.
-    for name in ("job_type", "payload", "priority", "if_taken"):
+    for name in ("job_type", "payload", "priority", "if_taken", "if_parent_fails"):
         with pytest.raises(psycopg.errors.InvalidParameterValue):
             connection.execute(
                 f"SELECT jobrunner_enqueue({'' if name == 'job_type' else 'job_type => $$x$$, '}{name} => NULL)"

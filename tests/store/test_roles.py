@@ -57,6 +57,7 @@ with psycopg.connect(os.environ["APP_URL"]) as connection:
             connection.execute(
                 "SELECT jobs.jobrunner_enqueue('echo', '{}', key => 'in sql', if_taken => %s)", [taken]
             )
+        connection.execute("SELECT jobs.jobrunner_enqueue('echo', after => %s)", [[first.id]])
         connection.commit()
     print("all enqueued")
 """

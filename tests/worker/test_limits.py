@@ -118,7 +118,7 @@ def test_each_key_has_its_own_limit_and_holds_up_no_other(store: Store, database
 
 def test_several_of_a_key_and_several_names_in_one(store: Store, database: Database) -> None:
     two = Policy("mail", limits=Limits(max_running=5, concurrency_key=("a", "b"), max_running_per_key=2))
-    payloads = [{"a": a, "b": b} for a in (1, 2) for b in (1, 2) for _ in range(3)]
+    payloads = [{"a": a, "b": b} for a in (1, [2, {"c": "ä"}]) for b in (1, {"d": []}) for _ in range(3)]
     for payload in payloads:
         queue(database, "mail", payload)
     for count in (5, 5, 2):

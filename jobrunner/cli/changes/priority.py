@@ -8,12 +8,13 @@ import click
 
 from jobrunner.cli import session
 from jobrunner.cli.bulk import NOT_WAITING, Many, change_each, change_many, of_many
-from jobrunner.cli.parameters import PRIORITY
+from jobrunner.cli.parameters import Checked
+from jobrunner.jobs.run_options import PRIORITY
 from jobrunner.store.changes import admin, bulk
 
 
 @click.command()
-@click.argument("number", metavar="N", type=PRIORITY)
+@click.argument("number", metavar="N", type=Checked(PRIORITY.read))
 @of_many
 def priority(many: Many, number: int) -> None:
     """Give waiting runs the priority N, -1000 to 1000. Each step counts like a minute of waiting.

@@ -20,7 +20,7 @@ from jobrunner.cli.questions.logs import Printer
 from jobrunner.cli.run_options import run_options
 from jobrunner.errors import JobrunnerError, UsageError
 from jobrunner.jobs.payload import parse_payload
-from jobrunner.jobs.run_options import checked
+from jobrunner.jobs.run_options import PRIORITY, checked
 from jobrunner.lifecycle import CLAIMABLE, Status
 from jobrunner.settings.config import Config
 from jobrunner.store.changes import admin, bulk
@@ -34,7 +34,6 @@ from jobrunner.store.queue.ticks import audit
 
 _LOOK_SECONDS = 0.3
 _TICK_AGAIN_SECONDS = 2.0
-_MOST_URGENT = 1000
 
 
 @click.command()
@@ -65,7 +64,7 @@ def run(job_type: str, payload: str, timeout: timedelta | str | None, is_debugge
         raise UsageError("--debug needs the standard input for the debugger; give the payload as text or as @FILE")
     config = environment.load()
     payload_read = parse_payload(read_payload(payload, config.payload_limit), config.payload_limit)
-    options = {"priority": _MOST_URGENT, "max_attempts": 1, "timeout": "none" if is_debugged else timeout}
+    options = {"priority": PRIORITY.most, "max_attempts": 1, "timeout": "none" if is_debugged else timeout}
     new = new_run(job_type, payload_read, config.payload_limit, checked(options), os.environ.get("TRACEPARENT"))
     if is_debugged:
         sys.exit(_debug(config, new))

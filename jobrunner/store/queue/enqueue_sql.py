@@ -11,11 +11,6 @@ from jobrunner.lifecycle import Status
 from jobrunner.model import Origin
 from jobrunner.store.sql.statement import Row, Values
 
-_OPTIONAL = (
-    "idempotency_key", "max_attempts", "traceparent", "definition_id", "scheduled_for", "origin", "start_deadline_at",
-    "concurrency_key",
-)  # fmt: skip
-
 
 class NewRun(NamedTuple):
     """A run to insert. ``payload`` is the checked text of a JSON object.
@@ -41,17 +36,11 @@ class NewRun(NamedTuple):
 
     def columns(self) -> dict[str, Any]:
         """The values by column, without those that are None. ``run_in``, in seconds, stands for a run_at after now."""
-        columns = {"job_type": self.job_type, "payload": self.payload, "priority": self.priority}
+        columns = {name: value for name, value in self._asdict().items() if value is not None}
         if isinstance(self.run_at, timedelta):
-            columns["run_in"] = self.run_at.total_seconds()
-        elif self.run_at is not None:
-            columns["run_at"] = self.run_at
+            columns["run_in"] = columns.pop("run_at").total_seconds()
         if self.timeout is not None:
             columns["timeout"] = self.timeout.total_seconds()
-        for name in _OPTIONAL:
-            value = getattr(self, name)
-            if value is not None:
-                columns[name] = value
         return columns
 
     def key(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from jobrunner.admin import bulk as many
 from jobrunner.admin.bulk import ChangeAt, Counted
 from jobrunner.application.enqueueing import check_run_at
 from jobrunner.errors import UsageError
+from jobrunner.jobs.run_options import PRIORITY
 from jobrunner.store.changes import bulk as store
 from jobrunner.store.changes.bulk import Batch
 from jobrunner.store.drivers.connection import Connection
@@ -133,7 +134,7 @@ def begin_at(text: str) -> Callable[[datetime], datetime]:
 
 def priority_of(text: str) -> int:
     """A priority."""
-    return whole_number(text, least=-1000, most=1000)
+    return PRIORITY.read(text)
 
 
 def _selection(call: Call) -> Selection:

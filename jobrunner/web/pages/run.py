@@ -8,6 +8,7 @@ from functools import partial
 
 from jobrunner.application.enqueueing import check_run_at
 from jobrunner.errors import HandlersUnavailable, UsageError
+from jobrunner.jobs.run_options import PRIORITY
 from jobrunner.jobs.trace_context import trace_id
 from jobrunner.lifecycle import Event, Status, allowed
 from jobrunner.store.changes import admin
@@ -17,7 +18,6 @@ from jobrunner.store.questions.explain import ahead
 from jobrunner.store.questions.explain.explanation import Explanation
 from jobrunner.store.questions.runs import explained, queries, run_view
 from jobrunner.store.questions.runs.queries import Run
-from jobrunner.text import whole_number
 from jobrunner.web import fields
 from jobrunner.web.call import Call, Download, NotFound, Page, Redirect
 from jobrunner.web.pages import life, payload
@@ -158,7 +158,7 @@ def reschedule(call: Call) -> Page | Redirect:
 
 def set_priority(call: Call) -> Page | Redirect:
     """Give the run another priority."""
-    priority = whole_number(call.form.get("priority", ""), least=-1000, most=1000)
+    priority = PRIORITY.read(call.form.get("priority", ""))
     return _change(call, Verb.PRIORITY, partial(admin.set_priority, priority=priority))
 
 

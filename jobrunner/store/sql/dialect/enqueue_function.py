@@ -1,19 +1,22 @@
 """The SQL function ``jobrunner_enqueue`` of PostgreSQL: the rules of ``enqueue``, for triggers and other languages.
 
-It has the rights of its caller, but for a run that is replaced, and looks up none of our names on the caller's search
-path. A test compares what it refuses with what Python refuses.
+It has the rights of its caller, but for a run that is replaced or waits for others, and looks up none of our names on
+the caller's search path. A test compares what it refuses with what Python refuses.
 """
 
 from __future__ import annotations
 
 from jobrunner.jobs.options import Kind, Number, OneOf
+from jobrunner.jobs.parents import MOST_PARENTS
 from jobrunner.jobs.payload_limits import DEFAULT_LIMIT_BYTES
-from jobrunner.jobs.run_options import OF_ENTRY, Text, Time
+from jobrunner.jobs.run_options import COLUMNS, OF_RUN, Runs, Text, Time
 from jobrunner.renamed import RENAMED
 from jobrunner.store.sql.dialect.application_functions import in_schema
 
-_TYPES: dict[type[Kind], str] = {Number: "integer", Time: "timestamptz"}
+_TYPES: dict[type[Kind], str] = {Number: "integer", Time: "timestamptz", Runs: "bigint[]"}
 """All others are text."""
+_VALUES = {"run_at": "its_time", "timeout": "seconds"}
+"""What is stored for an option, if not what is given."""
 SCHEMA = "@schema@"
 """Stands for the quoted schema of our tables."""
 
@@ -33,8 +36,6 @@ DECLARE
   its_type text := job_type;
   its_payload jsonb := payload;
   its_key text := key;
-  its_priority integer := priority;
-  its_attempts integer := max_attempts;
   its_time timestamptz := coalesce(run_at, @schema@.jobrunner_now());
   -- What is none is ignored, as in Python.
   its_trace text := substring(traceparent from
@@ -47,6 +48,7 @@ DECLARE
   if_full text;
   waiting bigint;
   holder record;
+  parents record;
   is_free boolean;
   is_full boolean := false;
   looks_only boolean;
@@ -82,6 +84,10 @@ BEGIN
     IF seconds = 0 THEN
       RAISE invalid_parameter_value USING MESSAGE = 'a timeout of 0 stops a run at once; write none for no limit';
     END IF;
+  END IF;
+  IF after IS NOT NULL AND (cardinality(after) NOT BETWEEN 1 AND @most_parents@ OR NOT 0 < ALL (after)
+      OR array_position(after, NULL) IS NOT NULL) THEN
+    RAISE invalid_parameter_value USING MESSAGE = 'after must name from 1 to @most_parents@ runs by their ids';
   END IF;
   IF its_payload IS NULL OR jsonb_typeof(its_payload) <> 'object' THEN
     RAISE invalid_parameter_value USING MESSAGE = concat('the payload must be a JSON object, not ',
@@ -215,15 +221,28 @@ BEGIN
     looks_only := is_full;
   END LOOP;
 
-  INSERT INTO @schema@.job_runs AS runs (
-      job_type, payload, status, priority, run_at, idempotency_key, max_attempts, timeout, traceparent,
-      created_at, updated_at)
-    VALUES (its_type, its_payload, 'queued', its_priority, its_time, its_key, its_attempts, seconds,
-      its_trace, @schema@.jobrunner_now(), @schema@.jobrunner_now())
+  INSERT INTO @schema@.job_runs AS runs (job_type, payload, status, @columns@, traceparent, created_at, updated_at)
+    VALUES (its_type, its_payload, 'queued', @values@, its_trace, @schema@.jobrunner_now(), @schema@.jobrunner_now())
     RETURNING runs.id INTO id;
   IF its_key IS NOT NULL THEN
     UPDATE @schema@.job_keys AS keys SET run_id = jobrunner_enqueue.id, created_at = @schema@.jobrunner_now()
       WHERE keys.job_type = its_type AND keys.idempotency_key = its_key;
+  END IF;
+  IF after IS NOT NULL THEN
+    -- They are locked, so that none of them ends meanwhile.
+    SELECT count(*) AS found, bool_or(finished_at IS NULL) AS is_any_at_large,
+        bool_or(finished_at IS NOT NULL AND status <> 'succeeded') AS has_any_failed,
+        json_agg(json_build_object('parent_id', locked.id, 'on_failure', if_parent_fails)) AS given
+      INTO parents FROM (
+        SELECT runs.id, runs.status, runs.finished_at FROM @schema@.job_runs AS runs
+        WHERE runs.id = ANY (after) ORDER BY runs.id FOR NO KEY UPDATE) AS locked;
+    IF parents.found < (SELECT count(DISTINCT given) FROM unnest(after) AS given) THEN
+      RAISE invalid_parameter_value USING MESSAGE =
+        'after names a run that does not exist; a run that ended long ago is deleted';
+    END IF;
+    IF parents.is_any_at_large OR parents.has_any_failed AND if_parent_fails = 'cancel' THEN
+      PERFORM @schema@.jobrunner_hold(id, parents.given);
+    END IF;
   END IF;
   outcome := 'created';
 END $function$
@@ -232,26 +251,26 @@ END $function$
 
 def parameters() -> dict[str, str]:
     """The type of each option that the function takes."""
-    return {name: _TYPES.get(type(row.kind), "text") for name, row in OF_ENTRY.items()}
+    return {name: _TYPES.get(type(row.kind), "text") for name, row in OF_RUN.items()}
 
 
 def _declarations() -> str:
     listed = []
     for name, kind in parameters().items():
-        default = OF_ENTRY[name].default
+        default = OF_RUN[name].default
         written = "NULL" if default is None else f"'{default}'" if isinstance(default, str) else str(default)
         listed.append(f"{name} {kind} DEFAULT {written}")
     return ",\n  ".join(listed)
 
 
 def _old_names() -> dict[str, str]:
-    return {old: new for old, new in RENAMED["parameter"].items() if new in OF_ENTRY}
+    return {old: new for old, new in RENAMED["parameter"].items() if new in OF_RUN}
 
 
 def _checks() -> str:
     """The checks of the options whose kind says all. Those of a time and of a duration stand in the function."""
     checks = []
-    for name, row in OF_ENTRY.items():
+    for name, row in OF_RUN.items():
         # Its type's columns have the names of some options.
         value = f"jobrunner_enqueue.{name}"
         is_null = "" if row.default is None else f"{value} IS NULL OR "
@@ -298,8 +317,11 @@ def enqueue_statements(dialect_name: str, schema: str | None) -> list[str]:
         return []
     parts = {
         "most_bytes": str(DEFAULT_LIMIT_BYTES),
+        "most_parents": str(MOST_PARENTS),
         "parameters": _declarations(),
         "old_parameters": ",\n  ".join(f"{old} text DEFAULT NULL" for old in _old_names()),
+        "columns": ", ".join(COLUMNS.values()),
+        "values": ", ".join(_VALUES.get(name, f"jobrunner_enqueue.{name}") for name in COLUMNS),
         "old_names": _refusals_of_old_names(),
         "checks": _checks(),
     }
