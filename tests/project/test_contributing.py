@@ -4,9 +4,11 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,20 +20,37 @@ PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 LISTS = PAGE.partition("\n## Where to add what\n")[2]
 ITEMS = [" ".join(item.split()) for item in re.split(r"\n(?=\d+\. |\n)", LISTS) if re.match(r"\d+\. .*/", item.strip())]
 
-OPTION_OF_A_SCHEDULE = {
-    "jobrunner/model.py": ("    jitter: timedelta | None = None\n", "    quiet_time: timedelta | None = None\n"),
-    "jobrunner/schedules/options.py": (
+SCHEMA = "jobrunner/store/schema/runs.py"
+FUNCTION = """
+import json
+from jobrunner.store.sql.dialect.enqueue_function import enqueue_statements
+print(json.dumps(enqueue_statements("postgresql", "jobs")))
+"""
+OPTION_OF_A_SCHEDULE = [
+    ("jobrunner/model.py", "    jitter: timedelta | None = None\n", "    quiet_time: timedelta | None = None\n"),
+    (
+        "jobrunner/schedules/options.py",
         "_ALL = (\n",
         '    Option("quiet_time", "duration", "Quiet.", line="quiet", shown="quiet for {quiet_time}"),\n',
     ),
-    "jobrunner/schedules/declare.py": (
+    (
+        "jobrunner/schedules/declare.py",
         "    jitter: Duration | None = None\n",
         "    quiet_time: Duration | None = None\n",
     ),
-    "jobrunner/store/timetable/records.py": ("    jitter: float | None\n", "    quiet_time: float | None\n"),
-    "jobrunner/store/schema/runs.py": ('    Column("jitter", Seconds),\n', '    Column("quiet_time", Seconds),\n'),
-    "jobrunner/store/sql/versions.py": ("SCHEMA_REVISION = 1\n", "SCHEMA_REVISION = 2\n"),
-}
+    ("jobrunner/store/timetable/records.py", "    jitter: float | None\n", "    quiet_time: float | None\n"),
+    (SCHEMA, '    Column("jitter", Seconds),\n', '    Column("quiet_time", Seconds),\n'),
+    ("jobrunner/store/sql/versions.py", "CODE_LEVEL = 1\n", "SCHEMA_REVISION = 2\n"),
+]
+OPTION_OF_A_RUN = [
+    (
+        "jobrunner/jobs/run_options.py",
+        '    run_at: Annotated[datetime | timedelta | None, Row(Time(), "The earliest start", absent="now")]\n',
+        '    note: Annotated[str | None, Row(Text(5), "A note")]\n',
+    ),
+    ("jobrunner/store/queue/enqueue_sql.py", "    timeout: timedelta | None = None\n", "    note: str | None = None\n"),
+    (SCHEMA, '    Column("timeout", Seconds),\n', '    Column("note", short_text(5)),\n'),
+]
 """For each file of the list a line, and the line that is added after it."""
 
 
@@ -156,17 +175,56 @@ def test_a_finding_is_added_by_its_list_alone(tmp_path: Path) -> None:
     assert "WARNING    it is quiet; look at 'a b': jobrunner status\n" in jobrunner("status").stdout
 
 
+def test_an_option_of_a_job_type_is_added_by_its_list_alone(tmp_path: Path) -> None:
+    line = '    rate_per_key: Annotated[str | None, Row(HowOften(), "The rate limit of each key", absent="no limit")]\n'
+    row = '    quiet_time: Annotated[Duration | None, Row(Length(), "Quiet")]\n'
+    field = "    quiet_time: timedelta | None = None\n"
+    lines = {
+        "jobrunner/jobs/job_options.py": (line, row),
+        "jobrunner/model.py": ("    limits: Limits | None = None\n", field),
+    }
+    jobrunner = copy_with(tmp_path, lines)
+    (tmp_path / "jobrunner.toml").write_text('[jobs.filed]\ncommand = ["true"]\nquiet_time = "9m"\n')
+    variables = {"JOBRUNNER_IMPORT": "handlers", "JOBRUNNER_APP_DIR": str(tmp_path)}
+
+    def types(option: str, *words: str) -> subprocess.CompletedProcess[str]:
+        handler = f"from jobrunner import job\n@job({option})\ndef coded(ctx): ...\n"
+        (tmp_path / "handlers.py").write_text(handler)
+        return jobrunner("types", *words, **variables)
+
+    found = {
+        each["job_type"]: each["quiet_time_seconds"] for each in json.loads(types("quiet_time=420", "--json").stdout)
+    }
+    assert found == {"coded": 420.0, "filed": 540.0}
+    head, *rows = types("").stdout.splitlines()
+    assert (head.split()[-2:], [row.split()[-1] for row in rows]) == (["QUIET", "TIME"], ["-", "9m"])
+    assert (
+        "handlers.coded (handlers.py, line 2): quiet_time: 'soon' is not a duration"
+        in types("quiet_time='soon'").stderr
+    )
+    assert "did you mean quiet_time" in types("quiet_tim=5").stderr
+
+
+def both_columns(found: re.Match[str]) -> str:
+    """The statements for both columns, in place of the one that a new migration has."""
+    columns = {"job_definitions": "quiet_time REAL", "job_runs": "note TEXT"}
+    statements = [
+        f'"ALTER TABLE {found[1]}{table} {found[2]} COLUMN {column if found[2] == "ADD" else column.split()[0]}"'
+        for table, column in columns.items()
+    ]
+    return ", ".join(statements)
+
+
 @pytest.mark.long
-def test_an_option_of_a_schedule_with_its_migration_is_added_by_its_list_alone(tmp_path: Path) -> None:
+def test_options_of_a_schedule_and_of_a_run_with_their_migration_are_added_by_their_lists_alone(tmp_path: Path) -> None:
     copy, home = tmp_path / "copy", tmp_path / "home"
     for name in ("jobrunner", "alembic", "scripts"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "alembic.ini", copy)
-    for file, (line, added) in OPTION_OF_A_SCHEDULE.items():
+    for file, line, added in [*OPTION_OF_A_SCHEDULE, *OPTION_OF_A_RUN]:
         text = (copy / file).read_text("utf-8")
         assert text.count(line) == 1, file
-        kept = "" if file.endswith("versions.py") else line
-        (copy / file).write_text(text.replace(line, kept + added), "utf-8")
+        (copy / file).write_text(text.replace(line, line + added), "utf-8")
     home.mkdir()
     url = f"sqlite:///{home}/runs.db"
     environment = {
@@ -186,15 +244,10 @@ def test_an_option_of_a_schedule_with_its_migration_is_added_by_its_list_alone(t
     def jobrunner(*words: str) -> str:
         return python("-m", "jobrunner", *words)
 
-    python("-m", "alembic", "-c", str(copy / "alembic.ini"), "revision", "--rev-id", "0002", "-m", "quiet time")
-    migration = copy / "jobrunner/store/schema/migrations/versions/0002_quiet_time.py"
-    text = (
-        migration.read_text()
-        .replace("job_runs ", "job_definitions ")
-        .replace("ADD COLUMN ...", "ADD COLUMN quiet_time {seconds}")
-    )
-    text = text.replace("DROP COLUMN ...", "DROP COLUMN quiet_time")
-    migration.write_text(text.replace("{seconds}", "DOUBLE PRECISION", 1).replace("{seconds}", "REAL", 1))
+    python("-m", "alembic", "-c", str(copy / "alembic.ini"), "revision", "--rev-id", "0002", "-m", "quiet note")
+    migration = copy / "jobrunner/store/schema/migrations/versions/0002_quiet_note.py"
+    text = re.sub(r'"ALTER TABLE (.*)job_runs (ADD|DROP) COLUMN \.\.\."', both_columns, migration.read_text())
+    migration.write_text(text)
     # The compiled statements of today would neither write nor read the column.
     python(str(copy / "scripts/statements.py"))
     jobrunner("migrate")
@@ -209,5 +262,17 @@ def test_an_option_of_a_schedule_with_its_migration_is_added_by_its_list_alone(t
     jobrunner("apply")
     found = {each["name"]: each["quiet_time"] for each in json.loads(jobrunner("schedule", "list", "--json"))}
     assert found == {"nightly": 420.0, "other": 540.0}
+    jobrunner("enqueue", "echo", "--note", "shell")
+    library = "from jobrunner import enqueue, enqueue_many\n"
+    python("-c", f"{library}enqueue(None, 'echo', note='code')\nenqueue_many(None, 'echo', [{{}}], note='many')")
+    with closing(sqlite3.connect(home / "runs.db")) as connection:
+        assert connection.execute("SELECT note FROM job_runs ORDER BY id").fetchall() == [
+            ("shell",),
+            ("code",),
+            ("many",),
+        ]
+    (function,) = json.loads(python("-c", FUNCTION))
+    assert re.search(r"note text DEFAULT NULL,(?s:.*)length\(jobrunner_enqueue.note\) NOT BETWEEN 1 AND 5", function)
+    assert re.search(r"INSERT INTO \S+job_runs AS runs \(.*\bnote\b.*\)\n +VALUES \(.*jobrunner_enqueue.note", function)
     jobrunner("downgrade", "1", "--delete-data")
     jobrunner("migrate")

@@ -99,7 +99,7 @@ CASES: list[dict[str, Any]] = [
 ]
 COLUMNS = (
     "job_type, payload, status, priority, idempotency_key, attempts, max_attempts, timeout, run_at = created_at AS n,"
-    " gate, (SELECT json_agg(json_build_array(parent_id, on_failure, parent_status)) FROM job_parents)"
+    " gate, (SELECT json_agg(json_build_array(parent_id, if_parent_fails, parent_status)) FROM job_parents)"
 )
 
 

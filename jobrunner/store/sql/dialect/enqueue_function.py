@@ -232,7 +232,7 @@ BEGIN
     -- They are locked, so that none of them ends meanwhile.
     SELECT count(*) AS found, bool_or(finished_at IS NULL) AS is_any_at_large,
         bool_or(finished_at IS NOT NULL AND status <> 'succeeded') AS has_any_failed,
-        json_agg(json_build_object('parent_id', locked.id, 'on_failure', if_parent_fails)) AS given
+        json_agg(json_build_object('parent_id', locked.id, 'if_parent_fails', if_parent_fails)) AS given
       INTO parents FROM (
         SELECT runs.id, runs.status, runs.finished_at FROM @schema@.job_runs AS runs
         WHERE runs.id = ANY (after) ORDER BY runs.id FOR NO KEY UPDATE) AS locked;
