@@ -24,7 +24,8 @@ Environment: TypeAlias = Mapping[str, str | None]
 class Planted:
     """A cause: ``plant`` makes it, in an environment that ``env`` changes. ``names`` are words of the remedy.
 
-    ``act`` does what the remedy says; None: its first part is executed as it is printed.
+    ``act`` does what the remedy says; None: its first part is executed as it is printed. ``said`` are words of what is
+    found: such a row is tried in every run, but for its remedy.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Planted:
     verdict: str = "wrong"
     env: Callable[[Clinic], Environment] = field(default=lambda _: {})
     on: str = "sqlite postgresql"
+    said: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,11 @@ def ticks_ahead(clinic: Clinic) -> None:
 def set_clock(clinic: Clinic) -> None:
     """The ticks of the future are those of now."""
     clinic.database.execute("UPDATE job_ticks SET started_at = ?", [clinic.database.now()])
+
+
+def drifted(clinic: Clinic) -> None:
+    clinic.database.execute("DROP INDEX job_runs_due")
+    clinic.database.execute("DROP VIEW job_dead")
 
 
 def begin_anew(clinic: Clinic) -> None:
@@ -149,18 +156,29 @@ CHECKED: dict[str, list[Planted | Elsewhere | NotHere]] = {
             lambda clinic: clinic.database.execute("DROP TABLE job_totals"),
             ("restore them from a backup",),
             begin_anew,
+            said="job_totals",
         ),
         Planted(
-            "schema", lambda clinic: clinic.database.execute("DROP INDEX job_runs_due"), ("CREATE INDEX job_runs_due",)
+            "schema",
+            drifted,
+            ("CREATE INDEX job_runs_due", "CREATE VIEW job_dead"),
+            said="index job_runs_due, view job_dead",
         ),
     ],
     "database.clocks": [
-        Planted("clock", ticks_ahead, ("the database's clock", "jobrunner schedule resume"), set_clock),
+        Planted(
+            "clock",
+            ticks_ahead,
+            ("the database's clock", "jobrunner schedule resume"),
+            set_clock,
+            said="a clock was ahead",
+        ),
         Planted(
             "clock",
             lambda clinic: clinic.database.move_clock(timedelta(minutes=7)),
             ("NTP",),
             lambda clinic: clinic.database.move_clock(timedelta(minutes=-7)),
+            said="7m behind the database",
         ),
     ],
     "database.storage": [
@@ -208,6 +226,7 @@ CHECKED: dict[str, list[Planted | Elsewhere | NotHere]] = {
             lambda clinic: clinic.app.write("handlers", "import nothing_of_that_name"),
             ("JOBRUNNER_IMPORT", "JOBRUNNER_APP_DIR"),
             lambda clinic: clinic.app.write("handlers", "from jobrunner import job\n@job('echo')\ndef echo(ctx): ..."),
+            said="nothing_of_that_name",
         ),
         Planted(
             "handlers", nothing, ("JOBRUNNER_IMPORT",), nothing, "warning", env=lambda _: {"JOBRUNNER_IMPORT": None}
@@ -219,12 +238,14 @@ CHECKED: dict[str, list[Planted | Elsewhere | NotHere]] = {
             misfit,
             ("nap", "schedule edit nap --payload"),
             lambda clinic: clinic.jobrunner("schedule", "edit", "nap", "--payload", '{"seconds": 1}'),
+            said="minutes",
         ),
         Planted(
             "definitions",
             unknown_schedule,
             ("the module of gone", "schedule remove nightly"),
             lambda clinic: clinic.jobrunner("schedule", "remove", "nightly"),
+            said="nightly (gone)",
         ),
         Planted(
             "definitions",
@@ -239,6 +260,7 @@ CHECKED: dict[str, list[Planted | Elsewhere | NotHere]] = {
             lambda clinic: queue(clinic.database, "gone"),
             ("JOBRUNNER_IMPORT", "gone"),
             lambda clinic: clinic.jobrunner("cancel", "1"),
+            said="1 of gone",
         )
     ],
     "standby._standby": [
@@ -259,7 +281,7 @@ CHECKED: dict[str, list[Planted | Elsewhere | NotHere]] = {
             ("crontab", "host name that cron uses"),
             tick,
         ),
-        Planted("last tick", old_ticks, ("crontab", "host name that cron uses"), tick),
+        Planted("last tick", old_ticks, ("crontab", "host name that cron uses"), tick, said="1d11h ago"),
     ],
     "doctor.doctor": [
         Planted(

@@ -1,6 +1,5 @@
 """doctor tries the crontab line as cron does."""
 
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,17 +10,13 @@ from harness import (
     Database,
 )
 from harness.clinic import Clinic
+from harness.doctor_remedies import old_ticks
 
 
 @pytest.fixture
 def clinic(jobrunner: Commands, app: App, database: Database, tmp_path: Path) -> Clinic:
     jobrunner.tick()
     return Clinic(jobrunner, app, database, tmp_path)
-
-
-def plant_old_tick(clinic: Clinic) -> None:
-    at = clinic.database.now() - timedelta(hours=35)
-    clinic.database.execute("UPDATE job_ticks SET started_at = ?", [at])
 
 
 def test_doctor_tries_the_crontab_line_with_crons_own_environment(clinic: Clinic, tmp_path: Path) -> None:
@@ -39,5 +34,5 @@ def test_doctor_tries_the_crontab_line_with_crons_own_environment(clinic: Clinic
     clinic.write_crontab(program="jobrunner")
     assert "cron does not find the program" in clinic.found("cron line", "wrong")["found"]
     clinic.tab.write_text("")
-    plant_old_tick(clinic)
+    old_ticks(clinic)
     assert "crontab install" in clinic.found("cron line", "wrong")["remedy"]
