@@ -10,7 +10,15 @@ from functools import partial
 from jobrunner.settings.config import Config
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.queue.ticks import retention
-from jobrunner.store.queue.ticks.retention import Old
+
+
+@dataclass(frozen=True)
+class OldRows:
+    """A number of rows. ``what`` is the status of the runs of a type, or ``ticks`` or ``events``."""
+
+    what: str
+    job_type: str | None
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -18,16 +26,17 @@ class Pruned:
     """What was deleted, or with ``is_dry_run`` would be; and the runs that the database refuses to delete."""
 
     is_dry_run: bool
-    rows: list[Old]
+    rows: list[OldRows]
     kept: list[int]
 
 
-def old(database: Database, config: Config) -> list[Old]:
+def old(database: Database, config: Config) -> list[OldRows]:
     """What ``prune`` would delete now."""
-    return database.read(lambda connection: retention.count_old(connection, config.keep, config.keep_types))
+    found = database.read(lambda connection: retention.count_old(connection, config.keep, config.keep_types))
+    return [OldRows(*each) for each in found]
 
 
-def prune(database: Database, config: Config) -> tuple[list[Old], Mapping[int, str | None]]:
+def prune(database: Database, config: Config) -> tuple[list[OldRows], Mapping[int, str | None]]:
     """Delete all that is older than its retention; what was deleted, and the runs that could not be, with a reason."""
     deleted = Counter[tuple[str, str | None]]()
     kept: dict[int, str | None] = {}
@@ -41,4 +50,4 @@ def prune(database: Database, config: Config) -> tuple[list[Old], Mapping[int, s
         kept |= dict.fromkeys(pruned.kept, pruned.reason)
         positions = pruned.positions
         if not pruned.deleted and not pruned.kept:
-            return [Old(*what, count) for what, count in sorted(deleted.items(), key=str)], kept
+            return [OldRows(*what, count) for what, count in sorted(deleted.items(), key=str)], kept

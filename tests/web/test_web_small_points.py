@@ -25,7 +25,7 @@ def test_preview_of_a_backfill_waits_for_no_lock_and_a_span_of_many_years_is_ref
     short = {"name": SCHEDULE, "from": f"{now - timedelta(days=3):%Y-%m-%d}", "to": f"{now:%Y-%m-%d %H:%M}"}
     with locked_definition(database, SCHEDULE):
         found = asked("/schedule/backfill", short)
-        assert (found.status, b"4 made" in found.body) == (200, True), found.body.decode()
+        assert (found.status, b"4 would be made" in found.body) == (200, True), found.body.decode()
     database.execute("UPDATE job_definitions SET schedule = '* * * * *'")
     for begin, words in (("2001-01-01", "more than 10000 slots"), (f"{now - timedelta(days=1):%F %R}", "1441 slots")):
         refused = asked("/schedule/backfill", {**short, "from": begin})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, TypeAlias
 
@@ -40,9 +39,8 @@ Positions: TypeAlias = Mapping[tuple[Status, str | None], datetime]
 _NO_POSITIONS: Positions = {}
 
 
-@dataclass(frozen=True)
-class Old:
-    """A number of rows. ``what`` is the status of the runs of a type, or ``ticks`` or ``events``."""
+class Old(NamedTuple):
+    """A number of rows: of a table, or the runs of a type with a status."""
 
     what: str
     job_type: str | None
