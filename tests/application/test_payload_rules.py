@@ -109,10 +109,9 @@ def test_a_type_that_this_host_does_not_have_is_refused_by_every_command_in_the_
     jobrunner("schedule", "add", "old", "--type", "echo", "--cron", "@daily")
     adding = ["schedule", "add", "new", "--cron", "@daily"]
     for words in (["enqueue", "ehco"], [*adding, "--type", "ehco"], ["schedule", "edit", "old", "--type", "ehco"]):
-        done = jobrunner(*words, check=False)
-        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-        assert "jobrunner: this host has no handler for 'ehco' (it has append, echo, " in done.stderr
-        assert "--allow-unknown" in done.stderr
+        jobrunner.refused(
+            2, *words, says=["jobrunner: this host has no handler for 'ehco' (it has append, echo, ", "--allow-unknown"]
+        )
     assert database.query("SELECT name, job_type FROM job_definitions") == [{"name": "old", "job_type": "echo"}]
     assert database.value("SELECT count(*) FROM job_runs") == 0
     assert jobrunner(*adding, "--type", "ehco", "--allow-unknown").stderr == ""
@@ -144,6 +143,5 @@ def test_a_payload_that_its_handler_cannot_take_is_refused_in_its_own_schedule_i
     for job_type, payload, reason in REFUSED:
         if job_type == "report":
             app.write("handlers", HANDLER.format(schedule=f', schedule=Schedule("@daily", payload={payload!r})'))
-            done = jobrunner("apply", check=False)
-            assert (done.returncode, done.stdout, done.stderr.count("\n")) == (78, "", 1)
-            assert done.stderr.endswith(f"(handlers.py, line 4): schedule: {told(job_type, reason)}\n")
+            line = jobrunner.refused(78, "apply")
+            assert line.endswith(f"(handlers.py, line 4): schedule: {told(job_type, reason)}\n")

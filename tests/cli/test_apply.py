@@ -1,4 +1,4 @@
-"""`jobrunner apply` writes what code and jobrunner.toml declare, and changes no other schedule."""
+"""`jobrunner apply` writes what code and jobrunner.toml declare, deploy, and changes no other schedule."""
 
 from datetime import UTC, datetime
 
@@ -12,10 +12,10 @@ from harness.declarations import (
     applied,
     declare,
     definitions,
+    deploy,
     everything,
     nothing,
     one,
-    refused,
     trail,
 )
 
@@ -105,8 +105,8 @@ def test_declared_name_of_a_schedule_added_by_command_is_refused(
     declare(app, code=CODE, file=FILE)
     before = everything(database)
     for words in ([], ["--dry-run"], ["--json"]):
-        done = jobrunner("apply", *words, check=False)
-        refused(done, 1, "'send de'", "handler send", "by command", "jobrunner schedule remove 'send de'")
+        said = ["'send de'", "handler send", "by command", "jobrunner schedule remove 'send de'"]
+        jobrunner.refused(1, "apply", *words, says=said)
         assert everything(database) == before
     # The remedy.
     jobrunner("schedule", "remove", "send de")
@@ -117,7 +117,7 @@ def test_declared_name_of_a_schedule_added_by_command_is_refused(
 def test_name_declared_by_code_and_file_is_refused(jobrunner: Commands, app: App, database: Database) -> None:
     declare(app, code=CODE, file=FILE.replace("s.hourly", "s.nightly"))
     before = everything(database)
-    refused(jobrunner("apply", check=False), 78, "'nightly'", "handler nightly", "jobrunner.toml", "rename one")
+    jobrunner.refused(78, "apply", says=["'nightly'", "handler nightly", "jobrunner.toml", "rename one"])
     assert everything(database) == before
 
 
@@ -153,13 +153,12 @@ def test_code_that_cannot_be_imported_changes_nothing(
     what: str, jobrunner: Commands, app: App, database: Database
 ) -> None:
     """Else one broken import would disable every schedule."""
-    declare(app, code=CODE, file=FILE)
-    jobrunner("apply")
+    deploy(jobrunner, code=CODE, file=FILE)
     before = everything(database)
     source, says = BROKEN[what]
     declare(app, code=source, file="")
     env = {"JOBRUNNER_IMPORT": "handlers,no_such_module"} if not source else {}
-    refused(jobrunner("apply", env=env, check=False), 78, "importing the handler module", says)
+    jobrunner.refused(78, "apply", env=env, says=["importing the handler module", says])
     assert everything(database) == before
 
 
@@ -184,15 +183,14 @@ real = jobrunner.schedules.declare.as_data
 jobrunner.schedules.declare.as_data = lambda each: {forged}
 """
     declare(app, code=CODE + patch)
-    refused(jobrunner("apply", check=False), 78, says)
+    jobrunner.refused(78, "apply", says=[says])
     assert everything(database) == [[], [], []]
 
 
 def test_a_schedule_of_the_file_that_cannot_be_used_changes_nothing(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
-    declare(app, code=CODE, file=FILE)
-    jobrunner("apply")
+    deploy(jobrunner, code=CODE, file=FILE)
     before = everything(database)
     for old, new, where, says in (
         ("0 3 * * *", "0 25 * * *", "jobs.backup", "25"),
@@ -206,9 +204,7 @@ def test_a_schedule_of_the_file_that_cannot_be_used_changes_nothing(
         declare(app, file=FILE.replace(old, new))
         # A tick has no use for it, and goes on.
         assert jobrunner.tick().stderr == ""
-        done = jobrunner("apply", check=False)
-        assert "\x1b" not in done.stderr
-        refused(done, 78, str(app.path("jobrunner.toml")), where, says)
+        assert "\x1b" not in jobrunner.refused(78, "apply", says=[str(app.path("jobrunner.toml")), where, says])
     found = everything(database)
     assert found == before
 

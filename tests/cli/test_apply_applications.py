@@ -3,7 +3,7 @@
 from typing import Any
 
 from harness import App, Commands, Database
-from harness.declarations import applied, declare, definitions, everything, nothing, one, refused
+from harness.declarations import applied, declare, definitions, everything, nothing, one
 from harness.slots import NO_HANDLERS
 
 SHOP = {"JOBRUNNER_APPLICATION": "shop", **NO_HANDLERS}
@@ -53,7 +53,7 @@ def test_a_name_of_another_application_is_refused(jobrunner: Commands, app: App,
     filed(app, "clean_up", "posts", expression="@hourly")
     before = everything(database)
     for env in (BLOG, NAMELESS):
-        refused(jobrunner("apply", env=env, check=False), 1, "'clean_up'", "the application 'shop'", "rename it")
+        jobrunner.refused(1, "apply", env=env, says=["'clean_up'", "the application 'shop'", "rename it"])
     assert everything(database) == before
 
 
@@ -85,7 +85,5 @@ def test_an_application_without_a_proper_name_is_refused(jobrunner: Commands, ap
     filed(app, "orders")
     before = everything(database)
     for name in ("a b", "caf\u00e9", "x" * 101, "\x1b[2J"):
-        refused(
-            jobrunner("apply", env={"JOBRUNNER_APPLICATION": name}, check=False), 78, "JOBRUNNER_APPLICATION", "letters"
-        )
+        jobrunner.refused(78, "apply", env={"JOBRUNNER_APPLICATION": name}, says=["JOBRUNNER_APPLICATION", "letters"])
     assert everything(database) == before

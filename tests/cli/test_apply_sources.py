@@ -12,10 +12,10 @@ from harness.declarations import (
     applied,
     declare,
     definitions,
+    deploy,
     everything,
     nothing,
     one,
-    refused,
     trail,
 )
 from harness.idle_ticks import quiet_hour, tick
@@ -25,8 +25,7 @@ IN_FILE = '[schedules.{name}]\njob = "scheduled"\nschedule = "{expression}"\n'
 
 
 def test_a_host_without_the_code_leaves_its_schedules_alone(jobrunner: Commands, app: App, database: Database) -> None:
-    declare(app, code=CODE, file=FILE)
-    jobrunner("apply")
+    deploy(jobrunner, code=CODE, file=FILE)
     before = definitions(database)
     done = jobrunner("apply", env=NO_HANDLERS)
     assert done.stdout.splitlines() == [
@@ -41,11 +40,10 @@ def test_a_host_without_the_code_leaves_its_schedules_alone(jobrunner: Commands,
 
 
 def test_apply_on_a_host_without_any_source_is_refused(jobrunner: Commands, app: App, database: Database) -> None:
-    declare(app, code=CODE, file=FILE)
-    jobrunner("apply")
+    deploy(jobrunner, code=CODE, file=FILE)
     before = everything(database)
-    done = jobrunner("apply", env={"JOBRUNNER_APP_DIR": None, "JOBRUNNER_IMPORT": None}, check=False)
-    refused(done, 78, "nothing to apply", "JOBRUNNER_IMPORT", "jobrunner.toml")
+    env = {"JOBRUNNER_APP_DIR": None, "JOBRUNNER_IMPORT": None}
+    jobrunner.refused(78, "apply", env=env, says=["nothing to apply", "JOBRUNNER_IMPORT", "jobrunner.toml"])
     assert everything(database) == before
 
 
@@ -60,11 +58,10 @@ def test_the_last_schedule_of_each_source_can_go(jobrunner: Commands, app: App, 
 def test_gone_disables_schedules_of_a_source_that_no_host_has(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
-    declare(app, code=CODE, file=FILE)
-    jobrunner("apply")
+    deploy(jobrunner, code=CODE, file=FILE)
     before = everything(database)
-    refused(jobrunner("apply", "--gone", "code", check=False), 78, "--gone code", "JOBRUNNER_IMPORT is set")
-    refused(jobrunner("apply", "--gone", "file", check=False), 78, "--gone file", "jobrunner.toml")
+    jobrunner.refused(78, "apply", "--gone", "code", says=["--gone code", "JOBRUNNER_IMPORT is set"])
+    jobrunner.refused(78, "apply", "--gone", "file", says=["--gone file", "jobrunner.toml"])
     assert everything(database) == before
     app.path("jobrunner.toml").unlink()
     assert applied(jobrunner, "--gone", "file") == {
@@ -80,20 +77,18 @@ def test_gone_disables_schedules_of_a_source_that_no_host_has(
 
 def test_a_name_of_a_source_that_this_host_lacks_is_refused(jobrunner: Commands, app: App, database: Database) -> None:
     """It cannot know whether the definition has moved into its file, or belongs to code that still declares it."""
-    declare(app, code=one("nightly"))
-    jobrunner("apply")
+    deploy(jobrunner, code=one("nightly"))
     declare(app, file=IN_FILE.format(name="nightly", expression="@hourly"))
     before = everything(database)
-    done = jobrunner("apply", env=NO_HANDLERS, check=False)
-    refused(done, 1, "'nightly'", "the code", "jobrunner.toml", "a host that has both")
+    says = ["'nightly'", "the code", "jobrunner.toml", "a host that has both"]
+    jobrunner.refused(1, "apply", env=NO_HANDLERS, says=says)
     assert everything(database) == before
 
 
 @pytest.mark.promise("P3", "P12")
 def test_schedule_moved_from_code_to_file_keeps_its_history(jobrunner: Commands, app: App, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
-    declare(app, code=one("moving", "@hourly"))
-    jobrunner("apply")
+    deploy(jobrunner, code=one("moving", "@hourly"))
     go_to(database, utc(2026, 5, 1, 13, 0, 1))
     jobrunner.tick()
     before = definitions(database)["moving"]
@@ -114,28 +109,22 @@ def test_schedule_declared_again_gets_no_past_runs_and_no_slot_twice(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     go_to(database, utc(2026, 5, 1, 12))
-    declare(app, code=one("here and there", "@hourly", overlap="allow"))
-    jobrunner("apply")
+    deploy(jobrunner, code=one("here and there", "@hourly", overlap="allow"))
     go_to(database, utc(2026, 5, 1, 13, 0, 1))
     jobrunner.tick(env=NO_HANDLERS)
     (before,) = definitions(database).values()
-    declare(app, code="")
-    jobrunner("apply")
+    deploy(jobrunner, code="")
     go_to(database, utc(2026, 5, 1, 13, 30))
-    declare(app, code=one("here and there", "@hourly", overlap="allow"))
-    jobrunner("apply")
+    deploy(jobrunner, code=one("here and there", "@hourly", overlap="allow"))
     # Still within the hour of its last slot, and with the clock behind it.
     go_to(database, utc(2026, 5, 1, 12, 59, 59))
-    declare(app, code="")
-    jobrunner("apply")
-    declare(app, code=one("here and there", "@hourly", overlap="allow"))
-    jobrunner("apply")
+    deploy(jobrunner, code="")
+    deploy(jobrunner, code=one("here and there", "@hourly", overlap="allow"))
     assert definitions(database)["here and there"]["last_slot_at"] >= utc(2026, 5, 1, 13, 30)
     for hour in (13, 14):
         go_to(database, utc(2026, 5, 1, hour, 0, 1))
         jobrunner.tick(env=NO_HANDLERS)
-    declare(app, code="")
-    jobrunner("apply")
+    deploy(jobrunner, code="")
     go_to(database, utc(2026, 5, 3, 12, 30))
     jobrunner.tick(env=NO_HANDLERS)
     declare(app, code=one("here and there", "@hourly", overlap="allow"))
@@ -154,18 +143,15 @@ def test_edited_schedule_expands_due_slots_and_fires_none_twice(
 ) -> None:
     """No tick came at 13:00; the deploy at 13:05 owes that slot to the old declaration."""
     go_to(database, utc(2026, 5, 1, 12))
-    declare(app, code=one("edited", "0 * * * *", payload={"v": 1}, overlap="allow"))
-    jobrunner("apply")
+    deploy(jobrunner, code=one("edited", "0 * * * *", payload={"v": 1}, overlap="allow"))
     go_to(database, utc(2026, 5, 1, 13, 5))
-    declare(app, code=one("edited", "*/5 * * * *", payload={"v": 2}, overlap="allow"))
-    jobrunner("apply")
+    deploy(jobrunner, code=one("edited", "*/5 * * * *", payload={"v": 2}, overlap="allow"))
     jobrunner.tick(env=NO_HANDLERS)
     assert slots_with_runs(database, "edited") == [utc(2026, 5, 1, 13)]
     go_to(database, utc(2026, 5, 1, 13, 10, 1))
     jobrunner.tick(env=NO_HANDLERS)
     # Back, when its old slot of 13:00 was the last: that instant is not named a second time.
-    declare(app, code=one("edited", "0 13 * * *", payload={"v": 2}, overlap="allow"))
-    jobrunner("apply")
+    deploy(jobrunner, code=one("edited", "0 13 * * *", payload={"v": 2}, overlap="allow"))
     go_to(database, utc(2026, 5, 1, 23, 59))
     jobrunner.tick(env=NO_HANDLERS)
     rows = database.query("SELECT scheduled_for, payload FROM job_runs ORDER BY scheduled_for")
@@ -179,8 +165,7 @@ def test_edited_schedule_expands_due_slots_and_fires_none_twice(
 @pytest.mark.promise("P3")
 def test_edit_without_a_new_expression_keeps_the_watermark(jobrunner: Commands, app: App, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
-    declare(app, code=one("edited", "0 13 * * *"))
-    jobrunner("apply")
+    deploy(jobrunner, code=one("edited", "0 13 * * *"))
     before = definitions(database)["edited"]
     go_to(database, utc(2026, 5, 1, 12, 30))
     declare(app, code=one("edited", "0 13 * * *", payload={"v": 2}, description="new", overlap="allow"))
@@ -196,14 +181,12 @@ def test_edit_without_a_new_expression_keeps_the_watermark(jobrunner: Commands, 
 
 def test_a_pause_outlives_deploys(jobrunner: Commands, app: App, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
-    declare(app, code=one("paused", "@hourly"))
-    jobrunner("apply")
+    deploy(jobrunner, code=one("paused", "@hourly"))
     database.execute("UPDATE job_definitions SET paused_at = ?", [database.now()])
     paused_at = database.value("SELECT paused_at FROM job_definitions")
     for code in (one("paused", "*/5 * * * *"), "", one("paused", "@hourly")):
         go_to(database, database.now() + timedelta(hours=3))
-        declare(app, code=code)
-        jobrunner("apply")
+        deploy(jobrunner, code=code)
         jobrunner.tick(env=NO_HANDLERS)
     assert database.value("SELECT paused_at FROM job_definitions") == paused_at
     assert slots_with_runs(database, "paused") == []
@@ -212,8 +195,7 @@ def test_a_pause_outlives_deploys(jobrunner: Commands, app: App, database: Datab
 def test_true_and_one_are_different_in_a_payload(jobrunner: Commands, app: App, database: Database) -> None:
     """Python says that they are equal; a handler that gets them does not."""
     odd = {"a": 1, "b": [0, {"c": False}], "large": 1e16, "small": 5e-324, "whole": 1.0, "text": "é\u2028"}
-    declare(app, code=one("odd", payload=odd))
-    jobrunner("apply")
+    deploy(jobrunner, code=one("odd", payload=odd))
     assert applied(jobrunner) == nothing(1)
     declare(app, code=one("odd", payload={**odd, "a": True}))
     assert list(applied(jobrunner)["changed"]) == ["odd"]
@@ -225,8 +207,7 @@ def test_true_and_one_are_different_in_a_payload(jobrunner: Commands, app: App, 
 
 def test_an_idle_tick_reads_no_schedule(jobrunner: Commands, app: App, database: Database) -> None:
     """Neither those of the file, which it reads for its settings, nor what it takes to read one."""
-    declare(app, code=CODE, file=FILE)
-    jobrunner("apply")
+    deploy(jobrunner, code=CODE, file=FILE)
     quiet_hour(database)
     idle = tick(jobrunner)
     assert (idle.said, idle.was_short) == ("", True)

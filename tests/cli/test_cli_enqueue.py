@@ -150,11 +150,7 @@ def test_a_run_without_a_timeout_says_so(jobrunner: Commands, database: Database
 
 
 def test_an_unknown_type_is_refused_unless_allowed(jobrunner: Commands, database: Database) -> None:
-    refused = jobrunner("enqueue", "nope", check=False)
-    assert refused.returncode == 2
-    assert "'nope'" in refused.stderr
-    assert "--allow-unknown" in refused.stderr
-    assert len(refused.stderr.splitlines()) == 1
+    jobrunner.refused(2, "enqueue", "nope", says=["'nope'", "--allow-unknown"])
     assert database.query("SELECT id FROM job_runs") == []
     assert jobrunner("enqueue", "nope", "--allow-unknown").stdout == "1\n"
     jobrunner.tick()
@@ -215,19 +211,15 @@ BAD = {
 
 @pytest.mark.parametrize("words", BAD.values(), ids=BAD.keys())
 def test_bad_input_is_refused_in_one_line(jobrunner: Commands, database: Database, words: list[str]) -> None:
-    refused = jobrunner("enqueue", "echo", *words, check=False)
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr.startswith("jobrunner: ")
-    assert len(refused.stderr.splitlines()) == 1
-    assert len(refused.stderr) < 400
+    refused = jobrunner.refused(2, "enqueue", "echo", *words)
+    assert (refused.startswith("jobrunner: "), len(refused) < 400) == (True, True)
     assert database.query("SELECT id FROM job_runs") == []
     assert database.query("SELECT run_id FROM job_keys") == []
 
 
 @pytest.mark.parametrize("job_type", ["", "two words", "a\nb", "../x y", "-", "x" * 201])
 def test_a_name_that_can_be_no_type_is_refused(jobrunner: Commands, database: Database, job_type: str) -> None:
-    refused = jobrunner("enqueue", "--allow-unknown", "--", job_type, check=False)
-    assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
+    jobrunner.refused(2, "enqueue", "--allow-unknown", "--", job_type)
     assert database.query("SELECT id FROM job_runs") == []
 
 
@@ -236,6 +228,4 @@ def test_payload_limit_setting_holds_for_every_way_to_enqueue(jobrunner: Command
     file.write_text('{"a": "xxxxxxxxxxxxxxxxxxxx"}')
     limited = {"JOBRUNNER_PAYLOAD_LIMIT": "20"}
     for source, stdin in ((file.read_text(), None), (f"@{file}", None), ("-", file.read_text())):
-        refused = jobrunner("enqueue", "echo", "--payload", source, stdin=stdin, env=limited, check=False)
-        assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
-        assert "20 bytes" in refused.stderr
+        assert "20 bytes" in jobrunner.refused(2, "enqueue", "echo", "--payload", source, stdin=stdin, env=limited)

@@ -65,8 +65,7 @@ def test_logs_show_each_attempt_and_the_one_at_work(jobrunner: Commands, databas
     assert jobrunner("logs", lease.run_id, "--attempt", 1).stdout == "first\\x1b[2Jowned\\x07\n\tindented"
     assert jobrunner("logs", lease.run_id, "--attempt", 2).stdout == "second\nnot ended"
     for words_of_error in (["logs", lease.run_id, "--attempt", 3], ["logs", 99], ["watch", 99]):
-        refused = jobrunner(*words_of_error, check=False)
-        assert (refused.returncode, refused.stdout, len(refused.stderr.splitlines())) == (1, "", 1)
+        jobrunner.refused(1, *words_of_error)
 
 
 def test_following_logs_print_what_is_new_until_the_run_ends(jobrunner: Commands, database: Database) -> None:

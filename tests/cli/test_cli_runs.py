@@ -153,10 +153,7 @@ def test_argument_that_is_no_run_id_is_refused(
 ) -> None:
     insert(database, "failed")
     before = rows(database)
-    refused = jobrunner(*words, "--", run_id, check=False)
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert len(refused.stderr.splitlines()) == 1
-    assert "whole number" in refused.stderr
+    assert "whole number" in jobrunner.refused(2, *words, "--", run_id)
     assert rows(database) == before
 
 

@@ -74,9 +74,7 @@ def test_list_is_a_table_for_people(jobrunner: Commands, database: Database) -> 
 
 def test_a_name_is_taken_until_it_is_removed(jobrunner: Commands, database: Database) -> None:
     jobrunner(*NIGHTLY)
-    taken = jobrunner(*NIGHTLY[:-4], "--cron", "@daily", check=False)
-    assert (taken.returncode, taken.stdout, len(taken.stderr.splitlines())) == (1, "", 1)
-    assert "'nightly'" in taken.stderr
+    assert "'nightly'" in jobrunner.refused(1, *NIGHTLY[:-4], "--cron", "@daily")
     assert listed(jobrunner)["nightly"]["schedule"] == "30 2 * * *"
     jobrunner("schedule", "remove", "nightly")
     jobrunner(*NIGHTLY[:-4], "--cron", "@daily")
@@ -109,8 +107,7 @@ def test_remove_keeps_runs_and_history(jobrunner: Commands, database: Database) 
 
 def test_remove_of_an_unknown_schedule_is_refused(jobrunner: Commands) -> None:
     for name in ("none", "a\nb"):
-        done = jobrunner("schedule", "remove", name, check=False)
-        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+        jobrunner.refused(1, "schedule", "remove", name)
 
 
 def test_the_longest_expression_is_kept_whole(jobrunner: Commands) -> None:
@@ -153,17 +150,13 @@ BAD = {
 def test_bad_input_is_refused_in_one_line(jobrunner: Commands, database: Database, words: list[str]) -> None:
     good = {"--type": "echo", "--cron": "@daily"}
     rest = [word for flag, value in good.items() if flag != words[0] for word in (flag, value)]
-    done = jobrunner("schedule", "add", "n", *rest, *words, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("jobrunner: ")
-    assert len(done.stderr.splitlines()) == 1
-    assert len(done.stderr) < 500
+    refused = jobrunner.refused(2, "schedule", "add", "n", *rest, *words)
+    assert (refused.startswith("jobrunner: "), len(refused) < 500) == (True, True)
     assert database.query("SELECT id FROM job_definitions") == []
     assert database.query("SELECT id FROM job_events") == []
 
 
 @pytest.mark.parametrize("name", ["", "n" * 201, "\udcff"], ids=["none", "long", "not UTF-8"])
 def test_a_bad_name_is_refused(jobrunner: Commands, database: Database, name: str) -> None:
-    done = jobrunner("schedule", "add", name, "--type", "echo", "--cron", "@daily", check=False)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    jobrunner.refused(2, "schedule", "add", name, "--type", "echo", "--cron", "@daily")
     assert database.query("SELECT id FROM job_definitions") == []

@@ -207,9 +207,7 @@ def test_completing_starts_no_process_and_opens_a_database_only_for_names(
 
 @pytest.mark.parametrize("words", [["tcsh"], ["powershell"], [""], [], ["bash", "zsh"], ["bash\nzsh"]])
 def test_an_unknown_shell_is_refused_in_one_line(jobrunner: Commands, words: list[str]) -> None:
-    refused = jobrunner("completion", *words, check=False)
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert len(refused.stderr.splitlines()) == 1
+    jobrunner.refused(2, "completion", *words)
 
 
 @every_shell

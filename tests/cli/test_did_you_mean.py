@@ -30,10 +30,7 @@ def test_wrong_name_is_refused_with_the_one_that_was_meant(
 ) -> None:
     if "nihgtly" in words:
         jobrunner("schedule", "add", "nightly", "--type", "echo", "--cron", "@daily")
-    refused = jobrunner(*words.split(), check=False)
-    assert refused.returncode != 0
-    assert (refused.stdout, len(refused.stderr.splitlines())) == ("", 1)
-    assert f"id you mean '{meant}'?" in refused.stderr
+    jobrunner.refused(None, *words.split(), says=[f"id you mean '{meant}'?"])
 
 
 def test_listing_without_a_run_of_a_mistyped_type_says_which_type_there_is(

@@ -1,7 +1,6 @@
 """history: what happened in a time, on one time line."""
 
 import re
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,19 +12,12 @@ from harness.database import numbers
 from harness.handlers_rows import queue
 from harness.plans import costs
 from harness.statements import before_statements
-from harness.stores import opening
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.questions import history
 from jobrunner.store.questions.history import Asked, Entry, History
 
 HOUR, SECOND = timedelta(hours=1), timedelta(seconds=1)
-
-
-@pytest.fixture
-def store(database: Database) -> Iterator[Store]:
-    with opening(database, 20) as opened:
-        yield opened()
 
 
 def read(store: Store, asked: Asked) -> History:

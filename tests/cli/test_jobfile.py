@@ -206,9 +206,7 @@ def test_the_database_and_the_handlers_may_be_named_in_the_file(
     jobrunner("status", env=env | elsewhere | {"JOBRUNNER_APP_DIR": str(app.folder)})
     for url in (f"mysql://u:{SECRET}@h/d", f"postgresql://u:{SECRET}@127.0.0.1:1/d", f"://u:{SECRET}@x"):
         write_jobs(app, f"[settings]\ndatabase_url = '{url}'\n")
-        done = jobrunner("status", env=env | {"JOBRUNNER_APP_DIR": str(app.folder)}, check=False)
-        assert done.returncode in (69, 78), describe(done)
-        assert (len(done.stderr.splitlines()), SECRET in done.stderr) == (1, False), describe(done)
+        assert SECRET not in jobrunner.refused(None, "status", env=env | {"JOBRUNNER_APP_DIR": str(app.folder)})
 
 
 def test_change_of_the_configuration_file_counts_for_the_next_tick(

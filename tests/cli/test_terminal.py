@@ -89,16 +89,16 @@ def test_table_that_is_too_wide_shows_each_field_of_a_row(jobrunner: Commands, a
 
 
 @sqlite_only
-def test_stats_draw_a_bar_for_each_type_to_a_person_and_to_nobody_else(jobrunner: Commands, database: Database) -> None:
+def test_stats_draw_a_bar_for_each_type_to_a_person_and_to_nobody_else(
+    jobrunner: Commands, database: Database, store: Store
+) -> None:
     """Marks tell apart what succeeded and what died, also without colour, and the least number is seen."""
-    store = Store(locate(database.url), patience=timedelta(seconds=20))
     long_name = "reports.send_weekly_summary_to_all_customers_of_the_region"
     for job_type, outcome, count in (
         ("echo", Outcome.SUCCEEDED, 300), ("echo", Outcome.DISCARDED, 1), (long_name, Outcome.DISCARDED, 30),
     ):  # fmt: skip
         ends = [(lease, AttemptResult(outcome, error="no")) for lease in running(database, count, job_type=job_type)]
         store.write(lambda connection, ends=ends: finalize_all(connection, OWNER, ends))
-    store.close()
     bars = {columns: seen_at(jobrunner, "stats", columns, {"NO_COLOR": "1"})[1] for columns in (80, 200)}
     for columns, seen in bars.items():
         assert max(map(len, seen.splitlines())) <= columns

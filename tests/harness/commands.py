@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
@@ -97,6 +97,14 @@ class Commands:
         done = self.finish(process, stdin, timeout)
         assert not check or done.returncode == 0, describe(done)
         return done
+
+    def refused(self, code: int | None, *args: object, says: Iterable[str] = (), **options: Any) -> str:
+        """The one line that a command says on stderr, with all this in it, as it ends so; None is any code but 0."""
+        done = self(*args, check=False, **options)
+        assert done.returncode == code if code is not None else done.returncode, describe(done)
+        assert (done.stdout, done.stderr.count("\n"), done.stderr[:11]) == ("", 1, "jobrunner: "), describe(done)
+        assert [each for each in says if each not in done.stderr] == [], describe(done)
+        return done.stderr
 
     def finish(self, process: "subprocess.Popen[str]", stdin: str | None = None, timeout: float = 60) -> Completed:
         """Wait for the end of a command that was started. Commands that are started first work at the same time."""

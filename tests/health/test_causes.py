@@ -36,9 +36,7 @@ def role(database: Database, attributes: str = "") -> Iterator[tuple[PostgresDat
 
 
 def said(jobrunner: Commands, words: str, env: dict[str, str]) -> str:
-    done = jobrunner(*words.split(), env={**SOON, **env}, check=False)
-    assert (done.returncode, len(done.stderr.splitlines())) == (69, 1), (words, done)
-    return str(done.stderr)
+    return jobrunner.refused(69, *words.split(), env={**SOON, **env})
 
 
 def wrong(jobrunner: Commands, env: dict[str, str], name: str = "database") -> dict[str, Any]:

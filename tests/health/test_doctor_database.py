@@ -20,7 +20,6 @@ from harness.statements import before_statements
 from jobrunner.admin.doctor.examine import _read as read_database
 from jobrunner.settings import config
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.drivers.location import locate
 
 
 @pytest.fixture
@@ -30,26 +29,25 @@ def clinic(jobrunner: Commands, app: App, database: Database, tmp_path: Path) ->
 
 
 def test_doctor_sends_no_statement_more_and_counts_no_further_beside_a_long_queue(
-    jobrunner: Commands, database: Database
+    jobrunner: Commands, database: Database, store: Store
 ) -> None:
     """A count of the whole queue, or a look at each run, would take longer than its two seconds."""
-    with closing(Store(locate(database.url), patience=timedelta(seconds=20))) as store:
 
-        def look() -> tuple[int, dict[str, int]]:
-            statements: list[str] = []
-            with before_statements(store, lambda _, text, __: statements.append(text)):
-                needed = store.read(lambda connection: read_database(connection, config.load({})))[2]
-            return len(statements), dict(needed.waiting or {})
+    def look() -> tuple[int, dict[str, int]]:
+        statements: list[str] = []
+        with before_statements(store, lambda _, text, __: statements.append(text)):
+            needed = store.read(lambda connection: read_database(connection, config.load({})))[2]
+        return len(statements), dict(needed.waiting or {})
 
-        queue(database, "gone")
-        few, waiting = look()
-        assert (waiting, few <= 30) == ({"gone": 1}, True)
-        database.execute(
-            "INSERT INTO job_runs (job_type, payload, status, priority, run_at, created_at, updated_at)"
-            " WITH RECURSIVE many(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 10100)"
-            " SELECT job_type, payload, status, priority, run_at, created_at, updated_at FROM job_runs CROSS JOIN many"
-        )
-        assert look() == (few, {"gone": 10_000})
+    queue(database, "gone")
+    few, waiting = look()
+    assert (waiting, few <= 30) == ({"gone": 1}, True)
+    database.execute(
+        "INSERT INTO job_runs (job_type, payload, status, priority, run_at, created_at, updated_at)"
+        " WITH RECURSIVE many(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 10100)"
+        " SELECT job_type, payload, status, priority, run_at, created_at, updated_at FROM job_runs CROSS JOIN many"
+    )
+    assert look() == (few, {"gone": 10_000})
     found = jobrunner("doctor", "--json", "--no-crontab", check=False).json()["checks"]
     assert [each["found"] for each in found if each["name"] == "waiting runs"] == [
         "types that this host does not know: 10000+ of gone"

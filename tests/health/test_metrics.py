@@ -3,8 +3,6 @@
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -23,17 +21,10 @@ from harness.statements import before_statements
 from jobrunner.lifecycle import Outcome
 from jobrunner.settings import config
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.drivers.location import locate
 from jobrunner.worker import metrics
 
 HOSTILE = 'a"} 7\n# TYPE \\x'
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
-
-
-@pytest.fixture
-def store(database: Database) -> Iterator[Store]:
-    with closing(Store(locate(database.url), patience=timedelta(seconds=20))) as opened:
-        yield opened
 
 
 def families(text: str) -> dict[str, Metric]:
@@ -194,9 +185,7 @@ def test_a_file_that_cannot_be_written_fails_no_tick(jobrunner: Commands, tmp_pa
     for _ in range(2):  # with a run, and idle
         assert jobrunner.tick(env=env).stderr == ""
     assert log.read_text().count('"metrics"') == 2
-    done = jobrunner("metrics", "--output", str(tmp_path / "missing" / "x.prom"), check=False)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
-    assert "missing" in done.stderr
+    assert "missing" in jobrunner.refused(1, "metrics", "--output", str(tmp_path / "missing" / "x.prom"))
 
 
 def test_metrics_send_no_statement_more_for_more_runs_or_types(database: Database, store: Store) -> None:

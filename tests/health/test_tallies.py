@@ -2,8 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import closing
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import psycopg
@@ -19,7 +18,6 @@ from jobrunner.model import Actor
 from jobrunner.store.changes.admin import cancel, discard
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.drivers.location import locate
 from jobrunner.store.queue.finalize import finalize_all
 from jobrunner.store.queue.ticks import tallies
 from jobrunner.store.queue.ticks.tallies import Key, Tally
@@ -33,12 +31,6 @@ ENDS = [
     (AttemptResult(Outcome.DISCARDED, error="never"), "dead"),
     (AttemptResult(Outcome.SNOOZED, wait=HOUR), "queued"),
 ]
-
-
-@pytest.fixture
-def store(database: Database) -> Iterator[Store]:
-    with closing(Store(locate(database.url), patience=timedelta(seconds=20))) as opened:
-        yield opened
 
 
 def end_some(database: Database, store: Store, count: int, seed: int = 0) -> Counter[tuple[str, str]]:

@@ -155,9 +155,7 @@ def test_an_old_command_or_option_is_refused_with_its_new_name(jobrunner: Comman
 
 @sqlite_only
 def test_a_type_that_stats_took_as_an_argument_is_refused_with_the_option(jobrunner: Commands) -> None:
-    done = jobrunner("stats", "report", check=False)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
-    assert f"'report' of 'stats' is now: {RENAMED['argument']['stats']}" in done.stderr
+    assert f"'report' of 'stats' is now: {RENAMED['argument']['stats']}" in jobrunner.refused(2, "stats", "report")
 
 
 def test_each_new_name_of_a_command_or_an_option_is_there_and_no_old_one() -> None:

@@ -239,8 +239,7 @@ def test_uncertain_effects_are_listed_and_settled_by_a_person(
         (["failed", "--not-applied", "--outcome", "1"], 2),
         (["failed", "--applied", "--outcome", "{"], 2),
     ):
-        refused = jobrunner("effects", "settle", *words, check=False)
-        assert (refused.returncode, refused.stderr.count("\n"), refused.stdout) == (code, 1, ""), refused.stderr
+        jobrunner.refused(code, "effects", "settle", *words)
     events = database.query("SELECT action, run_id, detail FROM job_events ORDER BY id")
     assert [each["action"] for each in events] == ["settle effect"] * 2
     assert [each["detail"] for each in events] == [

@@ -1,7 +1,6 @@
 """No waiting run stays where no claim would see it, however it came to be there; and those who look are told of it."""
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 
@@ -13,7 +12,6 @@ from harness.database import numbers
 from harness.handlers_rows import queue, run_of
 from harness.invariants import insert_runs
 from harness.limits import claim_all, declare, end, end_all
-from harness.stores import opening
 from jobrunner.model import Limits, Policy
 from jobrunner.rates import parse_rate
 from jobrunner.store.drivers.database import Database as Store
@@ -43,12 +41,6 @@ def keyed(ctx, customer: int = 0, region: int = 0):
     leave_trace(ctx)
 """
 TYPES = {"free": None, "plain": PLAIN, "keyed": Limits(concurrency_key=("customer",), max_running_per_key=1)}
-
-
-@pytest.fixture
-def store(database: Database) -> Iterator[Store]:
-    with opening(database, patience_seconds=20) as open_one:
-        yield open_one()
 
 
 def unfinished(database: Database) -> int:

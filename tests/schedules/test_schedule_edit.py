@@ -237,8 +237,7 @@ def test_a_bad_edit_is_refused_in_one_line_and_changes_nothing(
 ) -> None:
     jobrunner(*HOURLY)
     before = database.query("SELECT * FROM job_definitions")
-    done = jobrunner("schedule", "edit", "n", *words, check=False)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    jobrunner.refused(2, "schedule", "edit", "n", *words)
     assert database.query("SELECT * FROM job_definitions") == before
     assert events(database, "edit schedule") == []
 
@@ -266,9 +265,7 @@ def test_schedule_of_code_cannot_be_edited_but_can_be_paused(
 def test_a_removed_name_cannot_be_edited(jobrunner: Commands, database: Database) -> None:
     jobrunner(*HOURLY)
     jobrunner("schedule", "remove", "n")
-    refused = jobrunner("schedule", "edit", "n", "--jitter", "5m", check=False)
-    assert (refused.returncode, refused.stdout, len(refused.stderr.splitlines())) == (1, "", 1)
-    assert "was removed" in refused.stderr
+    assert "was removed" in jobrunner.refused(1, "schedule", "edit", "n", "--jitter", "5m")
 
 
 def test_a_clock_that_stepped_back_does_not_lower_the_watermark(jobrunner: Commands, database: Database) -> None:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from harness import App, Commands, Database
-from harness.declarations import declare, one
+from harness.declarations import declare, deploy, one
 from harness.slots import NO_HANDLERS, go_to, slots_with_runs, utc
 
 NOON = utc(2026, 5, 1, 12)
@@ -33,15 +33,13 @@ def test_waiting_run_of_a_renamed_type_does_not_silently_stop_its_schedule(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     go_to(database, NOON)
-    declare(app, code=one("n", "@hourly"))
-    jobrunner("apply")
+    deploy(jobrunner, code=one("n", "@hourly"))
     expand(jobrunner, database, NOON + HOUR)
     run_id = database.value("SELECT id FROM job_runs")
     declare(app, code=one("n", "@hourly").replace("scheduled", "renamed"))
-    applied = jobrunner("apply", check=False)
     said = f"before run {run_id}, of its former type 'scheduled', has ended"
-    assert (applied.returncode, applied.stderr.count("\n")) == (1, 1)
-    assert said in applied.stderr
+    applied = jobrunner("apply", check=False)
+    assert (applied.returncode, applied.stderr.count("\n"), said in applied.stderr) == (1, 1, True)
     assert database.value("SELECT job_type FROM job_definitions") == "renamed"
     expand(jobrunner, database, NOON + 2 * HOUR)
     assert slots_with_runs(database, "n") == [NOON + HOUR]
@@ -62,8 +60,7 @@ def test_apply_accepts_a_waiting_run_of_a_former_type_that_is_still_served(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     go_to(database, NOON)
-    declare(app, file='[schedules.n]\njob = "echo"\nschedule = "@hourly"\n')
-    jobrunner("apply")
+    deploy(jobrunner, file='[schedules.n]\njob = "echo"\nschedule = "@hourly"\n')
     expand(jobrunner, database, NOON + HOUR)
     declare(app, file='[schedules.n]\njob = "append"\nschedule = "@hourly"\n')
     assert jobrunner("apply").stderr == ""

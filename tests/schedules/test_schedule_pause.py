@@ -160,8 +160,7 @@ def test_pause_all_and_resume_all_change_every_schedule(jobrunner: Commands, dat
 )
 def test_pause_needs_a_name_or_all(jobrunner: Commands, database: Database, words: list[str]) -> None:
     add(jobrunner, "n")
-    done = jobrunner("schedule", *words, check=False)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    jobrunner.refused(2, "schedule", *words)
     assert listed(jobrunner)["n"]["paused_at"] is None
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from harness import App, Commands, Database
-from harness.declarations import applied, declare, one
+from harness.declarations import applied, declare, deploy, one
 from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
 NOON = utc(2026, 5, 1, 12)
@@ -26,8 +26,7 @@ def test_slot_due_at_the_removal_of_its_schedule_has_a_run_or_is_recorded_as_ski
     go_to(database, NOON)
     add(jobrunner, "by command", "paused")
     jobrunner("schedule", "pause", "paused")
-    declare(app, code=one("by apply", "@hourly"), file="")
-    jobrunner("apply")
+    deploy(jobrunner, code=one("by apply", "@hourly"), file="")
     go_to(database, SLOT + SECOND)
     for name in ("by command", "paused"):
         jobrunner("schedule", "remove", name)
@@ -50,9 +49,9 @@ def test_a_renamed_schedule_keeps_its_history_and_loses_no_slot(jobrunner: Comma
     jobrunner("schedule", "remove", "removed")
     go_to(database, SLOT + SECOND)
     for name in ("taken", "removed"):
-        refused = jobrunner("schedule", "edit", "old", "--name", name, check=False)
-        assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (1, "", 1)
-        assert f"there is a schedule named '{name}' already" in refused.stderr
+        jobrunner.refused(
+            1, "schedule", "edit", "old", "--name", name, says=[f"there is a schedule named '{name}' already"]
+        )
     done = jobrunner("schedule", "edit", "old", "--name", "new")
     assert done.stdout == "schedule new: name changed; next slot 2026-05-01 14:00:00Z\n"
     go_to(database, SLOT + HOUR + SECOND)
@@ -69,8 +68,7 @@ def test_a_schedule_that_code_renames_keeps_its_history_also_after_a_rollback(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     go_to(database, NOON)
-    declare(app, code=one("old", "@hourly"))
-    jobrunner("apply")
+    deploy(jobrunner, code=one("old", "@hourly"))
     (old_id,) = (row["id"] for row in database.query("SELECT id FROM job_definitions"))
     go_to(database, SLOT + SECOND)
     renamed = one("new", "@hourly", renamed_from="old", max_runs=5)

@@ -130,10 +130,7 @@ def test_backfill_of_more_slots_than_most_is_refused_with_the_remedy(jobrunner: 
     go_to(database, utc(2026, 5, 3))
     add(jobrunner, "* * * * *")
     words = ["schedule", "backfill", "n", "--since", "2026-05-01T00:00:00Z", "--until", "2026-05-01T16:40:00Z"]
-    refused = jobrunner(*words, check=False)
-    assert (refused.returncode, refused.stdout, len(refused.stderr.splitlines())) == (2, "", 1)
-    assert "1001" in refused.stderr
-    assert "--limit 1001" in refused.stderr
+    jobrunner.refused(2, *words, says=["1001", "--limit 1001"])
     assert database.value("SELECT count(*) FROM job_runs") == 0
     done = jobrunner(*words, "--limit", "1001")
     assert done.stdout.splitlines()[-1] == "1001 made"
@@ -146,9 +143,7 @@ def test_a_full_queue_refuses_a_backfill_as_a_whole(jobrunner: Commands, app: Ap
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "@hourly", job_type="few")
     words = ["schedule", "backfill", "n", "--since", "2026-05-01T09:00:00Z", "--until", "2026-05-01T11:00:00Z"]
-    refused = jobrunner(*words, check=False)
-    assert (refused.returncode, refused.stdout, len(refused.stderr.splitlines())) == (1, "", 1)
-    assert "max_waiting" in refused.stderr
+    assert "max_waiting" in jobrunner.refused(1, *words)
     assert slots_with_runs(database, "n") == []
     assert database.query("SELECT id FROM job_events WHERE action = 'backfill schedule'") == []
     jobrunner(*words[:-1], "2026-05-01T10:00:00Z")
@@ -193,8 +188,7 @@ BAD = {
 def test_a_bad_span_is_refused_in_one_line(jobrunner: Commands, database: Database, words: list[str]) -> None:
     go_to(database, utc(2026, 5, 3))
     add(jobrunner, "@hourly")
-    done = jobrunner("schedule", "backfill", "n", *words, check=False)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    jobrunner.refused(2, "schedule", "backfill", "n", *words)
     assert database.value("SELECT count(*) FROM job_runs") == 0
 
 

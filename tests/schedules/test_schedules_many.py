@@ -13,7 +13,6 @@ from harness.database import Row
 from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 from harness.statements import before_statements
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.drivers.location import locate
 from jobrunner.store.timetable import expansion
 from jobrunner.store.timetable.schedules import Expanded
 from jobrunner.worker.expansion import plan
@@ -112,9 +111,8 @@ def take_runs_again(database: Database) -> None:
         database.execute("ALTER TABLE job_runs DROP CONSTRAINT refusing")
 
 
-def test_thousand_definitions_take_as_few_statements_as_one(database: Database) -> None:
+def test_thousand_definitions_take_as_few_statements_as_one(database: Database, store: Store) -> None:
     """Whatever their policies are, and also where there are older runs to be replaced."""
-    store = Store(locate(database.url), patience=timedelta(seconds=10))
     counts = []
     try:
         for count in (1, 1000):

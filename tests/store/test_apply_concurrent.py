@@ -8,7 +8,19 @@ from pathlib import Path
 import pytest
 
 from harness import App, Commands, Database
-from harness.declarations import CODE, FILE, NAMES, applied, declare, definitions, everything, nothing, one, trail
+from harness.declarations import (
+    CODE,
+    FILE,
+    NAMES,
+    applied,
+    declare,
+    definitions,
+    deploy,
+    everything,
+    nothing,
+    one,
+    trail,
+)
 from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
 VERSIONS = {
@@ -108,8 +120,7 @@ def test_applies_and_ticks_at_once_fire_each_slot_once(
 
 @pytest.mark.parametrize("action", ["kill", "cut"])
 def test_killed_apply_has_written_nothing(action: str, jobrunner: Commands, app: App, database: Database) -> None:
-    declare(app, code=CODE, file=FILE)
-    jobrunner("apply")
+    deploy(jobrunner, code=CODE, file=FILE)
     before = everything(database)
     changed = CODE.replace("0 2 * * *", "15 2 * * *").replace("send fr", "send it")
     declare(app, code=changed, file=FILE.replace("@hourly", "@weekly"))
@@ -196,8 +207,7 @@ def test_hostile_texts_are_escaped_in_the_diff(jobrunner: Commands, app: App, da
 
 def test_apply_corrects_a_definition_broken_by_hand(jobrunner: Commands, app: App, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
-    declare(app, code=one("mended", "@hourly"))
-    jobrunner("apply")
+    deploy(jobrunner, code=one("mended", "@hourly"))
     database.execute("UPDATE job_definitions SET schedule = 'whenever', next_run_at = NULL")
     jobrunner.tick(env=NO_HANDLERS)
     assert definitions(database)["mended"]["last_error"] is not None

@@ -157,9 +157,7 @@ def test_state_that_jobrunner_cannot_have_written_is_refused_and_nothing_of_it_i
         lines = [json.loads(line) for line in whole]
         change(lines)
         file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        done = jobrunner("archive", "restore", file, env=url(elsewhere), check=False)
-        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), (case, done)
-        assert said in done.stderr, (case, done.stderr)
+        jobrunner.refused(2, "archive", "restore", file, env=url(elsewhere), says=[said])
         assert everything(elsewhere) == {name: [] for name in QUERIES}, case
     file.write_text("\n".join(whole) + "\n")
     refused = jobrunner("archive", "restore", file, check=False)

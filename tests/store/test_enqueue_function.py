@@ -19,7 +19,6 @@ from harness.enqueue_function import call
 from harness.keys import end, runs, scope
 from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.drivers.location import locate
 from jobrunner.store.drivers.notify import open_notifier
 
 pytestmark = postgresql_only
@@ -216,8 +215,7 @@ def test_migrate_creates_the_function_again_if_it_is_lost_or_another(
         call(connection, priority=-1001)
 
 
-def test_function_notifies_a_tick_that_listens(database: PostgresDatabase, connection: Any) -> None:
-    store = Store(locate(database.url), patience=timedelta(seconds=20))
+def test_function_notifies_a_tick_that_listens(database: PostgresDatabase, connection: Any, store: Store) -> None:
     try:
         notifier = store.write(open_notifier)
         call(connection)

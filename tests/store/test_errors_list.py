@@ -11,7 +11,6 @@ from harness.invariants import insert_runs
 from harness.statements import before_statements
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.drivers.location import locate
 from jobrunner.store.questions import error_groups
 from jobrunner.store.questions.error_groups import Errors, errors
 from jobrunner.store.questions.selection import Selection
@@ -75,10 +74,9 @@ def test_errors_of_a_time_are_those_of_that_time_and_none_is_said_only_if_there_
 
 
 def test_errors_that_were_not_all_read_are_never_said_to_be_none(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: Database, monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
     monkeypatch.setattr(error_groups, "_FIRST_LOOK", 3)
-    store = Store(locate(database.url), patience=timedelta(seconds=20))
 
     def found(seconds: float) -> Errors:
         return store.read(lambda connection: errors(connection, Selection(error="disk full"), seconds=seconds))
@@ -94,11 +92,11 @@ def test_errors_that_were_not_all_read_are_never_said_to_be_none(
         assert ([each.error for each in patient.groups], patient.runs) == (["disk full"], 1)
         assert patient.searched_back_to is None
         database.execute("DELETE FROM job_runs")
-    store.close()
 
 
 def test_errors_are_read_by_an_index_in_few_statements_however_many_there_are(
     database: Database,
+    store: Store,
 ) -> None:
     """Beside 300,000 failing runs the page took 1.2 s, and 70 statements: each thousand runs was one."""
     insert_runs(database, 1, status="failed", last_error="no customer 1", failed_at=database.now())
@@ -117,7 +115,6 @@ def test_errors_are_read_by_an_index_in_few_statements_however_many_there_are(
         plan = connection.driver.execute(f"{explains} {statement}", parameters or ()) if is_look else ()
         sent.append(" ".join(str(tuple(row)) for row in plan))
 
-    store = Store(locate(database.url), patience=timedelta(seconds=20))
     with closing(store), before_statements(store, explain):
         found = store.read(lambda connection: errors(connection, Selection(), seconds=0, looks=2))
     assert sum(each.count for each in found.groups) == found.runs == 4000

@@ -17,18 +17,13 @@ def test_table_name_that_is_taken_stops_the_migration_with_nothing_written(
     """The application has a table of that name already: one line, and nothing half made."""
     empty.execute("CREATE TABLE job_events (happened VARCHAR(10))")
     before = objects(empty)
-    refused = jobrunner("migrate", env=url(empty), check=False)
-    assert (refused.returncode, refused.stdout, len(refused.stderr.splitlines())) == (1, "", 1), refused.stderr
-    assert "job_events" in refused.stderr
+    assert "job_events" in jobrunner.refused(1, "migrate", env=url(empty))
     assert objects(empty) == before
 
 
 def test_missing_tables_are_reported_with_the_remedy_by_every_command(jobrunner: Commands, empty: Database) -> None:
     for words in WITH_A_SCHEMA:
-        refused = jobrunner(*words, env=url(empty), check=False)
-        assert (words, refused.returncode, refused.stdout) == (words, 78, "")
-        assert len(refused.stderr.splitlines()) == 1, refused
-        assert "jobrunner migrate" in refused.stderr
+        assert "jobrunner migrate" in jobrunner.refused(78, *words, env=url(empty))
         if isinstance(empty, SQLiteDatabase):
             assert empty.query("SELECT name FROM sqlite_master") == [], words
 
@@ -50,10 +45,7 @@ def test_schema_that_does_not_fit_this_code_is_refused_by_every_command(
     database.execute(change)
     before = everything(database)
     for words in some(remedy, WITH_A_SCHEMA, len(WITH_A_SCHEMA) // 2):
-        refused = jobrunner(*words, check=False)
-        assert (words, refused.returncode, refused.stdout) == (words, 78, "")
-        assert len(refused.stderr.splitlines()) == 1, refused
-        assert remedy in refused.stderr, words
+        jobrunner.refused(78, *words, says=[remedy])
         assert everything(database) == before, words
 
 
@@ -67,9 +59,7 @@ def test_newer_schema_that_fits_this_code_is_used(jobrunner: Commands, database:
     jobrunner.enqueue("echo")
     jobrunner.tick()
     assert database.value("SELECT status FROM job_runs") == "succeeded"
-    refused = jobrunner("migrate", check=False)
-    assert (refused.returncode, len(refused.stderr.splitlines())) == (78, 1)
-    assert "upgrade jobrunner" in refused.stderr
+    assert "upgrade jobrunner" in jobrunner.refused(78, "migrate")
 
 
 def test_refusal_by_a_users_own_constraint_is_reported_without_the_payload(
@@ -84,8 +74,7 @@ def test_refusal_by_a_users_own_constraint_is_reported_without_the_payload(
             " BEGIN SELECT RAISE(ABORT, 'theirs'); END"
         )
     words = ["enqueue", "echo", "--payload", '{"a": "s3cret"}', "--priority", "9"]
-    done = jobrunner(*words, check=False)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1), done
-    assert done.stderr.startswith("jobrunner: the database refuses it: ")
-    assert "theirs" in done.stderr
-    assert "s3cret" not in done.stderr
+    told = jobrunner.refused(1, *words)
+    assert told.startswith("jobrunner: the database refuses it: ")
+    assert "theirs" in told
+    assert "s3cret" not in told

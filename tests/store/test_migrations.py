@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -41,13 +41,6 @@ INSERTS = {
 }
 
 T = TypeVar("T")
-
-
-@pytest.fixture
-def store(database: Database) -> Iterator[Store]:
-    opened = Store(locate(database.url), patience=timedelta(seconds=5))
-    yield opened
-    opened.close()
 
 
 def on_engine(work: Callable[[Connection], T]) -> Callable[[Any], T]:

@@ -131,9 +131,10 @@ def test_no_statement_of_a_tick_grows_with_the_history(
 
 
 @postgresql_only
-def test_no_plan_for_what_is_behind_gates_is_made_before_something_waits_there(database: PostgresDatabase) -> None:
+def test_no_plan_for_what_is_behind_gates_is_made_before_something_waits_there(
+    database: PostgresDatabase, store: Store
+) -> None:
     """To make it takes the server as long as all else that an idle tick asks."""
-    store = Store(locate(database.url), patience=timedelta(seconds=5))
     try:
         for call in (ticks.is_anything_due, idle_statement(words_of(database.name))):
             (cost,) = costs(store, "idle", call)
@@ -147,10 +148,9 @@ def test_no_plan_for_what_is_behind_gates_is_made_before_something_waits_there(d
 
 
 @postgresql_only
-def test_plan_check_counts_filtered_rows(database: PostgresDatabase) -> None:
+def test_plan_check_counts_filtered_rows(database: PostgresDatabase, store: Store) -> None:
     """The measure itself: a statement that reads everything is seen as one that does."""
     fill(database, A_FIFTH, LATER)
-    store = Store(locate(database.url), patience=timedelta(seconds=5))
     slow = "SELECT id FROM job_runs WHERE payload ->> 'a' = 'b' LIMIT 1"
     try:
         (cost,) = costs(store, "slow", lambda connection: connection.execute(slow))
@@ -161,11 +161,10 @@ def test_plan_check_counts_filtered_rows(database: PostgresDatabase) -> None:
 
 
 @postgresql_only
-def test_a_heartbeat_is_a_hot_update(database: PostgresDatabase) -> None:
+def test_a_heartbeat_is_a_hot_update(database: PostgresDatabase, store: Store) -> None:
     """With locked_until in an index it would not be, and each beat would grow every index of the table."""
     fill(database, A_FIFTH, RUNNING)
     database.execute("VACUUM job_runs")
-    store = Store(locate(database.url), patience=timedelta(seconds=5))
     before = updates(database)
     try:
         for _ in range(10):
@@ -207,8 +206,7 @@ def updates(database: Database) -> tuple[int, int]:
         "status = 'queued', run_at = {future}",
     ],
 )
-def test_idle_query_agrees_with_the_view(database: Database, change: str) -> None:
-    store = Store(locate(database.url), patience=timedelta(seconds=5))
+def test_idle_query_agrees_with_the_view(database: Database, change: str, store: Store) -> None:
     try:
         assert not store.read(ticks.is_anything_due)
         store.write(lambda connection: enqueue.enqueue(connection, NewRun("known", "{}")))

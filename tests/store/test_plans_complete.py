@@ -17,7 +17,6 @@ from harness.plan_searches import ASKED, LOOK
 from harness.plans import Undone, fill_a_little
 from harness.statements import before_statements
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.drivers.location import locate
 
 STORE = Path(jobrunner.store.__file__).parent
 ROOMS = ("changes", "questions", "timetable", "upkeep", "queue", "callers", "drivers")
@@ -124,7 +123,7 @@ def shapes_of(store: Store, calls: dict[str, Call]) -> set[str]:
 
 
 def test_busy_tick_sends_only_statements_with_checked_plans(
-    database: Database, jobrunner: Commands, app: App, tmp_path: Path
+    database: Database, jobrunner: Commands, app: App, tmp_path: Path, store: Store
 ) -> None:
     app.write("handlers", HANDLERS)
     (tmp_path / "sitecustomize.py").write_text(LISTENER)
@@ -144,7 +143,6 @@ def test_busy_tick_sends_only_statements_with_checked_plans(
     )
     jobrunner.tick(env={"PYTHONPATH": str(tmp_path), "STATEMENTS_FILE": str(statements)})
     assert database.value("SELECT count(*) AS n FROM job_attempts") >= 4
-    store = Store(locate(database.url), patience=timedelta(seconds=5))
     try:
         fill_a_little(database)
         known = shapes_of(store, IDLE | BUSY | OLD)

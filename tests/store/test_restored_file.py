@@ -212,9 +212,7 @@ def test_backup_that_cannot_be_used_is_refused_and_changes_nothing(
 ) -> None:
     make, code, said = REFUSED[kind]
     given, before = make(tmp_path / "given.db", file), file.read_bytes()
-    done = jobrunner("restore", given, check=False)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (code, "", 1)
-    assert said in done.stderr
+    assert said in jobrunner.refused(code, "restore", given)
     assert file.read_bytes() == before
 
 
@@ -247,10 +245,7 @@ def test_file_that_another_process_has_locked_is_told_as_in_use_and_by_whom(
     with closing(begin(locked)) as writer:
         writer.execute("BEGIN EXCLUSIVE")
         writer.execute("UPDATE job_runs SET priority = 9")
-        done = jobrunner("restore", backup, env=env, check=False)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (69, "", 1)
-    assert f"process {os.getpid()} " in done.stderr
-    assert f"kill {os.getpid()}" in done.stderr
+        jobrunner.refused(69, "restore", backup, env=env, says=[f"process {os.getpid()} ", f"kill {os.getpid()}"])
 
 
 def test_restore_ends_though_its_backup_changes_meanwhile(jobrunner: Commands, file: Path, backup: Path) -> None:
@@ -271,9 +266,7 @@ def test_restore_of_an_older_schema_says_how_to_go_on(jobrunner: Commands, file:
 
 def test_restore_of_a_servers_database_is_left_to_its_own_programs(jobrunner: Commands, backup: Path) -> None:
     env = {"JOBRUNNER_DATABASE_URL": "postgresql://127.0.0.1:1/none"}
-    done = jobrunner("restore", backup, env=env, check=False)
-    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-    assert "pg_restore" in done.stderr
+    assert "pg_restore" in jobrunner.refused(2, "restore", backup, env=env)
 
 
 def test_backup_moved_over_the_file_beside_an_old_log_is_told_by_each_tick_doctor_and_health(
@@ -290,9 +283,7 @@ def test_backup_moved_over_the_file_beside_an_old_log_is_told_by_each_tick_docto
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",)
     for _ in range(3):
-        done = jobrunner("tick", check=False, cold=True)
-        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (69, "", 1), done
-        assert [words for words in WORDS if words not in done.stderr] == []
+        assert [words for words in WORDS if words not in jobrunner.refused(69, "tick", cold=True)] == []
     report = jobrunner("doctor", "--json", "--no-crontab", check=False)
     (check,) = [each for each in report.json()["checks"] if each["name"] == "integrity"]
     assert (report.returncode, check["verdict"]) == (1, "wrong")

@@ -97,10 +97,7 @@ def test_a_payload_that_enqueue_would_refuse_is_refused_in_one_line_and_nothing_
         ((run_id, "--allow-unknown"), env, 2, "--allow-unknown belongs to --payload"),
         ((999, "--payload", "{}"), env, 1, "there is no run 999"),
     ):
-        refused = jobrunner("retry", *words, env=given, check=False)
-        assert (refused.returncode, refused.stdout) == (code, ""), (words, refused)
-        assert len(refused.stderr.splitlines()) == 1, refused
-        assert said in refused.stderr, (words, refused)
+        jobrunner.refused(code, "retry", *words, env=given, says=[said])
     assert database.query("SELECT * FROM job_runs ORDER BY id") == before
     assert jobrunner("retry", unknown, "--payload", '{"a": 1}', "--allow-unknown", env=env).returncode == 0
     assert payload_of(database, unknown) == {"a": 1}

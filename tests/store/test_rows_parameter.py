@@ -1,7 +1,6 @@
 """Many rows in one parameter of a statement: stored like single INSERTs, with a constant statement text."""
 
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from harness import Database
 from harness.statements import before_statements
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.drivers.location import locate
 from jobrunner.store.schema import job_runs
 from jobrunner.store.sql.dialect.rows import rows
 
@@ -43,13 +41,6 @@ HARD: list[dict[str, Any]] = [
     {"payload": {"result": None}, "priority": -3, "created_at": datetime(1970, 1, 1, tzinfo=UTC)},
 ]
 NAMES = ("id", "payload", "priority", "timeout", "result", "output", *ALWAYS)
-
-
-@pytest.fixture
-def store(database: Database) -> Iterator[Store]:
-    opened = Store(locate(database.url), patience=timedelta(seconds=20))
-    yield opened
-    opened.close()
 
 
 def stored(database: Database, first_id: int) -> list[dict[str, Any]]:

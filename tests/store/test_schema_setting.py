@@ -213,8 +213,7 @@ def test_migrate_needs_no_right_to_create_a_schema_that_is_there(
         admin.execute(f"REVOKE ALL ON DATABASE {database.database} FROM PUBLIC, {database.access.role}")
         admin.execute(f"GRANT CONNECT ON DATABASE {database.database} TO {database.access.role}")
         env = {"JOBRUNNER_SCHEMA": "given"}
-        refused = jobrunner("migrate", env=env, check=False)
-        assert (refused.returncode, len(refused.stderr.splitlines())) == (69, 1), refused.stderr
+        jobrunner.refused(69, "migrate", env=env)
         admin.execute("CREATE SCHEMA given")
         admin.execute(f"GRANT CREATE, USAGE ON SCHEMA given TO {database.access.role}")
     assert jobrunner("migrate", env=env).stdout.endswith(": migrated\n")

@@ -1,6 +1,5 @@
 """The filter of runs: which runs it selects, and what it costs."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any
@@ -12,19 +11,11 @@ from harness.invariants import insert_runs
 from jobrunner.errors import NotFoundError
 from jobrunner.lifecycle import Status
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.drivers.location import locate
 from jobrunner.store.questions import search
 from jobrunner.store.questions.search import Found
 from jobrunner.store.questions.selection import WAITING_FOR, Selection
 
 HOUR = timedelta(hours=1)
-
-
-@pytest.fixture
-def store(database: Database) -> Iterator[Store]:
-    opened = Store(locate(database.url), patience=timedelta(seconds=20))
-    yield opened
-    opened.close()
 
 
 def find(store: Store, selection: Selection, limit: int = 50, **options: Any) -> Found:

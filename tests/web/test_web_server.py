@@ -114,9 +114,7 @@ def test_what_web_refuses_is_one_line(jobrunner: Commands) -> None:
         (["--user-file", "/nowhere/at/all"], 78, "No such file"),
         (["--port", "70000"], 2, "from 0 to 65535"),
     ):
-        refused = jobrunner("web", *words, check=False)
-        assert (refused.returncode, refused.stdout, len(refused.stderr.splitlines())) == (code, "", 1), words
-        assert says in refused.stderr
+        assert says in jobrunner.refused(code, "web", *words)
     with served(jobrunner) as server:
         refused = jobrunner("web", "--port", server.port, check=False)
         assert (refused.returncode, "try another --port" in refused.stderr) == (1, True)

@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
@@ -20,17 +20,8 @@ from jobrunner.errors import QueueFull
 from jobrunner.model import Policy
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.drivers.location import locate
 from jobrunner.store.queue import enqueue
 from jobrunner.store.queue.enqueue_sql import Enqueued, NewRun
-
-
-@pytest.fixture
-def store(database: Database) -> Iterator[Store]:
-    opened = Store(locate(database.url), patience=timedelta(seconds=20))
-    yield opened
-    opened.close()
-
 
 # Each way in.
 
@@ -43,10 +34,9 @@ def test_enqueue_command_is_refused_if_its_type_is_full(
     app.add(HANDLERS)
     for number in (1, 2):
         assert jobrunner("enqueue", "refusing").stdout == f"{number}\n"
-    refused = jobrunner("enqueue", "refusing", *options, check=False)
-    assert (refused.returncode, refused.stdout, len(refused.stderr.splitlines())) == (1, "", 1)
+    refused = jobrunner.refused(1, "enqueue", "refusing", *options)
     for words in ("'refusing'", "2 wait", "max_waiting is 2", "raise max_waiting"):
-        assert words in refused.stderr
+        assert words in refused
     assert (waiting(database, "refusing"), dropped(database, "refusing")) == (2, 0)
 
 

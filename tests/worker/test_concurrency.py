@@ -13,7 +13,6 @@ from harness.at_work import running
 from harness.invariants import assert_consistent, insert_runs, outcomes, statuses, wait_for_exit
 from harness.plan_calls import request
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.drivers.location import locate
 from jobrunner.store.queue import claims
 
 PERMITS = 3
@@ -97,14 +96,14 @@ def test_five_ticks_a_minute_apart_start_ten_long_runs_once_each(
 
 
 @pytest.mark.promise("P2")
-def test_claim_leaves_to_its_tick_only_the_permits_that_no_other_tick_of_the_host_holds(database: Database) -> None:
+def test_claim_leaves_to_its_tick_only_the_permits_that_no_other_tick_of_the_host_holds(
+    database: Database, store: Store
+) -> None:
     """However many the tick used when it sent the claim: they may have ended since, and others may have taken them."""
     running(database, 1, locked_by="here:2:b")
-    store = Store(locate(database.url), patience=timedelta(seconds=5))
     for in_use in (0, 1, PERMITS):
         claimed = store.write(partial(claims.claim, request=request(permits=PERMITS, in_use=in_use)))
         assert (in_use, claimed.permits) == (in_use, PERMITS - 1)
-    store.close()
 
 
 @pytest.mark.promise("P2", "P6")

@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -26,13 +26,6 @@ from jobrunner.store.queue.finalize import Ended, Refusal
 
 class Undone(Exception):
     """This transaction is not kept."""
-
-
-@pytest.fixture
-def store(database: Database) -> Iterator[Store]:
-    opened = Store(locate(database.url), patience=timedelta(seconds=20))
-    yield opened
-    opened.close()
 
 
 def finalize_together(store: Store, leases: Collection[Lease], ending: AttemptResult) -> list[Ended | Refusal]:

@@ -1,6 +1,5 @@
 """The idle check and the rules of a full tick agree for every content of the tables."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -11,7 +10,6 @@ from harness import Database
 from harness.handlers_rows import queue
 from jobrunner.errors import SchemaMismatch
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.drivers.location import locate
 from jobrunner.store.queue.ticks import idle, ticks
 from jobrunner.store.upkeep import check
 
@@ -136,13 +134,6 @@ def set_up(database: Database, situation: str) -> None:
         if "paused" in situation:
             queue(database, "echo", run_at=now + AGO)
         database.execute(STATEMENTS[situation])
-
-
-@pytest.fixture
-def store(database: Database) -> Iterator[Store]:
-    opened = Store(locate(database.url), patience=timedelta(seconds=10))
-    yield opened
-    opened.close()
 
 
 def is_idle_in_full(store: Store) -> bool:

@@ -1,6 +1,5 @@
 """A key that many want at once, or that the retry of an older run wants back: one run holds it."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
@@ -19,13 +18,6 @@ from jobrunner.model import Actor
 from jobrunner.store.changes import admin
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
-
-
-@pytest.fixture
-def store(database: Database) -> Iterator[Store]:
-    opened = Store(locate(database.url), patience=timedelta(seconds=20))
-    yield opened
-    opened.close()
 
 
 @pytest.mark.promise("P4")

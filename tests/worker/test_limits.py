@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -14,7 +14,6 @@ from harness.handlers_rows import queue, status_of
 from harness.invariants import insert_runs
 from harness.limits import at_once, at_work, claim_all, claim_of, declare, drain, end, end_all, most_at_once
 from harness.plan_calls import KEPT, KNOWN, request
-from harness.stores import opening
 from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor, Limits, Owner, Policy
@@ -29,17 +28,6 @@ from jobrunner.store.queue.ticks import retention, ticks
 
 THREE = Policy("capped", limits=Limits(max_running=3))
 BY_CUSTOMER = Policy("mail", limits=Limits(concurrency_key=("customer",), max_running_per_key=1))
-
-
-@pytest.fixture
-def open_store(database: Database) -> Iterator[Callable[[], Store]]:
-    with opening(database, patience_seconds=20) as open_one:
-        yield open_one
-
-
-@pytest.fixture
-def store(open_store: Callable[[], Store]) -> Store:
-    return open_store()
 
 
 def is_due(store: Store) -> bool:

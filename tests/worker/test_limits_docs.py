@@ -74,13 +74,9 @@ def test_commands_of_the_file_take_the_same_limits(jobrunner: Commands, app: App
 @pytest.mark.parametrize("line", WRONG)
 def test_a_wrong_limit_of_the_file_is_one_line(jobrunner: Commands, app: App, line: str) -> None:
     app.path("jobrunner.toml").write_text(f'[jobs.a]\ncommand = ["true"]\n{line}\n')
-    refused = jobrunner("types", check=False)
-    assert (refused.returncode, refused.stderr.count("\n")) == (78, 1)
-    assert WRONG[line] in refused.stderr
+    assert WRONG[line] in jobrunner.refused(78, "types")
 
 
 def test_a_key_that_the_handler_does_not_take_is_refused_at_its_import(jobrunner: Commands, app: App) -> None:
     app.add('@job("a", concurrency_key="customer")\ndef a(ctx, custommer: int): ...\n')
-    refused = jobrunner("types", check=False)
-    assert (refused.returncode, refused.stderr.count("\n")) == (78, 1)
-    assert "names 'customer', which it does not take" in refused.stderr
+    assert "names 'customer', which it does not take" in jobrunner.refused(78, "types")

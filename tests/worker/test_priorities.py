@@ -1,6 +1,5 @@
 """The order of a claim: higher priorities first among runs of similar age, and no run waits for ever."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -10,14 +9,6 @@ from harness.handlers_rows import queue
 from harness.limits import claim_of
 from jobrunner.model import Limits, Policy
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.drivers.location import locate
-
-
-@pytest.fixture
-def store(database: Database) -> Iterator[Store]:
-    opened = Store(locate(database.url), patience=timedelta(seconds=20))
-    yield opened
-    opened.close()
 
 
 @pytest.mark.parametrize("limits", [None, Limits(max_running=9), Limits(concurrency_key=("n",), max_running_per_key=1)])

@@ -121,8 +121,7 @@ def test_paused_type_is_not_run_in_the_foreground_until_it_is_resumed(jobrunner:
 
 @sqlite_only
 def test_run_in_the_foreground_of_an_unknown_type_writes_nothing(jobrunner: Commands, database: Database) -> None:
-    done = jobrunner("run", "nobody", check=False)
-    assert (done.returncode != 0, done.stdout, len(done.stderr.splitlines())) == (True, "", 1)
+    jobrunner.refused(None, "run", "nobody")
     assert database.value("SELECT count(*) FROM job_runs") == 0
 
 
@@ -173,9 +172,7 @@ def test_debugged_run_keeps_its_lease_however_long_a_person_looks(
 
 def test_debugged_run_that_may_not_begin_leaves_nothing(jobrunner: Commands, app: App, database: Database) -> None:
     def refused(*words: str) -> str:
-        done = jobrunner("run", *words, "--debug", check=False)
-        assert (done.returncode != 0, done.stderr.count("\n")) == (True, 1)
-        return done.stderr
+        return jobrunner.refused(None, "run", *words, "--debug")
 
     jobrunner("pause", "--type", "step")
     assert "nothing was enqueued: jobrunner explain step" in refused("step")
