@@ -145,8 +145,7 @@ def test_progress_and_output_are_visible_while_the_handler_works(
     database.execute("UPDATE job_runs SET progress = ?", [{"done": "half", "total": ["of it"]}])
     assert run_of(database, run_id)["status"] == "running"
     jobrunner("status")  # whatever a handler told
-    app.release("go")
-    assert tick.wait(30) == 0
+    app.end(tick, "go")
     lines = attempt_of(database, run_id)["output"].splitlines()
     assert (lines[0], lines[-1]) == ("printed", "the end")
     assert "halfway" in lines[1]

@@ -116,8 +116,7 @@ def test_no_session_is_in_a_transaction_while_a_handler_works(
     assert states <= {"idle", "active", "idle in transaction"}
     assert "idle" in states
     assert oldest < 1.5
-    app.release("go")
-    assert tick.wait(30) == 0
+    app.end(tick, "go")
     assert {status_of(database, run_id) for run_id in runs} == {"succeeded"}
 
 
@@ -138,8 +137,7 @@ def test_between_two_heartbeats_every_session_is_idle(
     database.wait_until(statement, describe="every session of the tick has been idle for a second")
     locks = "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE application_name = 'jobrunner'"
     assert database.value(locks + " AND datname = current_database()") == 0
-    app.release("go")
-    assert tick.wait(30) == 0
+    app.end(tick, "go")
 
 
 @pytest.mark.promise("P11")
@@ -162,6 +160,5 @@ def test_another_writer_gets_the_sqlite_file_at_once_while_a_handler_works(
             # Nor does a reader of ours keep the log of the file from being emptied.
             assert writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
     assert (tick.poll(), status_of(database, run_id)) == (None, "running")
-    app.release("go")
-    assert tick.wait(30) == 0
+    app.end(tick, "go")
     assert status_of(database, run_id) == "succeeded"

@@ -114,8 +114,7 @@ def test_a_run_at_work_is_shown(jobrunner: Commands, app: App, database: Databas
     database.wait_until("SELECT heartbeat_at > ? AS later FROM job_runs", [first], describe="a second beat")
     (row,) = jobrunner.status()["running"]
     text = jobrunner("status").stdout
-    app.release("go")
-    assert tick.wait(30) == 0
+    app.end(tick, "go")
     assert (row["id"], row["job_type"], row["host"], row["attempt"]) == (run_id, "steady", "alpha", 1)
     started, beat = (datetime.fromisoformat(row[name]) for name in ("started_at", "heartbeat_at"))
     assert started < beat

@@ -70,8 +70,7 @@ def test_lease_and_heartbeat_from_the_environment_are_used(jobrunner: Commands, 
     tick = jobrunner.start("tick", env=env)
     database.wait_until("SELECT heartbeat_at > claimed_at AS beaten FROM job_runs", describe="a beat")
     (row,) = database.query("SELECT heartbeat_at, locked_until FROM job_runs")
-    app.release("go")
-    assert tick.wait(30) == 0
+    app.end(tick, "go")
     assert row["locked_until"] - row["heartbeat_at"] == timedelta(seconds=90)
 
 
@@ -102,8 +101,7 @@ def test_concurrency_from_flag_or_variable_limits_runs_at_once(
     jobrunner.tick("--concurrency", "2")
     assert running(database) == 2
     assert len(app.trace()) == 2
-    app.release("go")
-    assert tick.wait(60) == 0
+    app.end(tick, "go")
     assert len(app.trace()) == 4
 
 

@@ -1,6 +1,7 @@
 """The fixture `app`: a folder with handlers, as a user of jobrunner would have one."""
 
 import shutil
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
@@ -92,6 +93,11 @@ class App:
     def release(self, name: str) -> None:
         """Make the file that a `wait_for` handler polls for."""
         self.path(name).touch()
+
+    def end(self, tick: "subprocess.Popen[str]", name: str) -> None:
+        """Make that file, and wait until the tick whose handlers wait for it has ended as it should."""
+        self.release(name)
+        assert (*tick.communicate(timeout=60), tick.returncode) == ("", "", 0)
 
     def trace(self) -> list[TraceLine]:
         """What the handlers appended so far, in order."""

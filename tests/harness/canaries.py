@@ -1,7 +1,9 @@
 """Secrets that must leave nowhere: in every shape in which payloads have them, and as texts repeat them."""
 
 import json
+from html import unescape
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 PEM = "-----BEGIN RSA PRIVATE KEY-----\n{0}MIIEowIBAAKCAQEA7\n{0}x2VbJdKpQwErTyUiOp+/\n-----END RSA PRIVATE KEY-----\n"
 MARK = "canary"
@@ -106,3 +108,12 @@ def _repeated(secret: str) -> list[str]:
         repr(repr(secret)),
         " ".join(secret.split()),
     ]
+
+
+def readable(body: bytes) -> str:
+    """The answer as it is, and without the escapes of HTML, JSON and addresses."""
+    text = body.decode()
+    try:
+        return f"{text}\n{json.dumps(json.loads(text), ensure_ascii=False)}"
+    except ValueError:
+        return f"{text}\n{unescape(text)}\n{unquote(text)}"

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from harness import App
+from harness import App, Commands
+from harness.commands import Completed
 
 PROBE = """
 import json, os, sys
@@ -105,3 +106,8 @@ def at_work(app: App) -> int:
 def with_handlers(app: App, text: str, imports: str = "handlers") -> None:
     write_jobs(app, text)
     app.imports = imports
+
+
+def from_crontab(jobrunner: Commands, text: str, *words: object, **options: Any) -> Completed:
+    """What an import of these lines says."""
+    return jobrunner("schedule", "import", "-", "--timezone", "UTC", *words, stdin=text, **options)

@@ -215,6 +215,11 @@ class Commands:
     def tick(self, *args: object, **options: Any) -> Completed:
         return self("tick", *args, **options)
 
+    def killed_at(self, point: str, *args: object, env: Mapping[str, str | None] | None = None) -> None:
+        """A tick that is killed at a fault point."""
+        done = self("tick", *args, env={"JOBRUNNER_FAULT": f"{point}=kill", **(env or {})}, check=False)
+        assert done.returncode == -signal.SIGKILL, describe(done)
+
     def enqueue(self, job_type: str, payload: Mapping[str, Any] | None = None, **options: object) -> int:
         """Enqueue a run and return its id: `enqueue("echo", {"a": 1}, run_at=..., key="x")`."""
         words: list[object] = ["enqueue", job_type, "--payload", json.dumps(payload or {}), "--json"]

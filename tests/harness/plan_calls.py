@@ -9,12 +9,13 @@ from typing import Any
 from sqlalchemy import select, update
 
 from harness.at_work import end_attempt
+from harness.plan_rows import dead_run, definition, expandable, inserted_run, waiting_run
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.masking.secrets import Secrets
 from jobrunner.masking.values import Names
-from jobrunner.model import Actor, Definition, Lease, Limits, Owner, Policy, TickKind
+from jobrunner.model import Actor, Lease, Limits, Owner, Policy, TickKind
 from jobrunner.rates import parse_rate
-from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, SlotRange, Unfinished
+from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, SlotRange
 from jobrunner.settings.notify import Notify
 from jobrunner.settings.notify import read as read_notify
 from jobrunner.store.changes import admin, told_secrets
@@ -45,7 +46,6 @@ from jobrunner.store.schema import job_definitions, job_runs
 from jobrunner.store.sql import words
 from jobrunner.store.sql.dialect import gates
 from jobrunner.store.sql.dialect.values import now
-from jobrunner.store.sql.statement import Prepared
 from jobrunner.store.timetable import expansion, overlap, schedules
 from jobrunner.store.timetable.schedules import Plan
 from jobrunner.store.upkeep import check
@@ -86,8 +86,13 @@ def request(**changes: Any) -> ClaimRequest:
     return ClaimRequest(**{**values, **changes})
 
 
+def on(work: Callable[..., Any], *args: Any, **options: Any) -> Call:
+    """The same of a connection that comes later."""
+    return lambda connection: work(connection, *args, **options)
+
+
 def claiming(**changes: Any) -> Call:
-    return lambda connection: claims.claim(connection, request(**changes))
+    return on(claims.claim, request(**changes))
 
 
 def idle_statement(words: dict[str, str], notify: Notify | None = None) -> Call:
@@ -103,37 +108,11 @@ def behind_gates(connection: Connection) -> None:
 
 def pruning(*names: str) -> Call:
     keep = {name: timedelta(days=1) if name in names else timedelta(days=5000) for name in KEPT}
-    return lambda connection: retention.prune(connection, keep)
+    return on(retention.prune, keep)
 
 
 def words_of(store_name: str) -> dict[str, str]:
     return words.SQLITE_WORDS if store_name == "sqlite" else words.postgresql_words(None)
-
-
-def dead_run(connection: Connection) -> int:
-    return _first(connection, "status = 'dead' AND finished_at IS NOT NULL ORDER BY finished_at")
-
-
-def waiting_run(connection: Connection) -> int:
-    return _first(
-        connection, "status IN ('queued', 'failed') AND job_type = 'known' AND gate = '' ORDER BY turn_at, run_at"
-    )
-
-
-def inserted_run(connection: Connection) -> int:
-    """One that counts as inserted by this transaction."""
-    found = waiting_run(connection)
-    connection.execute(f"UPDATE job_runs SET updated_at = updated_at WHERE id = {found}")
-    return found
-
-
-def _first(connection: Connection, condition: str) -> int:
-    found = connection.execute(f"SELECT id FROM job_runs WHERE {condition} LIMIT 1").scalar_one_or_none()
-    return found or 0
-
-
-def expandable(connection: Connection, limit: int) -> list[int]:
-    return connection.execute(Prepared("schedules.expandable"), {"limit": limit}).scalars()
 
 
 def expanding(connection: Connection, **told: Any) -> Any:
@@ -154,10 +133,6 @@ def replacing_one(connection: Connection) -> Any:
 def intended(connection: Connection) -> Any:
     effects.intend(connection, AT_WORK[0], "key", "c" * 32)
     return effects.find(connection, "key")
-
-
-def definition(connection: Connection) -> int:
-    return expandable(connection, 1)[0]
 
 
 def enqueueing_again(*, ended: bool) -> Call:
@@ -182,10 +157,7 @@ def enqueueing_again(*, ended: bool) -> Call:
 
 
 def planning(**told: Any) -> Plan:
-    def plan(_: Definition, at: datetime, __: Unfinished = NOTHING_UNFINISHED, /) -> Expansion:
-        return told_of(at, **told)
-
-    return plan
+    return lambda _, at, __=NOTHING_UNFINISHED, /: told_of(at, **told)
 
 
 def told_of(at: datetime, *, skipped: int = 0, problem: str | None = None) -> Expansion:
@@ -202,18 +174,18 @@ IDLE: dict[str, Call] = {
     "strays.find": strays.find,
     "expiries.expired_runs": expiries.expired_runs,
     "deadlines.is_any_overdue": deadlines.is_any_overdue,
-    "ticks.is_any_expandable of 500": lambda connection: expandable(connection, 500),
+    "ticks.is_any_expandable of 500": on(expandable, 500),
     "claims.claim": claiming(),
-    "listen.look_ahead": lambda connection: listen.look_ahead(connection, 99_999, KIND),
+    "listen.look_ahead": on(listen.look_ahead, 99_999, KIND),
     "ticks.take_prune_turn": ticks.take_prune_turn,
-    "ticks.open_tick": lambda connection: ticks.open_tick(connection, OWNER, KIND, "1"),
-    "ticks.close_tick": lambda connection: ticks.close_tick(connection, TICK_ROW, TickEnd({})),
+    "ticks.open_tick": on(ticks.open_tick, OWNER, KIND, "1"),
+    "ticks.close_tick": on(ticks.close_tick, TICK_ROW, TickEnd({})),
     "tallies.fold": tallies.fold,
     "tallies.compact": tallies.compact,
-    "metrics.take_turn": lambda connection: metrics.take_turn(connection, OWNER.host),
+    "metrics.take_turn": on(metrics.take_turn, OWNER.host),
     "metrics.last_ticks": metrics.last_ticks,
-    "findings.facts": lambda connection: findings.facts(
-        connection, facts.Limits(LEASE, LEASE, timedelta(hours=1), LEASE, timedelta(hours=1), most=20)
+    "findings.facts": on(
+        findings.facts, facts.Limits(LEASE, LEASE, timedelta(hours=1), LEASE, timedelta(hours=1), most=20)
     ),
 }
 BUSY: dict[str, Call] = {
@@ -222,61 +194,51 @@ BUSY: dict[str, Call] = {
     "claims.claim of 20 types": claiming(policies=[*KNOWN, *(Policy(f"other_{n}") for n in range(18))]),
     "claims.claim of limited types": claiming(policies=[*KNOWN, *LIMITED]),
     "claims.claim a quarantined run of limited types": claiming(limit=1, quarantined=True, policies=LIMITED),
-    "limits.open_gates": lambda connection: limits.open_gates(connection, {"nobody's": (Limits(1), 5)}, False),
-    "limits.count_open": lambda connection: limits.count_open(connection, LIMITED, 5),
-    "limits.changed": lambda connection: limits.changed(connection, LIMITED),
-    "limits.declare": lambda connection: limits.declare(connection, LIMITED[0]),
-    "strays.free": lambda connection: strays.free(connection, STRAYS),
+    "limits.open_gates": on(limits.open_gates, {"nobody's": (Limits(1), 5)}, False),
+    "limits.count_open": on(limits.count_open, LIMITED, 5),
+    "limits.changed": on(limits.changed, LIMITED),
+    "limits.declare": on(limits.declare, LIMITED[0]),
+    "strays.free": on(strays.free, STRAYS),
     "dependants.is_any_ended": dependants.is_any_ended,
     "dependants.follow": dependants.follow,
     "enqueue.enqueue after another run": lambda connection: follow(
         connection, dependants.attach_steps(connection.database, inserted_run(connection), [2_000_001], "run")
     ),
-    "claims.return_unstarted": lambda connection: claims.return_unstarted(connection, AT_WORK[0].token),
-    "claims.return_unstarted some": lambda connection: claims.return_unstarted(
-        connection, AT_WORK[0].token, [AT_WORK[0].run_id]
-    ),
-    "holding.renew": lambda connection: holding.renew(connection, AT_WORK, LEASE),
-    "holding.still_held": lambda connection: holding.still_held(connection, AT_WORK),
-    "holding.ended_attempts": lambda connection: holding.ended_attempts(connection, AT_WORK),
-    "effects.intend": lambda connection: effects.intend(connection, AT_WORK[0], "key", "c" * 32),
+    "claims.return_unstarted": on(claims.return_unstarted, AT_WORK[0].token),
+    "claims.return_unstarted some": on(claims.return_unstarted, AT_WORK[0].token, [AT_WORK[0].run_id]),
+    "holding.renew": on(holding.renew, AT_WORK, LEASE),
+    "holding.still_held": on(holding.still_held, AT_WORK),
+    "holding.ended_attempts": on(holding.ended_attempts, AT_WORK),
+    "effects.intend": on(effects.intend, AT_WORK[0], "key", "c" * 32),
     "effects.find": intended,
     "effects.take_over": lambda connection: effects.take_over(
         connection, AT_WORK[1], intended(connection), "d" * 32, "known", 1
     ),
-    "effects.settle": lambda connection: effects.settle(connection, "key", "c" * 32, "applied", {}),
-    "effects.clear": lambda connection: effects.clear(connection, "key", "c" * 32),
-    "holding.report": lambda connection: holding.report(connection, {AT_WORK[0]: {"output": "tail"}}),
-    "finalize.finalize_all of one": lambda connection: end_attempt(
-        connection, OWNER, AT_WORK[0], AttemptResult(Outcome.FAILED)
-    ),
-    "finalize.finalize_all late": lambda connection: end_attempt(connection, OWNER, Lease(5, "t" * 32), DONE),
-    "finalize.finalize_all": lambda connection: finalize.finalize_all(connection, OWNER, ALL_DONE),
-    "expiries.recover": lambda connection: expiries.recover(connection, 100),
-    "expiries.recover some": lambda connection: expiries.recover(connection, 20, only=range(2_000_021, 2_000_041)),
-    "expiries.recover_of": lambda connection: expiries.recover_of(connection, OWNER, range(2_000_021, 2_000_041)),
-    "expiries.is_tick": lambda connection: expiries.is_tick(connection, OWNER),
-    "hosts.backoffs": lambda connection: hosts.backoffs(connection, [OWNER.host]),
-    "expiries.held_runs": lambda connection: expiries.held_runs(connection, [OWNER.name]),
-    "hosts.write": lambda connection: hosts.write(connection, HostReport(KIND, tuple(KNOWN), {}, "a file", "boot")),
-    "ticks.count_claimable": lambda connection: ticks.count_claimable(connection, KNOWN, 4),
+    "effects.settle": on(effects.settle, "key", "c" * 32, "applied", {}),
+    "effects.clear": on(effects.clear, "key", "c" * 32),
+    "holding.report": on(holding.report, {AT_WORK[0]: {"output": "tail"}}),
+    "finalize.finalize_all of one": on(end_attempt, OWNER, AT_WORK[0], AttemptResult(Outcome.FAILED)),
+    "finalize.finalize_all late": on(end_attempt, OWNER, Lease(5, "t" * 32), DONE),
+    "finalize.finalize_all": on(finalize.finalize_all, OWNER, ALL_DONE),
+    "expiries.recover": on(expiries.recover, 100),
+    "expiries.recover some": on(expiries.recover, 20, only=range(2_000_021, 2_000_041)),
+    "expiries.recover_of": on(expiries.recover_of, OWNER, range(2_000_021, 2_000_041)),
+    "expiries.is_tick": on(expiries.is_tick, OWNER),
+    "hosts.backoffs": on(hosts.backoffs, [OWNER.host]),
+    "expiries.held_runs": on(expiries.held_runs, [OWNER.name]),
+    "hosts.write": on(hosts.write, HostReport(KIND, tuple(KNOWN), {}, "a file", "boot")),
+    "ticks.count_claimable": on(ticks.count_claimable, KNOWN, 4),
     "retention.prune nothing old": pruning(),
-    "enqueue.enqueue": lambda connection: enqueue.enqueue(connection, NewRun("known", "{}")),
-    "enqueue.enqueue with a key": lambda connection: enqueue.enqueue(
-        connection, NewRun("known", "{}", idempotency_key="k")
-    ),
+    "enqueue.enqueue": on(enqueue.enqueue, NewRun("known", "{}")),
+    "enqueue.enqueue with a key": on(enqueue.enqueue, NewRun("known", "{}", idempotency_key="k")),
     "enqueue.enqueue with a held key": enqueueing_again(ended=False),
     "enqueue.enqueue with a key of an ended run": enqueueing_again(ended=True),
-    "enqueue_many.enqueue": lambda connection: enqueue_many.enqueue(
-        connection, NewRun("known", "{}"), [{"payload": "{}"}] * 9, None
-    ),
-    "enqueue_many.enqueue with keys": lambda connection: enqueue_many.enqueue(
-        connection, NewRun("known", "{}"), KEYED, None
-    ),
-    "enqueue.enqueue of a limited type": lambda connection: enqueue.enqueue(connection, NewRun("limited", "{}")),
-    "backpressure.lock_and_count": lambda connection: backpressure.lock_and_count(connection, "known_too", None),
-    "backpressure.changed_limits": lambda connection: backpressure.changed_limits(connection, KNOWN),
-    "backpressure.declare": lambda connection: backpressure.declare(connection, [Policy("known", max_waiting=5)]),
+    "enqueue_many.enqueue": on(enqueue_many.enqueue, NewRun("known", "{}"), [{"payload": "{}"}] * 9, None),
+    "enqueue_many.enqueue with keys": on(enqueue_many.enqueue, NewRun("known", "{}"), KEYED, None),
+    "enqueue.enqueue of a limited type": on(enqueue.enqueue, NewRun("limited", "{}")),
+    "backpressure.lock_and_count": on(backpressure.lock_and_count, "known_too", None),
+    "backpressure.changed_limits": on(backpressure.changed_limits, KNOWN),
+    "backpressure.declare": on(backpressure.declare, [Policy("known", max_waiting=5)]),
     "enqueue_many.enqueue with dropped ones": lambda connection: follow(
         connection, backpressure.count_dropped_steps("known_too", 1)
     ),
@@ -286,21 +248,21 @@ BUSY: dict[str, Call] = {
     "schedules.note_refused": lambda connection: schedules.note_refused(connection, definition(connection), "why"),
     "expansion.expand after a misfire": partial(expanding, skipped=3),
     "expansion.expand of a replacing one": replacing_one,
-    "tallies.add_ends": lambda connection: tallies.add_ends(connection, [("known", "dead")]),
-    "deadlines.end_overdue": lambda connection: deadlines.end_overdue(connection, 20),
+    "tallies.add_ends": on(tallies.add_ends, [("known", "dead")]),
+    "deadlines.end_overdue": on(deadlines.end_overdue, 20),
     "overlap.replace_older": lambda connection: overlap.replace_older(
         connection, [(definition(connection), 0)], connection.execute(select(now())).scalar_one()
     ),
     "expansion.expand what cannot be read": partial(expanding, problem="what"),
-    "listen.report_listening": lambda connection: listen.report_listening(connection, TICK_ROW),
-    "notices.note_dead": lambda connection: notices.note_dead(connection, told, (True, [], []), 40),
-    "notices.note_late": lambda connection: notices.note_late(connection, told, lambda *_: LEASE, LEASE),
-    "notices.note_recovered": lambda connection: notices.note_recovered(connection, told, lambda _: (), 100),
-    "notices.definitions_named": lambda connection: notices.definitions_named(connection, ["s"]),
-    "notices.definitions_of": lambda connection: notices.definitions_of(connection, [held.run_id for held in AT_WORK]),
-    "notices.take": lambda connection: notices.take(connection, ["somebody"], OWNER.name, 20),
-    "notices.settle": lambda connection: notices.settle(connection, OWNER.name, SETTLED, SETTLED),
-    "admin.cancel": lambda connection: admin.cancel(connection, AT_WORK[0].run_id, Actor("someone")),
+    "listen.report_listening": on(listen.report_listening, TICK_ROW),
+    "notices.note_dead": on(notices.note_dead, told, (True, [], []), 40),
+    "notices.note_late": on(notices.note_late, told, lambda *_: LEASE, LEASE),
+    "notices.note_recovered": on(notices.note_recovered, told, lambda _: (), 100),
+    "notices.definitions_named": on(notices.definitions_named, ["s"]),
+    "notices.definitions_of": on(notices.definitions_of, [held.run_id for held in AT_WORK]),
+    "notices.take": on(notices.take, ["somebody"], OWNER.name, 20),
+    "notices.settle": on(notices.settle, OWNER.name, SETTLED, SETTLED),
+    "admin.cancel": on(admin.cancel, AT_WORK[0].run_id, Actor("someone")),
     "admin.retry payload": lambda connection: admin.retry(
         connection, dead_run(connection), Actor("someone"), payload=NewPayload({"a": 1}, '{"a":1}', Names())
     ),
@@ -311,9 +273,9 @@ BUSY: dict[str, Call] = {
 # A batch of 500 goes at a time, and with each run what belongs to it. Of what a tick leaves behind, 1000 are counted.
 OLD: dict[str, Call] = {
     **{f"retention.prune {name}": pruning(name) for name in KEPT},
-    "strays.find every one": lambda connection: strays.find(connection, every=True),
+    "strays.find every one": on(strays.find, every=True),
     "ticks.count_left": ticks.count_left,
-    "ticks.close_tick late": lambda connection: ticks.close_tick(connection, TICK_ROW, TickEnd({}, None, "budget")),
+    "ticks.close_tick late": on(ticks.close_tick, TICK_ROW, TickEnd({}, None, "budget")),
     # What died in a day and is of no type with a hook is read, too.
-    "notices.note_dead of some": lambda connection: notices.note_dead(connection, told, (False, ["known"], ["s"]), 40),
+    "notices.note_dead of some": on(notices.note_dead, told, (False, ["known"], ["s"]), 40),
 }

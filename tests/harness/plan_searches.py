@@ -6,7 +6,8 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from harness.plan_calls import Call, waiting_run
+from harness.plan_calls import Call
+from harness.plan_rows import waiting_run
 from jobrunner.errors import NotFoundError
 from jobrunner.lifecycle import Status
 from jobrunner.store.drivers.connection import Connection

@@ -23,8 +23,7 @@ def test_many_ticks_at_once_and_a_kill_tell_each_dead_run_at_most_once_and_say_w
     # Killed before it has told, and after.
     for index, point in enumerate(NOTICE_POINTS):
         dead(database, f"lost_{index}")
-        killed = jobrunner.tick(env={"CHAT_URL": web.url, "JOBRUNNER_FAULT": f"{point}=kill"}, check=False)
-        assert killed.returncode == -9
+        jobrunner.killed_at(point, env={"CHAT_URL": web.url})
         assert len(web.requests) == index
     dead(database, "fail", count=30)
     env = {"CHAT_URL": web.url}

@@ -98,7 +98,7 @@ def test_a_killed_tick_leaves_no_end_uncounted(
     insert_runs(database, 30)
     insert_runs(database, 3, "fail")
     running(database, 2, locked_until=database.now() - HOUR, locked_by="gone:1:0", host="gone")
-    jobrunner.tick(env={"JOBRUNNER_FAULT": f"{point}=kill"}, check=False)
+    jobrunner.killed_at(point)
     for _ in range(3):
         database.move_clock(HOUR)
         jobrunner.tick()

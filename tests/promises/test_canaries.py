@@ -2,31 +2,21 @@
 
 import json
 import re
-import time
 from collections.abc import Iterator
 from datetime import timedelta
-from html import unescape
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlencode
+from urllib.parse import urlencode
 
-import pytest
 from sqlalchemy import JSON, Text
 
-from harness import App, Commands, Database
-from harness.canaries import MARK, Canary, canaries
+from harness import Database
+from harness.canaries import MARK, Canary, canaries, readable
 from harness.doc_tables import text_of
-from harness.handlers_rows import queue
 from harness.invariants import insert_runs
-from harness.mailbox import mail_server
-from harness.notices import CHAT, configure, dead
-from harness.receivers import web_server
 from harness.web import CLOSED, SCHEDULE, Asked, is_page, one_of_each, paths
 from jobrunner.masking.names import is_secret
 from jobrunner.masking.secrets import Secrets
-from jobrunner.masking.shapes import HINTS
 from jobrunner.masking.values import Names
-from jobrunner.notify.pings import MOST_BYTES, Ping
 from jobrunner.store.schema import metadata
 from jobrunner.web import EVERYTHING, READ_ONLY
 from jobrunner.web.core import trouble
@@ -52,35 +42,6 @@ NAMES_OF_THINGS = {
 }
 ALL = canaries()
 _PARTS = 4
-
-
-@pytest.mark.parametrize("canary", ALL, ids=[each.name for each in ALL])
-def test_secret_of_any_shape_is_hidden_in_its_value_and_in_each_text_about_it(canary: Canary) -> None:
-    names, secrets = Names(canary.needs), Secrets()
-    names.learn(canary.payload, secrets)
-    shown = [names.hide(each, secrets) for each in (canary.payload, *canary.texts)]
-    assert [each for each in shown if canary.secret in json.dumps(each, ensure_ascii=False)] == []
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        {"max_tokens": 4096, "tokens_left": 10**30, "token_count": 5, "token_type": "bearer", "author": "Ada Lovelace"},
-        {"secretary": "Ada", "compass": "north", "passenger": "Ada", "tokenizer": "gpt", "password_changed_at": "2026"},
-        {"PWD": "/srv/app", "keyboard": "de", "monkey": "x", "bypass": "yes", "authority": "x", "has_token": True},
-        "wrong password: try again",
-        "http://h:8080/path?mail=ada@example.org",
-        "ssh://git@h/x",
-        'File "/srv/shop.py", line 3: login(user, password=password)',
-        "--token is required",
-    ],
-    ids=str,
-)
-def test_what_only_resembles_a_secret_is_shown(value: Any) -> None:
-    names, secrets = Names(), Secrets()
-    names.learn(value, secrets)
-    assert names.hide(value, secrets) == value
-    assert not secrets
 
 
 def test_secret_in_any_column_stands_on_no_page_in_no_json_and_in_no_download(database: Database) -> None:
@@ -137,15 +98,6 @@ def everything(database: Database, runs: dict[str, int], redact: list[str] | Non
                 path = route.path.replace("{id}", str(runs["succeeded"]))
                 if path != "/schedule/trigger":
                     yield path, readable(asked(path, given).body)
-
-
-def readable(body: bytes) -> str:
-    """The answer as it is, and without the escapes of HTML, JSON and addresses."""
-    text = body.decode()
-    try:
-        return f"{text}\n{json.dumps(json.loads(text), ensure_ascii=False)}"
-    except ValueError:
-        return f"{text}\n{unescape(text)}\n{unquote(text)}"
 
 
 def plant(database: Database, some: list[Canary], number: int) -> dict[str, int]:
@@ -237,127 +189,6 @@ def test_effect_whose_key_has_a_secret_is_settled_by_its_button_and_its_key_is_n
     assert database.value("SELECT count(*) FROM job_effects") == 0
 
 
-def test_secret_of_any_shape_reaches_no_webhook_no_mail_and_no_program(
-    jobrunner: Commands, app: App, database: Database, tmp_path: Path
-) -> None:
-    kept = tmp_path / "kept"
-    redact = sorted({name for each in ALL for name in each.needs})
-    with web_server() as web, mail_server() as (box, port):
-        mail = (
-            f'[notify.receivers.ops]\nmail_to = ["o@example.com"]\nmail_from = "j@example.com"\nsmtp_host = "127.0.0.1"'
-            f'\nsmtp_port = {port}\nsmtp_security = "none"\n'
-        )
-        program = f'[notify.receivers.program]\nshell = true\ncommand = "cat >> {kept}"\n'
-        rules = f'[notify]\non_dead = ["chat", "ops", "program"]\nredact = {json.dumps(redact)}'
-        configure(app, rules, CHAT + mail + program)
-        for number, canary in enumerate(ALL):
-            texts = [canary.texts[0], canary.texts[-1]]
-            for text in texts[: len(canary.texts)]:
-                values = {"payload": canary.payload, "last_error": text}
-                (run_id,) = dead(database, f"type_{number}", **values)
-                attempt = [run_id, database.now(), database.now(), text]
-                database.execute(
-                    "INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at,"
-                    " finished_at, outcome, output) VALUES (?, 1, 1, 't', 'w', 'h', ?, ?, 'failed', ?)",
-                    attempt,
-                )
-        jobrunner.tick(env={"CHAT_URL": web.url})
-        said = [each.body.decode() for each in web.requests] + [kept.read_text()]
-    (sent,) = box.mails
-    said.append(sent.get_content())
-    # A message has fifty of the types, and the mail its beginning.
-    assert min(map(len, said)) > 1000
-    assert [each.name for each in ALL if any(each.secret in readable(text.encode()) for text in said)] == []
-
-
-def test_secret_of_a_run_reaches_no_monitor_by_its_ping(jobrunner: Commands, app: App, database: Database) -> None:
-    app.write(
-        "handlers",
-        """
-        from jobrunner import job
-
-        @job("leak", max_attempts=1)
-        def leak(ctx, password, iban):
-            print("tried", password, "for", iban)
-            raise RuntimeError(f"no login with {password} at x://u:canary-url@h")
-        """,
-    )
-    with web_server() as web:
-        configure(app, '[notify]\nredact = ["iban"]', '[notify.schedules.nightly]\nping_env = "PING"')
-        payload = {"password": "canary-ping", "iban": "canary-iban"}
-        given = ("--payload", json.dumps(payload))
-        jobrunner("schedule", "add", "nightly", "--type", "leak", "--cron", "0 0 1 1 *", *given)
-        definition = database.value("SELECT id FROM job_definitions")
-        queue(database, "leak", payload, definition_id=definition)
-        jobrunner.tick(env={"PING": web.url})
-        begun, failed = (each.body.decode() for each in web.requests)
-    assert begun == ""
-    assert "no login with ••• at x://u:•••@h" in failed
-    assert "tried ••• for •••" in failed
-
-
-@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
-def test_secret_that_only_the_progress_of_a_run_names_reaches_no_monitor_by_its_ping(
-    jobrunner: Commands, app: App, database: Database, is_async: bool
-) -> None:
-    """A notice of the same run hides it: its progress is among the values from which secrets are known."""
-    app.write(
-        "handlers",
-        f"""
-        from jobrunner import job
-
-        @job("leak", max_attempts=1)
-        {"async " * is_async}def leak(ctx):
-            ctx.progress(1, 2, "login with password=canary-progress")
-            print("tried canary-progress")
-            raise RuntimeError("no login with canary-progress")
-        """,
-    )
-    with web_server() as web:
-        configure(app, "[notify]", '[notify.schedules.nightly]\nping_env = "PING"')
-        jobrunner("schedule", "add", "nightly", "--type", "leak", "--cron", "0 0 1 1 *")
-        queue(database, "leak", {}, definition_id=database.value("SELECT id FROM job_definitions"))
-        jobrunner.tick(env={"PING": web.url})
-        _, failed = (each.body.decode() for each in web.requests)
-    assert "no login with •••" in failed
-    assert "tried •••" in failed
-
-
-def test_secret_reaches_no_monitor_when_its_name_is_cut_off() -> None:
-    """A ping has the end of the output, which may begin between a name and its value."""
-    body = Ping(output=f"password=canary-ping-2026 {'y' * (MOST_BYTES - 10)}").body().decode()
-    assert (len(body) <= MOST_BYTES, "ping-2026" in body) == (True, False)
-
-
-def test_metrics_show_no_password_of_an_address(database: Database) -> None:
-    insert_runs(database, 1, "x://u:canary-metric@h")
-    assert "x://u:•••@h" in Asked(database).web.metrics(Request("GET", "/metrics")).body.decode()
-
-
-def test_cost_of_a_text_does_not_grow_with_the_number_of_secrets() -> None:
-    text = "no login with eyJhbGciOiJIUzI1NiIsInR5cCI6.000000017 today and so on\n" * 500
-    few, many = Secrets(), Secrets()
-    for number in range(18_000):
-        for secrets in (few, many) if number < 18 else (many,):
-            secrets.learn(f"eyJhbGciOiJIUzI1NiIsInR5cCI6.{number:09}")
-    assert few.hide(text) == many.hide(text)
-    costs = [min(processor_seconds(secrets, text) for _ in range(3)) for secrets in (few, many)]
-    assert costs[1] < 10 * costs[0]
-
-
-def test_text_is_not_shown_where_there_are_more_secrets_than_are_looked_for() -> None:
-    secrets = Secrets()
-    for number in range(50_000):
-        secrets.learn(f"secret-{number}")
-    assert secrets.hide("no login with secret-49999") == "••• not shown: too many secrets to hide in it"
-
-
-def processor_seconds(secrets: Secrets, text: str) -> float:
-    begin = time.process_time()
-    secrets.hide(text)
-    return time.process_time() - begin
-
-
 def test_page_says_what_is_hidden_and_what_is_not() -> None:
     page = text_of("masking.md")
     hidden, shown = page.split("## What cannot be known, and is shown")
@@ -376,28 +207,8 @@ def test_page_says_what_is_hidden_and_what_is_not() -> None:
         assert Names().hide(text, Secrets()) == text
 
 
-def test_each_name_of_a_secret_has_a_hint_by_which_texts_are_looked_at() -> None:
-    for canary in ALL:
-        for name in canary.payload:
-            if is_secret(name, "x"):
-                assert any(hint in name.lower() for hint in HINTS), name
-
-
 def test_message_of_the_page_that_was_read_from_no_row_shows_no_password_of_an_address() -> None:
     for query in ("", "format=json"):
         page = trouble(Request("GET", "/", query), 503, "no way to postgresql://app:canary-message@h/db").body.decode()
         assert "no way to postgresql://app:" in page
         assert "canary-message" not in page
-
-
-def test_texts_of_a_run_whose_values_are_too_long_to_be_read_are_not_told(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
-    configure(app, '[notify]\non_dead = ["chat"]', CHAT)
-    payload = {"password": "canary-long", "text": "x" * 30_000}
-    (run_id,) = dead(database, payload=payload, last_error="no login with canary-long")
-    with web_server() as web:
-        jobrunner.tick(env={"CHAT_URL": web.url})
-        (told,) = web.requests
-    assert "canary-long" not in told.body.decode()
-    assert told.json()["groups"][0]["runs"][0]["error"] == f"••• see: jobrunner show {run_id}"

@@ -225,8 +225,7 @@ def test_a_log_that_is_renamed_loses_no_line(jobrunner: Commands, app: App, tmp_
     wait_for(app.trace, 30, "the handler is at work")
     log.rename(rotated)
     jobrunner.tick(env=env)
-    app.release("go")
-    assert tick.wait(30) == 0
+    app.end(tick, "go")
     assert [len(path.read_text().splitlines()) for path in (rotated, log)] == [3, 1]
     assert log.stat().st_mode & 0o777 == 0o600
 

@@ -98,8 +98,7 @@ def test_each_fault_in_a_row_is_one_attempt(jobrunner: Commands, app: App, datab
     """Claimed and lost twice: charged twice, no more, and done at the third start."""
     (run_id,) = insert_runs(database, 1)
     for crashes in (1, 2):
-        killed = jobrunner.tick(env={"JOBRUNNER_FAULT": "attempt.ended=kill"}, check=False)
-        assert killed.returncode == -signal.SIGKILL
+        jobrunner.killed_at("attempt.ended")
         database.move_clock(timedelta(hours=1))
         jobrunner.tick()
         assert outcomes(database, run_id) == ["lease_expired"] * crashes

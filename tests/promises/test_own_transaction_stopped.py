@@ -7,7 +7,7 @@ import pytest
 from harness import App, Commands, Database, wait_for
 from harness.effect_jobs import done, traces, with_effects
 from harness.handlers_rows import run_of
-from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, wait_for_exit
+from harness.invariants import assert_consistent, insert_runs, outcomes, read_log
 
 
 @pytest.fixture
@@ -31,8 +31,7 @@ def test_handler_that_goes_on_after_its_commit_keeps_no_lease_and_ends_as_succee
     committed_at = database.now()
     assert {run_of(database, each)["status"] for each in (failing, returning, overdue)} == {"succeeded"}
     wait_for(lambda: database.now() - committed_at > timedelta(seconds=3.3), 20, "more than a lease")
-    app.release("go")
-    assert wait_for_exit(tick, 0) == ""
+    app.end(tick, "go")
     attempts = {row["run_id"]: row for row in database.query("SELECT * FROM job_attempts")}
     assert {row["outcome"] for row in attempts.values()} == {"succeeded"}
     assert "after its own transaction: RuntimeError: too late\nTraceback" in attempts[failing]["output"]

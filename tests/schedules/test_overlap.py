@@ -114,8 +114,7 @@ def test_overlap_allow_lets_runs_of_a_definition_run_at_once(jobrunner: Commands
     trigger(jobrunner, database, 2)
     tick = tick_at(jobrunner, "here", JOBRUNNER_CONCURRENCY="2")
     database.wait_until("SELECT count(*) = 2 AS both FROM job_runs WHERE status = 'running'")
-    app.release("go")
-    assert tick.communicate(timeout=60) == ("", "")
+    app.end(tick, "go")
     assert statuses(database) == ["succeeded"] * 2
 
 
@@ -133,8 +132,7 @@ def test_retry_of_an_old_run_waits_while_another_run_is_running(
     other = tick_at(jobrunner, "there")
     assert other.communicate(timeout=60) == ("", "")
     assert statuses(database) == ["queued", "running"]
-    app.release("go")
-    assert tick.communicate(timeout=60) == ("", "")
+    app.end(tick, "go")
     jobrunner.tick()
     assert statuses(database) == ["succeeded"] * 2
     assert [line.run_id for line in app.trace()] == [new, old]
@@ -186,8 +184,7 @@ def test_overlap_replace_starts_the_new_run_after_the_old_one_has_ended(
     # Another host has a hand free, and there is nothing for it.
     assert tick_at(jobrunner, "there").communicate(timeout=60) == ("", "")
     assert [line.run_id for line in app.trace()] == [old]
-    app.release("go")
-    assert first.communicate(timeout=60) == ("", "")
+    app.end(first, "go")
     jobrunner.tick()
     assert statuses(database)[:2] == ["cancelled", "cancelled"]
     assert [line.run_id for line in app.trace()][:2] == [old, new]

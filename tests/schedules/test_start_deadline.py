@@ -111,8 +111,7 @@ def test_running_run_goes_on_past_its_start_deadline(jobrunner: Commands, app: A
     database.execute("UPDATE job_runs SET start_deadline_at = ?", [soon - MINUTE])
     jobrunner.tick(env={"JOBRUNNER_HOST": "elsewhere"})
     assert jobrunner.show(run_id)["status"] == "running"
-    app.release("go")
-    assert tick.communicate(timeout=60) == ("", "")
+    app.end(tick, "go")
     assert jobrunner.show(run_id)["status"] == "succeeded"
     assert events(database) == []
 

@@ -24,8 +24,7 @@ def test_many_async_runs_work_at_once_in_one_child_and_take_no_permits(
     beside = queue(database, "append")
     jobrunner.tick("--concurrency", "1")
     assert status_of(database, beside) == "succeeded"
-    app.release("go")
-    assert tick.communicate(timeout=60) == ("", "")
+    app.end(tick, "go")
     assert {run_of(database, run_id)["status"] for run_id in runs} == {"succeeded"}
     assert [run_of(database, run_id)["result"] for run_id in runs] == runs
     assert len(app.trace()) == 31
@@ -64,8 +63,7 @@ def test_timeout_of_an_async_run_cancels_only_that_run(jobrunner: Commands, app:
     assert "in polite" in attempt["traceback"]
     assert attempt["output"] == "cleaned up True\n"
     assert (status_of(database, late), run_of(database, late)["result"]) == ("succeeded", "done, if late")
-    app.release("go")
-    assert tick.wait(30) == 0
+    app.end(tick, "go")
     assert attempt_of(database, held)["outcome"] == "succeeded"
     assert len({line.pid for line in app.trace()}) == 1
 
@@ -78,8 +76,7 @@ def test_cancelling_an_async_run_stops_that_run_only(jobrunner: Commands, app: A
     jobrunner("cancel", one)
     database.wait_until("SELECT id FROM job_runs WHERE status = 'cancelled'")
     assert status_of(database, other) == "running"
-    app.release("go")
-    assert tick.wait(30) == 0
+    app.end(tick, "go")
     assert (status_of(database, one), status_of(database, other)) == ("cancelled", "succeeded")
     assert attempt_of(database, other)["outcome"] == "succeeded"
 
@@ -93,8 +90,7 @@ def test_a_lost_lease_stops_its_own_run_only(jobrunner: Commands, app: App, data
     database.wait_until(
         "SELECT 1 FROM job_runs WHERE id = ? AND heartbeat_at > claimed_at", [kept], describe="a beat of the neighbour"
     )
-    app.release("go")
-    assert tick.wait(30) == 0
+    app.end(tick, "go")
     assert (status_of(database, lost), status_of(database, kept)) == ("running", "succeeded")
     assert database.query("SELECT 1 AS one FROM job_attempts WHERE run_id = ?", [lost]) == []
 

@@ -103,8 +103,7 @@ def test_an_async_run_that_ignores_its_cancellation_is_killed_and_the_others_sta
     stubborn = queue(database, "stubborn")
     tick = jobrunner.start("tick")
     wait_for_attempts(app, 6)
-    app.release("go")
-    assert tick.communicate(timeout=30) == ("", "")
+    app.end(tick, "go")
     attempt = attempt_of(database, stubborn)
     assert (attempt["outcome"], attempt["error"]) == ("timed_out", "timed out after 700ms; it had to be killed")
     assert attempt["output"] == "I stay\nI stay\n"
@@ -121,8 +120,7 @@ def test_a_busy_run_that_shares_the_event_loop_is_not_charged_for_blocking_it(
     tick = jobrunner.start("tick")
     database.wait_until("SELECT finished_at FROM job_runs WHERE id = ?", [stubborn])
     assert attempt_of(database, stubborn)["outcome"] == "timed_out"
-    app.release("go")
-    assert tick.communicate(timeout=30) == ("", "")
+    app.end(tick, "go")
     assert_uncharged_and_succeeded(database, busy)
 
 
@@ -144,8 +142,7 @@ def test_a_run_that_blocks_the_event_loop_is_charged_and_not_the_run_that_times_
     # The brief run gets a new attempt with its whole time, and then it times out itself.
     database.wait_until("SELECT finished_at FROM job_runs WHERE id = ?", [brief])
     assert [each["outcome"] for each in attempts_of(database, brief)] == ["released", "timed_out"]
-    app.release("go")
-    assert tick.communicate(timeout=30) == ("", "")
+    app.end(tick, "go")
     assert_uncharged_and_succeeded(database, held)
 
 
@@ -160,8 +157,7 @@ def test_endless_loop_in_a_coroutine_of_a_handler_is_charged_to_that_handler(
     attempt = attempt_of(database, endless)
     assert (attempt["outcome"], attempt["error"]) == ("timed_out", "timed out after 700ms; it had to be killed")
     assert "in below" in attempt["traceback"]
-    app.release("go")
-    assert tick.communicate(timeout=30) == ("", "")
+    app.end(tick, "go")
     assert_uncharged_and_succeeded(database, held)
 
 
@@ -175,8 +171,7 @@ def test_async_run_that_crashes_the_child_is_charged_and_its_neighbours_are_not(
     tick = jobrunner.start("tick")
     # A second attempt of the others: the first child is gone.
     wait_for_attempts(app, 7)
-    app.release("go")
-    assert tick.communicate(timeout=30) == ("", "")
+    app.end(tick, "go")
     assert (status_of(database, crash), run_of(database, crash)["attempts"]) == ("failed", 1)
     assert attempt_of(database, crash)["outcome"] == "crashed"
     for run_id in held:
@@ -195,8 +190,7 @@ def test_async_runs_work_one_at_a_time_when_it_is_unknown_which_one_has_ended_th
     database.wait_until("SELECT finished_at FROM job_runs WHERE id = ?", [crash])
     outcomes = [attempt["outcome"] for attempt in attempts_of(database, crash)]
     assert (status_of(database, crash), outcomes) == ("dead", ["released", "crashed"])
-    app.release("later")
-    assert tick.communicate(timeout=30) == ("", "")
+    app.end(tick, "later")
     for run_id in held:
         assert_uncharged_and_succeeded(database, run_id)
 

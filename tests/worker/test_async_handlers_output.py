@@ -75,8 +75,7 @@ def test_background_tasks_of_an_async_handler_end_with_it(jobrunner: Commands, a
     # The loop turns on for the other run for longer than what was left behind would have needed.
     queue(database, "polite")
     database.wait_until("SELECT finished_at FROM job_runs WHERE job_type = 'polite'")
-    app.release("go")
-    assert tick.wait(30) == 0
+    app.end(tick, "go")
     assert status_of(database, held) == "succeeded"
     assert not app.path("trace-left").exists()
 

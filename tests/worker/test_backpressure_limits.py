@@ -195,8 +195,7 @@ def test_running_run_can_return_to_a_full_queue(jobrunner: Commands, app: App, d
         wait_until_running(database, run_id)
     database.wait_until("SELECT max_waiting FROM job_types")
     filling = queue(database, "held", {"path": path, "end": "fail"}, run_at=later)
-    app.release("go")
-    assert tick.wait(30) == 0
+    app.end(tick, "go")
     ends = {run_id: status_of(database, run_id) for run_id in (failing, snoozing, lost, filling)}
     assert ends == {failing: "failed", snoozing: "queued", lost: "failed", filling: "queued"}
     assert run_of(database, lost)["error_type"] == "lease_expired"

@@ -1,12 +1,12 @@
 """A killed tick costs an attempt to each run that it had begun, and to no run that was only claimed."""
 
-import json
 import signal
 from collections import Counter
 
 import pytest
 
 from harness import App, Commands, Database, wait_for
+from harness.dead_ticks import change, note_of
 from harness.handlers_rows import attempts_of, queue, run_of, status_of
 from harness.invariants import assert_consistent, insert_runs
 from harness.prefetch_jobs import ONE, QUICK
@@ -16,8 +16,7 @@ ALL_KINDS = ("append", "asynchronous", "command")
 
 
 def killed_at(point: str, jobrunner: Commands) -> None:
-    done = jobrunner.tick(env={"JOBRUNNER_FAULT": f"{point}=kill"}, check=False)
-    assert done.returncode == -signal.SIGKILL
+    jobrunner.killed_at(point)
     wait_for(lambda: not jobrunner.leftover_processes(), 20, "the end of the killed tick's children")
 
 
@@ -87,7 +86,6 @@ def test_begun_notes_from_before_a_reboot_are_ignored(jobrunner: Commands, app: 
     (page,) = jobrunner.state_dir.glob("*.page")
     content = page.read_bytes()
     page.write_bytes(b"another boot".ljust(36, b"\0") + content[36:])
-    (note,) = jobrunner.state_dir.glob("tick-*.json")
-    note.write_text(json.dumps(json.loads(note.read_text()) | {"boot": "another boot"}))
+    change(note_of(jobrunner.state_dir), boot="another boot")
     jobrunner.tick()
     assert (status_of(database, run_id), list(jobrunner.state_dir.glob("tick-*"))) == ("running", [])

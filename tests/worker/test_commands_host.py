@@ -89,8 +89,7 @@ def test_quarantined_command_is_started_alone_in_its_tick(jobrunner: Commands, a
     with pytest.raises(AssertionError):
         wait_for(lambda: database.value("SELECT count(*) FROM job_attempts"), 2)
     assert database.value("SELECT count(*) FROM job_runs WHERE status = 'running'") == 1
-    app.release("go")
-    assert tick.wait(30) == 0
+    app.end(tick, "go")
     assert {status_of(database, run_id) for run_id in (quarantined, *others)} == {"succeeded"}
 
 
@@ -140,6 +139,5 @@ def test_run_is_running_from_the_start_of_its_command(jobrunner: Commands, app: 
     first = run_of(database, run_id)["locked_until"]
     database.wait_until("SELECT locked_until > ? AS renewed FROM job_runs WHERE id = ?", [first, run_id])
     assert "hold" in jobrunner("status").stdout
-    app.release("go")
-    assert tick.wait(30) == 0
+    app.end(tick, "go")
     assert (status_of(database, run_id), run_of(database, run_id)["locked_until"]) == ("succeeded", None)

@@ -28,8 +28,7 @@ def test_commands_and_handlers_share_the_permits_of_a_host(jobrunner: Commands, 
         jobrunner.tick(env=env)
     assert {status_of(database, run_id) for run_id in others} == {"queued"}
     assert {status_of(database, run_id) for run_id in first} == {"running"}
-    app.release("go")
-    assert tick.wait(60) == 0
+    app.end(tick, "go")
     jobrunner.tick(env=env)
     assert database.value("SELECT count(*) FROM job_runs WHERE status = 'succeeded'") == 10
     assert database.value("SELECT count(*) FROM job_attempts") == 10
@@ -76,8 +75,7 @@ def test_command_type_can_have_a_lower_limit_than_its_host(jobrunner: Commands, 
     wait_for(lambda: {status_of(database, run_id) for run_id in fine} == {"succeeded"}, 20, database.describe)
     jobrunner.tick()
     assert [status_of(database, run_id) for run_id in ones] == ["running", "queued", "queued"]
-    app.release("go")
-    assert tick.wait(30) == 0
+    app.end(tick, "go")
     assert {status_of(database, run_id) for run_id in ones} == {"succeeded"}
 
 
@@ -102,8 +100,7 @@ def test_a_host_out_of_processes_fails_the_run_and_not_the_tick(
     tick = jobrunner.start(*words, env=env)
     wait_for(lambda: at_work(app) == 1, 20, database.describe)
     threads = sum(1 for _ in Path(f"/proc/{tick.pid}/task").iterdir())
-    app.release("go")
-    assert tick.communicate(timeout=30) == ("", "")
+    app.end(tick, "go")
     # Enough for the tick itself, and for nothing else.
     runs = [queue(database, "hold") for _ in range(3)]
     done = jobrunner(*words[:-2], "prlimit", f"--nproc={threads}", *words[-2:], env=env)

@@ -144,8 +144,7 @@ def test_output_is_shown_while_the_command_runs(jobrunner: Commands, app: App, d
     wait_until_running(database, run_id)
     wait_for(lambda: "half done" in jobrunner("show", run_id).stdout, 20)
     assert "all done" not in jobrunner("show", run_id).stdout
-    app.release("go")
-    assert tick.wait(30) == 0
+    app.end(tick, "go")
     assert attempt_of(database, run_id)["output"] == "half done\nall done\n"
     assert run_of(database, run_id)["output"] is None
 

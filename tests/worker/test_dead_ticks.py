@@ -1,14 +1,9 @@
 """A tick of this host that is certainly dead: the next tick of the host ends its runs at once and frees its places."""
 
-import json
 import os
 import shutil
 import signal
 import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,6 +11,7 @@ import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only, wait_for
 from harness.at_work import OWNER, running
+from harness.dead_ticks import change, note_of, started
 from harness.doc_tables import path_of
 from harness.handlers_rows import queue, run_of, status_of
 from harness.invariants import assert_consistent, outcomes
@@ -23,8 +19,6 @@ from harness.locks import open_transaction
 from harness.processes import is_working
 from harness.standstill import stopped_at
 from harness.stores import opening
-from jobrunner.children.process_groups import GroupFile, kill_leftovers
-from jobrunner.model import Owner
 from jobrunner.store.queue import expiries
 
 HANDLERS = """
@@ -60,7 +54,6 @@ command = ["/bin/sh", "-c", 'echo "$JOBRUNNER_RUN_ID 1 $$" >> "$TRACE_FILE"; whi
 concurrency = 1
 """
 HOW_IT_WORKS = path_of("how-it-works.md")
-NOBODY = 65534
 KINDS = ("wait_for", "by_key", "asynchronous", "command")
 
 
@@ -89,6 +82,12 @@ def at_work(jobrunner: Commands, app: App, runs: int = 1, *options: str) -> "sub
 def kill(tick: "subprocess.Popen[str]") -> None:
     tick.kill()
     assert tick.wait(10) == -signal.SIGKILL
+
+
+def run_of_a_killed_tick(jobrunner: Commands, app: App, database: Database) -> int:
+    run_id = queue(database, "wait_for", {"path": str(app.path("go"))})
+    kill(at_work(jobrunner, app))
+    return run_id
 
 
 @pytest.mark.promise("P1", "P6", "P7", "P12")
@@ -145,23 +144,14 @@ def test_stopped_tick_keeps_its_runs_while_its_lease_lasts(jobrunner: Commands, 
     assert outcomes(database, run_id) == ["succeeded"]
 
 
-def change(note: Path, **fields: object) -> None:
-    note.write_text(json.dumps(json.loads(note.read_text()) | fields))
-
-
-def started(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-
-
 @pytest.mark.promise("P2", "P6")
 @pytest.mark.parametrize("doubt", ["boot", "namespace", "node", "older", "alive", "unknown", "gone"])
 def test_tick_that_may_be_alive_keeps_its_runs_until_its_lease_is_over(
     jobrunner: Commands, app: App, database: Database, doubt: str
 ) -> None:
     """Another boot or machine, another container of this kernel, an older version, a living process, or no note."""
-    run_id = queue(database, "wait_for", {"path": str(app.path("go"))})
-    kill(at_work(jobrunner, app))
-    (note,) = jobrunner.state_dir.glob("tick-*.json")
+    run_id = run_of_a_killed_tick(jobrunner, app, database)
+    note = note_of(jobrunner.state_dir)
     if doubt == "gone":
         shutil.rmtree(jobrunner.state_dir)
     elif doubt == "alive":
@@ -183,10 +173,8 @@ def test_tick_that_may_be_alive_keeps_its_runs_until_its_lease_is_over(
 def test_number_of_a_dead_tick_that_is_in_use_again_does_not_keep_its_runs(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
-    run_id = queue(database, "wait_for", {"path": str(app.path("go"))})
-    kill(at_work(jobrunner, app))
-    (note,) = jobrunner.state_dir.glob("tick-*.json")
-    change(note, pid=os.getpid())
+    run_id = run_of_a_killed_tick(jobrunner, app, database)
+    change(note_of(jobrunner.state_dir), pid=os.getpid())
     jobrunner.tick()
     assert outcomes(database, run_id) == ["lease_expired"]
 
@@ -197,8 +185,7 @@ def test_number_of_a_dead_tick_that_is_in_use_again_does_not_keep_its_runs(
 def test_tick_that_ends_while_it_recovers_a_killed_one_loses_and_repeats_nothing(
     jobrunner: Commands, app: App, database: Database, point: str, action: str, status: int
 ) -> None:
-    run_id = queue(database, "wait_for", {"path": str(app.path("go"))})
-    kill(at_work(jobrunner, app))
+    run_id = run_of_a_killed_tick(jobrunner, app, database)
     assert jobrunner.tick(env={"JOBRUNNER_FAULT": f"{point}={action}"}, check=False).returncode == status
     jobrunner.tick()
     assert (status_of(database, run_id), outcomes(database, run_id)) == ("failed", ["lease_expired"])
@@ -210,8 +197,7 @@ def test_tick_that_ends_while_it_recovers_a_killed_one_loses_and_repeats_nothing
 def test_two_ticks_that_find_the_same_killed_tick_charge_its_run_once(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
-    run_id = queue(database, "wait_for", {"path": str(app.path("go"))})
-    kill(at_work(jobrunner, app))
+    run_id = run_of_a_killed_tick(jobrunner, app, database)
     fault = {"JOBRUNNER_FAULT": "recover.committed=stop", "JOBRUNNER_FAULT_TRACE": str(app.path("faults"))}
     first = jobrunner.start("tick", env=fault)
     stopped_at(app)
@@ -232,7 +218,7 @@ def test_run_of_a_killed_tick_whose_row_is_locked_is_dealt_with_by_a_later_tick(
     jobrunner: Commands, app: App, database: PostgresDatabase, point: str, ends: list[str]
 ) -> None:
     run_id = queue(database, "append", max_attempts=3)
-    assert jobrunner.tick(env={"JOBRUNNER_FAULT": f"{point}=kill"}, check=False).returncode == -signal.SIGKILL
+    jobrunner.killed_at(point)
     with open_transaction(database, "SELECT id FROM job_runs WHERE id = ANY(%s) FOR UPDATE", [run_id]):
         jobrunner.tick()
         assert (status_of(database, run_id), outcomes(database, run_id)) == ("running", [])
@@ -250,8 +236,7 @@ def test_tick_of_another_database_leaves_what_it_knows_of_a_killed_tick_to_the_t
     jobrunner("migrate", env=other)
     queue(database, "wait_for", {"path": str(app.path("go"))})
     waiting = queue(database, "append", max_attempts=1)
-    fault = {"JOBRUNNER_FAULT": "attempt.handed_over=kill"}
-    assert jobrunner.tick("--concurrency", "1", env=fault, check=False).returncode == -signal.SIGKILL
+    jobrunner.killed_at("attempt.handed_over", "--concurrency", "1")
     jobrunner.tick(env=other)
     app.release("go")
     jobrunner.tick()
@@ -268,77 +253,6 @@ def test_run_that_has_another_owner_by_now_is_not_ended_as_one_of_the_dead_owner
         ended = open_one().write(lambda each: expiries.recover_of(each, OWNER, [mine.run_id, other.run_id]))
     assert [each.run_id for each in ended] == [mine.run_id]
     assert [status_of(database, each.run_id) for each in (mine, other)] == ["failed", "running"]
-
-
-def test_tick_is_not_proven_dead_while_one_of_its_processes_cannot_be_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    left = subprocess.Popen(["sleep", "60"], env={"JOBRUNNER_TICK": "aa"}, start_new_session=True)
-    file = GroupFile([tmp_path / "state"], Owner("here", "here:1:aa"), "aa")
-    file.add(left.pid)
-    (note,) = (tmp_path / "state").glob("tick-*.json")
-    change(note, pid=2**22 + 1)
-    text = note.read_text()
-    monkeypatch.setattr("jobrunner.children.process_groups._GIVE_UP_SECONDS", 0.0)
-    assert kill_leftovers([tmp_path / "state"]) == (0, [])
-    monkeypatch.undo()
-    note.write_text(text)
-    killed, (dead,) = kill_leftovers([tmp_path / "state"])
-    assert (killed, dead.mark) == (1, "aa")
-    left.wait()
-
-
-def test_tick_is_not_proven_dead_while_the_mark_of_a_process_of_its_group_cannot_be_read() -> None:
-    """As of a command that runs sudo: it outlives its tick, and whoever runs ticks cannot end it."""
-    with tempfile.TemporaryDirectory() as folder:
-        state = Path(folder, "state")
-        file = GroupFile([state], Owner("here", "here:1:aa"), "aa")
-        with hidden_process() as pid:
-            file.add(pid)
-            (note,) = state.glob("tick-*.json")
-            change(note, pid=2**22 + 1)
-            assert dead_ticks_seen_without_rights(Path(folder), state, note) == 0
-            assert is_working(pid)
-
-
-@contextmanager
-def hidden_process() -> Iterator[int]:
-    """A process with the mark of a tick whose environment only a superuser can read."""
-    hide = "import ctypes, time; ctypes.CDLL(None).prctl(4, 0); print(flush=True); time.sleep(60)"
-    command, environ = [sys.executable, "-S", "-c", hide], {"JOBRUNNER_TICK": "aa"}
-    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, start_new_session=True) as process:
-        try:
-            assert process.stdout is not None
-            process.stdout.readline()
-            yield process.pid
-        finally:
-            process.kill()
-
-
-def dead_ticks_seen_without_rights(*paths: Path) -> int:
-    """How many ticks of the state folder, the second path, are dead for a user who is not root and owns the paths."""
-    child = os.fork()
-    if child == 0:
-        with suppress(Exception):
-            if os.getuid() == 0:
-                for path in paths:
-                    os.chown(path, NOBODY, NOBODY)
-                os.setresuid(NOBODY, NOBODY, NOBODY)
-            os._exit(len(kill_leftovers([paths[1]]).dead))
-        os._exit(99)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def test_tick_that_has_ended_counts_as_dead_before_its_parent_has_asked_for_it(tmp_path: Path) -> None:
-    """As in a container whose first process never asks."""
-    ended = subprocess.Popen(["true"])
-    wait_for(lambda: not is_working(ended.pid), 10, "its end")
-    GroupFile([tmp_path / "state"], Owner("here", "here:1:aa"), "aa")
-    (note,) = (tmp_path / "state").glob("tick-*.json")
-    change(note, pid=ended.pid, started=started(ended.pid))
-    (dead,) = kill_leftovers([tmp_path / "state"]).dead
-    assert (dead.owner, dead.mark) == (Owner("here", "here:1:aa"), "aa")
-    ended.wait()
 
 
 def test_health_and_status_name_a_killed_tick_from_which_runs_wait_until_the_next_tick_of_its_host(

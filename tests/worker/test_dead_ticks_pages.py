@@ -1,8 +1,6 @@
 """What the page of a dead tick says is used up before it is forgotten, and one dead tick keeps no other waiting."""
 
-import json
 import os
-import signal
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -13,6 +11,7 @@ import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only, wait_for
 from harness.at_work import running
+from harness.dead_ticks import change, note_of, started
 from harness.handlers_rows import queue, status_of
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log
 from harness.locks import wait_for_lock
@@ -28,8 +27,7 @@ DOUBTS = ("read before its end", "of another container", "gone")
 
 
 def kill_at(point: str, jobrunner: Commands, *options: str, **env: str) -> None:
-    done = jobrunner.tick(*options, env={"JOBRUNNER_FAULT": f"{point}=kill", **env}, check=False)
-    assert done.returncode == -signal.SIGKILL
+    jobrunner.killed_at(point, *options, env=env)
     folder = env.get("JOBRUNNER_STATE_DIR", jobrunner.state_dir)
     # Until then one of its children lives, and has the lock.
     wait_for(lambda: is_any_abandoned(folder), 20, "the lock of its page")
@@ -38,13 +36,12 @@ def kill_at(point: str, jobrunner: Commands, *options: str, **env: str) -> None:
 @contextmanager
 def note_in_doubt(jobrunner: Commands, doubt: str) -> Iterator[None]:
     """While the block runs, the note of the one killed tick does not prove that it is dead."""
-    (note,) = jobrunner.state_dir.glob("tick-*.json")
+    note = note_of(jobrunner.state_dir)
     text = note.read_text()
     # This test is alive, as the tick was when its note was read.
-    started = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
-    changes = {DOUBTS[0]: {"pid": os.getpid(), "started": started}, DOUBTS[1]: {"namespace": "another"}}
+    changes = {DOUBTS[0]: {"pid": os.getpid(), "started": started(os.getpid())}, DOUBTS[1]: {"namespace": "another"}}
     if doubt in changes:
-        note.write_text(json.dumps(json.loads(text) | changes[doubt]))
+        change(note, **changes[doubt])
     else:
         note.unlink()
     yield
@@ -139,9 +136,9 @@ def test_page_of_another_machine_that_shares_the_folder_is_left_to_it(jobrunner:
     content = page.read_bytes()
     names = (boot_id() + "\0" + os.uname().nodename).encode()
     page.write_bytes(content.replace(names, bytes(each ^ 1 if each else 0 for each in names), 1))
-    (note,) = jobrunner.state_dir.glob("tick-*.json")
+    note = note_of(jobrunner.state_dir)
     text = note.read_text()
-    note.write_text(json.dumps(json.loads(text) | {"node": "another", "boot": "another"}))
+    change(note, node="another", boot="another")
     jobrunner.tick()
     assert page.exists()
     page.write_bytes(content)
@@ -153,8 +150,8 @@ def test_page_of_another_machine_that_shares_the_folder_is_left_to_it(jobrunner:
 def move_notes(source: Path, target: Path, mark: str) -> None:
     """Have a killed tick's note and page lie in another folder, under another mark."""
     (page,) = source.glob("*.page")
-    (note,) = source.glob("tick-*.json")
-    (target / note.name).write_text(json.dumps(json.loads(note.read_text()) | {"mark": mark}))
+    moved = note_of(source).replace(target / note_of(source).name)
+    change(moved, mark=mark)
     page.rename(target / f"tick-{mark}.page")
 
 
@@ -198,8 +195,7 @@ def test_runs_never_begun_by_a_tick_of_another_container_are_returned_by_an_idle
     (page,) = jobrunner.state_dir.glob("*.page")
     node = os.uname().nodename.encode()
     page.write_bytes(page.read_bytes().replace(b"\0" + node, b"\0" + b"x" * len(node), 1))
-    (note,) = jobrunner.state_dir.glob("tick-*.json")
-    note.write_text(json.dumps(json.loads(note.read_text()) | {"node": "x", "namespace": "another"}))
+    change(note_of(jobrunner.state_dir), node="x", namespace="another")
     jobrunner.tick()
     assert outcomes(database, run_id) == ["succeeded"]
     assert not page.exists()

@@ -178,8 +178,7 @@ def test_no_run_begins_while_results_wait_to_be_written(group: Group) -> None:
         somebody.rollback()
     wait_for(lambda: {line.run_id for line in group.app.trace()} >= set(next_ones), 30, "the next runs")
     assert [outcomes(group.database, run_id) for run_id in ids] == [["succeeded"]] * GROUP
-    group.app.release("end")
-    assert wait_for_exit(tick, 0) == ""
+    group.app.end(tick, "end")
     assert statuses(group.database) == {"succeeded": GROUP + 4}
     assert_consistent(group.database)
 

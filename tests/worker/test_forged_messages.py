@@ -52,5 +52,4 @@ def test_progress_larger_than_a_float_is_shown(jobrunner: Commands, app: App, da
     tick = jobrunner.start("tick", env={"JOBRUNNER_HEARTBEAT": "200ms"})
     database.wait_until("SELECT count(*) FROM job_runs WHERE progress IS NOT NULL")
     assert "1.00000e+400/1.00000e+400 far" in jobrunner("status").stdout
-    app.release("go")
-    assert tick.wait(30) == 0
+    app.end(tick, "go")

@@ -34,8 +34,7 @@ def test_a_lease_is_renewed_for_as_long_as_the_handler_works(jobrunner: Commands
     database.wait_until(longer, [claimed_at + timedelta(seconds=5)], describe="beats beyond the first lease")
     assert jobrunner.tick().stderr == ""
     assert outcomes(database, run_id) == []
-    app.release("go")
-    assert wait_for_exit(process, 0) == ""
+    app.end(process, "go")
     assert outcomes(database, run_id) == ["succeeded"]
     assert [line.attempt for line in app.trace()] == [1]
     assert_consistent(database)

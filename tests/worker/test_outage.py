@@ -21,8 +21,7 @@ def test_a_database_restarted_while_handlers_work(
     database.wait_until(beats, describe="beats after the restart")
     (another,) = insert_runs(database, 1)
     database.wait_until("SELECT status = 'succeeded' AS done FROM job_runs WHERE id = ?", [another])
-    app.release("go")
-    assert wait_for_exit(process, 0) == ""
+    app.end(process, "go")
     assert [outcomes(database, run_id) for run_id in [*ids, another]] == [["succeeded"]] * 3
     assert sorted(line.run_id for line in app.trace()) == [*ids, another]
     assert_consistent(database)

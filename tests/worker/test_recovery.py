@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -126,8 +125,7 @@ def test_grandchildren_of_a_killed_tick_have_ended_before_the_run_starts_again(
     wait_for(lambda: not is_working(app.trace()[0].pid), 5, "the handler dies with its tick")
     assert [is_working(pid) for pid in grandchildren] == [True] * 4
     database.move_clock(HOUR)
-    killed = jobrunner.tick(env={"JOBRUNNER_FAULT": "recover.before_commit=kill"}, check=False)
-    assert killed.returncode == -signal.SIGKILL
+    jobrunner.killed_at("recover.before_commit")
     # Also those in a group of their own, and those without the mark: what `env -i` starts.
     assert [is_working(pid) for pid in grandchildren] == [False] * 4
     assert database.value("SELECT status FROM job_runs WHERE id = ?", [run_id]) == "running"
@@ -209,8 +207,7 @@ def test_neighbours_of_a_run_with_an_expired_lease_are_neither_killed_nor_charge
     assert [is_working(pids[run_id]) for run_id in (lost, over, neighbour, command)] == [False, False, True, True]
     # Their own tick may be the first to write that they have died.
     assert {*outcomes(database, lost), *outcomes(database, over)} <= {"lease_expired", "crashed"}
-    app.release("go")
-    assert tick.wait(30) == 0
+    app.end(tick, "go")
     assert [outcomes(database, run_id) for run_id in (neighbour, command)] == [["succeeded"], ["succeeded"]]
     assert len(app.trace()) == 4
     assert_consistent(database)

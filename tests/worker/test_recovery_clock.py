@@ -8,7 +8,7 @@ import pytest
 
 from harness import App, Commands, Database, SQLiteDatabase, sqlite_only
 from harness.at_work import tick_at_work
-from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses, wait_for_exit
+from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses
 from harness.processes import is_working
 
 HOUR = timedelta(hours=1)
@@ -30,8 +30,7 @@ def test_a_clock_that_steps_during_a_tick_loses_nothing(
         )
         assert jobrunner.tick().stderr == ""
         assert outcomes(database, run_id) == []
-    app.release("go")
-    assert wait_for_exit(process, 0) == ""
+    app.end(process, "go")
     assert outcomes(database, run_id) == ["succeeded"]
     assert len(app.trace()) == 1
     assert_consistent(database)
@@ -52,8 +51,7 @@ def test_a_run_recovered_because_the_clock_stepped_is_done_once_more(
     database.set_clock_offset(jump)
     jobrunner.tick()
     assert not is_working(app.trace()[0].pid)
-    app.release("go")
-    assert wait_for_exit(process, 0) == ""
+    app.end(process, "go")
     (ended,) = outcomes(database, run_id)
     assert ended in ("lease_expired", "crashed")
     database.set_clock_offset(2 * HOUR)

@@ -172,7 +172,9 @@ def test_debugged_run_keeps_its_lease_however_long_a_person_looks(
 
 def test_debugged_run_that_may_not_begin_leaves_nothing(jobrunner: Commands, app: App, database: Database) -> None:
     def refused(*words: str) -> str:
-        return jobrunner.refused(None, "run", *words, "--debug")
+        done = jobrunner("run", *words, "--debug", check=False)
+        assert (done.returncode != 0, done.stderr.count("\n")) == (True, 1)
+        return done.stderr
 
     jobrunner("pause", "--type", "step")
     assert "nothing was enqueued: jobrunner explain step" in refused("step")
