@@ -16,6 +16,7 @@ import pytest
 
 from harness import Database, pages, sqlite_only, wait_for
 from harness.commands import COMMAND, clean_environment
+from harness.connections import sqlalchemy_url
 
 BIN = Path(COMMAND).parent
 
@@ -93,7 +94,7 @@ def test_flask_application_enqueues_and_its_command_ticks_in_its_app_context(
     database: Database, tmp_path: Path
 ) -> None:
     application = Application(tmp_path, "Flask", database)
-    application.environment["DATABASE_URL"] = database.url.replace("postgresql:", "postgresql+psycopg:")
+    application.environment["DATABASE_URL"] = sqlalchemy_url(database)
     with application.served("flask", "run") as url:
         assert post(f"{url}/users", {"email": "ada"}) == (201, {"run": 1})
         assert post(f"{url}/users", {"email": "ada"}) == (409, {"error": "this address is taken"})

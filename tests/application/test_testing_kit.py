@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import Engine, text
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
@@ -210,12 +210,13 @@ def test_tick_in_a_test_is_a_real_process_that_sees_committed_runs(
 
 
 @sqlite_only
-def test_session_that_joins_with_savepoints_leaves_no_run_behind_on_sqlite(database: SQLiteDatabase) -> None:
+def test_session_that_joins_with_savepoints_leaves_no_run_behind_on_sqlite(
+    database: SQLiteDatabase, engine: Engine
+) -> None:
     """With the recipe of the quick start, to which docs/howto/testing.md sends whoever has an SQLite file."""
     (recipe,) = pages.checked_by(
         "tests/project/test_quickstarts.py::test_sqlalchemys_recipe_for_sqlite_begins_writing_transactions"
     )
-    engine = create_engine(database.url)
     exec(recipe.text, {"engine": engine})
     with engine.connect() as connection, connection.begin() as transaction:
         with Session(connection, join_transaction_mode="create_savepoint") as session:
@@ -223,5 +224,4 @@ def test_session_that_joins_with_savepoints_leaves_no_run_behind_on_sqlite(datab
             session.commit()
             Jobs(session).assert_enqueued("mail")
         transaction.rollback()
-    engine.dispose()
     assert database.query("SELECT id FROM job_runs") == []

@@ -19,7 +19,7 @@ from harness.declarations import (
     trail,
 )
 from harness.idle_ticks import quiet_hour, tick
-from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+from harness.slots import NO_HANDLERS, expand, go_to, skipped_ranges, slots_with_runs, utc
 
 IN_FILE = '[schedules.{name}]\njob = "scheduled"\nschedule = "{expression}"\n'
 
@@ -110,8 +110,7 @@ def test_schedule_declared_again_gets_no_past_runs_and_no_slot_twice(
 ) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     deploy(jobrunner, code=one("here and there", "@hourly", overlap="allow"))
-    go_to(database, utc(2026, 5, 1, 13, 0, 1))
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, utc(2026, 5, 1, 13, 0, 1))
     (before,) = definitions(database).values()
     deploy(jobrunner, code="")
     go_to(database, utc(2026, 5, 1, 13, 30))
@@ -122,11 +121,9 @@ def test_schedule_declared_again_gets_no_past_runs_and_no_slot_twice(
     deploy(jobrunner, code=one("here and there", "@hourly", overlap="allow"))
     assert definitions(database)["here and there"]["last_slot_at"] >= utc(2026, 5, 1, 13, 30)
     for hour in (13, 14):
-        go_to(database, utc(2026, 5, 1, hour, 0, 1))
-        jobrunner.tick(env=NO_HANDLERS)
+        expand(jobrunner, utc(2026, 5, 1, hour, 0, 1))
     deploy(jobrunner, code="")
-    go_to(database, utc(2026, 5, 3, 12, 30))
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, utc(2026, 5, 3, 12, 30))
     declare(app, code=one("here and there", "@hourly", overlap="allow"))
     said = jobrunner("apply").stdout
     assert "was removed 2026-05-01 14:00:" in said
@@ -148,12 +145,10 @@ def test_edited_schedule_expands_due_slots_and_fires_none_twice(
     deploy(jobrunner, code=one("edited", "*/5 * * * *", payload={"v": 2}, overlap="allow"))
     jobrunner.tick(env=NO_HANDLERS)
     assert slots_with_runs(database, "edited") == [utc(2026, 5, 1, 13)]
-    go_to(database, utc(2026, 5, 1, 13, 10, 1))
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, utc(2026, 5, 1, 13, 10, 1))
     # Back, when its old slot of 13:00 was the last: that instant is not named a second time.
     deploy(jobrunner, code=one("edited", "0 13 * * *", payload={"v": 2}, overlap="allow"))
-    go_to(database, utc(2026, 5, 1, 23, 59))
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, utc(2026, 5, 1, 23, 59))
     rows = database.query("SELECT scheduled_for, payload FROM job_runs ORDER BY scheduled_for")
     assert [(row["scheduled_for"], row["payload"]) for row in rows] == [
         (utc(2026, 5, 1, 13), {"v": 1}),
@@ -174,8 +169,7 @@ def test_edit_without_a_new_expression_keeps_the_watermark(jobrunner: Commands, 
     }
     after = definitions(database)["edited"]
     assert (after["last_slot_at"], after["next_run_at"]) == (before["last_slot_at"], utc(2026, 5, 1, 13))
-    go_to(database, utc(2026, 5, 1, 13) + timedelta(seconds=1))
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, utc(2026, 5, 1, 13) + timedelta(seconds=1))
     assert slots_with_runs(database, "edited") == [utc(2026, 5, 1, 13)]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from harness import App, Commands, Database, wait_for
+from harness.cancels import OBEDIENT
 from harness.handlers_rows import queue
 
 STATUSES = ("queued", "running", "succeeded", "failed", "dead", "cancelled")
@@ -115,14 +116,7 @@ def test_a_cancelled_waiting_run_is_never_started(jobrunner: Commands, app: App,
 
 
 def test_cancel_of_a_running_run_stops_its_handler(jobrunner: Commands, app: App, database: Database) -> None:
-    app.add("""
-        @job("obedient", timeout="5m")
-        def obedient(ctx: Context):
-            leave_trace(ctx)
-            while not ctx.cancelled:
-                time.sleep(0.01)
-            raise RuntimeError("stopped as asked")
-    """)
+    app.add(OBEDIENT)
     run_id = jobrunner.enqueue("obedient")
     tick = jobrunner.start("tick", env=SHORT_LEASE)
     wait_for(app.trace, 30, "the handler is at work")

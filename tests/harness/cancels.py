@@ -8,15 +8,16 @@ from harness.invariants import outcomes
 
 HOUR = timedelta(hours=1)
 RUNS = 40
-HANDLERS = '''
-@job("soft", timeout="5m")
-def soft(ctx: Context):
+OBEDIENT = '''
+@job("obedient", timeout="5m", kill_after="20s")
+def obedient(ctx: Context):
     """Ends in good order when it is asked to."""
     leave_trace(ctx)
     while not ctx.cancelled:
         time.sleep(0.01)
-    raise RuntimeError("asked to stop")
-
+    raise RuntimeError("stopped in good order")
+'''
+HANDLERS = f'''{OBEDIENT}
 
 @job("deaf", timeout="5m", kill_after="1s")
 def deaf(ctx: Context):

@@ -1,4 +1,4 @@
-"""The fixture `connection`: what an application enqueues through, a connection of its driver."""
+"""The fixtures `connection` and `engine`: what an application enqueues through, of its driver and of SQLAlchemy."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from sqlalchemy import Engine, create_engine
 
 from harness.database import Database, SQLiteDatabase
 
@@ -21,3 +22,14 @@ def opened(database: Database) -> Any:
 def connection(database: Database) -> Iterator[Any]:
     with closing(opened(database)) as connection:
         yield connection
+
+
+@pytest.fixture
+def engine(database: Database) -> Iterator[Engine]:
+    made = create_engine(sqlalchemy_url(database))
+    yield made
+    made.dispose()
+
+
+def sqlalchemy_url(database: Database) -> str:
+    return database.url.replace("postgresql:", "postgresql+psycopg:")

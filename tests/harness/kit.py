@@ -10,6 +10,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.orm import Session
 
 from harness import Database, SQLiteDatabase
+from harness.connections import sqlalchemy_url
 
 KINDS = ("driver", "engine", "session")
 
@@ -23,7 +24,7 @@ def opened(kind: str, database: Database) -> Iterator[Any]:
         yield connection
         connection.close()
         return
-    engine = create_engine(database.url.replace("postgresql:", "postgresql+psycopg:"))
+    engine = create_engine(sqlalchemy_url(database))
     with engine.connect() if kind == "engine" else Session(engine) as given:
         yield given
     engine.dispose()

@@ -20,6 +20,13 @@ def go_to(database: Database, instant: datetime) -> None:
     database.set_clock_offset(instant - datetime.now(UTC))
 
 
+def expand(jobrunner: Commands, at: datetime | None = None) -> None:
+    """A tick at this time, or now, which only expands."""
+    if at is not None:
+        go_to(jobrunner.database, at)
+    assert jobrunner.tick(env=NO_HANDLERS).stderr == ""
+
+
 def slots_with_runs(database: Database, name: str) -> list[datetime]:
     rows = database.query(
         "SELECT r.scheduled_for AS scheduled_for FROM job_runs r JOIN job_definitions d ON d.id = r.definition_id"

@@ -14,6 +14,7 @@ from sqlalchemy import MetaData, create_engine
 
 from alembic import command
 from harness import Commands, Database, pages, postgresql_only
+from harness.connections import sqlalchemy_url
 from harness.schemas import objects, schema
 from jobrunner.alembic import include_name
 
@@ -79,10 +80,6 @@ with create_engine(url, poolclass=NullPool).connect() as connection:
     with context.begin_transaction():
         context.run_migrations()
 """
-
-
-def sqlalchemy_url(database: Database) -> str:
-    return database.url.replace("postgresql://", "postgresql+psycopg://")
 
 
 def flask_migrated(

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from sqlalchemy import create_engine, text
+from sqlalchemy import Engine, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from harness import App, Commands, Database, handlers_rows, pages, typed_jobs
@@ -70,15 +70,13 @@ def test_life_of_a_run_names_each_status_and_what_a_person_can_do():
     assert shown == can
 
 
-def test_arguments_are_what_the_annotation_says(jobrunner: Commands, app: App, database: Database):
+def test_arguments_are_what_the_annotation_says(jobrunner: Commands, app: App, database: Database, engine: Engine):
     code, payload = pages.checked_by("tests/project/test_docs.py::test_arguments_are_what_the_annotation_says")
     imports = "from dataclasses import dataclass\nfrom datetime import UTC, date, datetime, timedelta\n"
     imports += "from jobrunner import Context, job\n"
     handler, _, enqueueing = code.text.partition("with engine")
     app.write("handlers", imports + handler)
-    engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
     exec(f"{imports}{handler}with engine{enqueueing}", {"engine": engine})
-    engine.dispose()
     handlers_rows.queue(database, "remind", json.loads(payload.text))
     jobrunner("enqueue", "remind", "--payload", payload.text)
     assert jobrunner.tick().stderr == ""
@@ -92,12 +90,10 @@ def test_each_annotation_of_the_page_is_tested():
     assert {name for name in types if not re.search(rf"\b{name}\b", typed_jobs.HANDLERS)} == set()
 
 
-def test_enqueueing_with_options(database: Database):
+def test_enqueueing_with_options(database: Database, engine: Engine):
     (block,) = pages.checked_by("tests/project/test_docs.py::test_enqueueing_with_options")
-    engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
     handlers = next(each.text for each in pages.read(pages.place("handlers.md")) if each.saved_as == "jobs.py")
     exec(handlers + block.text, {"engine": engine, "timedelta": timedelta})
-    engine.dispose()
     rows = database.query("SELECT payload, priority, max_attempts, idempotency_key FROM job_runs ORDER BY id")
     assert [tuple(row.values()) for row in rows] == [
         ({"name": "Ada"}, 0, None, None),
@@ -128,22 +124,18 @@ def test_enqueueing_with_await(database: Database):
     assert database.query("SELECT name FROM users") == [{"name": "Ada"}]
 
 
-def test_keys_in_the_page(database: Database):
+def test_keys_in_the_page(database: Database, engine: Engine):
     (block,) = pages.checked_by("tests/project/test_docs.py::test_keys_in_the_page")
-    engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
     exec(block.text, {"engine": engine, "job": registry.job, "Context": Context, "KeyTaken": errors.KeyTaken})
-    engine.dispose()
     assert database.query("SELECT payload FROM job_runs") == [{"payload": {"account": 7, "full": True}}]
 
 
-def test_enqueueing_many_in_ones_own_transaction(database: Database):
+def test_enqueueing_many_in_ones_own_transaction(database: Database, engine: Engine):
     (block,) = pages.checked_by("tests/project/test_docs.py::test_enqueueing_many_in_ones_own_transaction")
-    engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
     handlers = next(each.text for each in pages.read(pages.place("handlers.md")) if each.saved_as == "jobs.py")
     users = [SimpleNamespace(id=812, name="Ada"), SimpleNamespace(id=813, name="Grace")]
     namespace = {"engine": engine, "timedelta": timedelta, "new_users": lambda _: users}
     exec(handlers + block.text + block.text.replace("answers", "again"), namespace)
-    engine.dispose()
     rows = database.query("SELECT id, payload, idempotency_key FROM job_runs ORDER BY id")
     assert [(row["payload"], row["idempotency_key"]) for row in rows] == [
         ({"name": "Ada"}, "greet:812"),

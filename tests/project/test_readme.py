@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Column, Integer, MetaData, String, Table, create_engine, insert, select
+from sqlalchemy import Column, Engine, Integer, MetaData, String, Table, insert, select
 
 from harness import Database, pages
 from jobrunner.lifecycle import Status
@@ -28,9 +28,8 @@ def test_crontab_line_is_the_one_of_the_example():
     assert block.text in (ROOT / "crontab.example").read_text().splitlines(keepends=True)
 
 
-def test_enqueueing_in_ones_own_transaction(database: Database):
+def test_enqueueing_in_ones_own_transaction(database: Database, engine: Engine):
     (block,) = pages.checked_by("tests/project/test_readme.py::test_enqueueing_in_ones_own_transaction")
-    engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
     users = Table("users", MetaData(), Column("id", Integer, primary_key=True), Column("name", String(20)))
     users.create(engine)
     handlers = next(each.text for each in pages.read("README.md") if each.saved_as == "jobs.py")
@@ -38,7 +37,6 @@ def test_enqueueing_in_ones_own_transaction(database: Database):
     exec(handlers + block.text, namespace)
     with engine.connect() as connection:
         assert [tuple(row) for row in connection.execute(select(users))] == [(812, "Ada")]
-    engine.dispose()
     assert database.query("SELECT payload, idempotency_key FROM job_runs") == [
         {"payload": {"name": "Ada"}, "idempotency_key": "greet:812"}
     ]

@@ -18,6 +18,7 @@ import pytest
 from aiosmtpd.controller import Controller
 
 from harness import App, Commands, Database, wait_for
+from harness.connections import sqlalchemy_url
 from harness.watchdog import free_port
 
 MAILS = 100
@@ -131,7 +132,7 @@ def enqueue(database: Database, count: int) -> None:
 
     import jobrunner
 
-    engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
+    engine = create_engine(sqlalchemy_url(database))
     try:
         with engine.begin() as transaction:
             for number in range(count):

@@ -9,6 +9,7 @@ import pytest
 
 import jobrunner
 from harness import Database, SQLiteDatabase
+from harness.connections import sqlalchemy_url
 from harness.kit import opened
 from harness.receivers import web_server
 from jobrunner.testing import Jobs
@@ -81,7 +82,7 @@ def real(empty: Database) -> Database:
 def shop(database: Database, real: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Makes the module ``shop``, which opens the database of the variable SHOP_URL: the real one."""
     prepare(database)
-    monkeypatch.setenv("SHOP_URL", url_of(real))
+    monkeypatch.setenv("SHOP_URL", sqlalchemy_url(real))
     for name, folder in (("STATE_DIR", tmp_path / "state"), ("APP_DIR", tmp_path / "app")):
         folder.mkdir(mode=0o700)
         monkeypatch.setenv(f"JOBRUNNER_{name}", str(folder))
@@ -96,10 +97,6 @@ def shop(database: Database, real: Database, tmp_path: Path, monkeypatch: pytest
 def prepare(database: Database) -> None:
     database.execute("CREATE TABLE account (name VARCHAR(20) PRIMARY KEY, welcomed BOOLEAN)")
     database.execute("INSERT INTO account VALUES ('ada', ?)", [False])
-
-
-def url_of(database: Database) -> str:
-    return database.url.replace("postgresql:", "postgresql+psycopg:")
 
 
 def welcomed(database: Database) -> bool:
@@ -141,7 +138,7 @@ def test_child_of_a_tick_in_a_test_does_not_open_the_real_database(
 
         jobrunner.enqueue(connection, "welcome", {})
         connection.commit()
-        jobs.tick(**variables, SHOP_URL=url_of(database))
+        jobs.tick(**variables, SHOP_URL=sqlalchemy_url(database))
         assert [welcomed(real), welcomed(database)] == [False, True]
     if isinstance(real, SQLiteDatabase):
         assert real.path.read_bytes() == before
@@ -154,7 +151,7 @@ def test_child_of_a_tick_in_a_test_opens_another_database_that_the_test_names(
     with opened("engine", database) as connection:
         jobrunner.enqueue(connection, "welcome", {})
         connection.commit()
-        Jobs(connection).tick(JOBRUNNER_IMPORT="shop", databases=[url_of(real)])
+        Jobs(connection).tick(JOBRUNNER_IMPORT="shop", databases=[sqlalchemy_url(real)])
     assert welcomed(real)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness import App, Commands, Database, SQLiteDatabase, postgresql_only, sqlite_only, wait_for
+from harness.cancels import OBEDIENT
 
 HANDLERS = """
 import ctypes
@@ -60,14 +61,6 @@ def leave(ctx: Context):
 def slow(ctx: Context):
     leave_trace(ctx)
     time.sleep(60)
-
-
-@job("obedient", timeout="5m")
-def obedient(ctx: Context):
-    leave_trace(ctx)
-    while not ctx.cancelled:
-        time.sleep(0.01)
-    raise RuntimeError("stopped as asked")
 """
 
 
@@ -174,7 +167,7 @@ def test_a_healthy_month_of_fewer_ticks_prints_nothing(jobrunner: Commands, app:
 
 def spend_a_month(jobrunner: Commands, app: App, database: Database, step: timedelta) -> int:
     """How many ticks have printed nothing."""
-    app.add(HANDLERS)
+    app.add(HANDLERS + OBEDIENT)
     month = Month(jobrunner, app, database)
     begun_at = database.now()
     day = 0

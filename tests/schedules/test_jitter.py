@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from harness import Commands, Database
-from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+from harness.slots import expand, go_to, skipped_ranges, slots_with_runs, utc
 from jobrunner.model import Definition, SlotPolicy
 from jobrunner.schedules.slot_plan import jitter_offset
 
@@ -43,8 +43,7 @@ def test_a_schedule_whose_jitter_reaches_beyond_the_tick_runs_at_every_slot(
         jobrunner("schedule", "add", name, "--type", "echo", *words)
     names = [row["name"] for row in database.query("SELECT name FROM job_definitions")]
     for minute in range(1, 5):
-        go_to(database, NOON + minute * MINUTE + TICK_AFTER)
-        assert jobrunner.tick(env=NO_HANDLERS).stderr == ""
+        expand(jobrunner, NOON + minute * MINUTE + TICK_AFTER)
         work(database)
     for name in names:
         assert slots_with_runs(database, name) == [NOON + n * MINUTE for n in range(1, 5)], name
@@ -62,8 +61,7 @@ def test_runs_of_an_unserved_type_do_not_accumulate_with_jitter(jobrunner: Comma
         words = ["--cron", "* * * * *", "--overlap", overlap, "--jitter", "60s"]
         jobrunner("schedule", "add", overlap, "--type", "echo", *words)
     for minute in range(1, 5):
-        go_to(database, NOON + minute * MINUTE + TICK_AFTER)
-        assert jobrunner.tick(env=NO_HANDLERS).stderr == ""
+        expand(jobrunner, NOON + minute * MINUTE + TICK_AFTER)
         rows = database.query("SELECT count(*) AS n FROM job_runs WHERE status = 'queued' GROUP BY definition_id")
         assert all(row["n"] <= 2 for row in rows)
     for overlap in ("skip", "queue"):

@@ -7,7 +7,7 @@ import pytest
 
 from harness import App, Commands, Database
 from harness.backpressure import limit
-from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+from harness.slots import NO_HANDLERS, expand, go_to, skipped_ranges, slots_with_runs, utc
 
 NOON = utc(2026, 5, 1, 12)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -81,8 +81,7 @@ def test_misfire_skip_skips_late_slots_but_not_those_of_this_minute(jobrunner: C
     go_to(database, NOON)
     add(jobrunner, "--misfire", "skip", "--overlap", "allow", cron="@hourly")
     for late in (timedelta(seconds=59), 2 * MINUTE, 3 * MINUTE):
-        go_to(database, database.now().replace(minute=0, second=0, microsecond=0) + HOUR + late)
-        jobrunner.tick(env=NO_HANDLERS)
+        expand(jobrunner, database.now().replace(minute=0, second=0, microsecond=0) + HOUR + late)
     assert slots_with_runs(database, "s") == [NOON + HOUR]
     assert skipped_ranges(database, "s") == [(NOON + n * HOUR, NOON + n * HOUR, 1) for n in (2, 3)]
 
@@ -138,8 +137,7 @@ def test_watermark_set_back_by_hand_creates_no_second_run(jobrunner: Commands, a
     """What has its run is counted as such; what has none is made up for."""
     go_to(database, NOON)
     add(jobrunner, "--misfire", "all", "--overlap", "allow", cron="@hourly")
-    go_to(database, NOON + 5 * HOUR)
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, NOON + 5 * HOUR)
     before = slots_with_runs(database, "s")
     assert len(before) == 5
     database.execute("DELETE FROM job_runs WHERE scheduled_for = ?", [before[2]])
@@ -159,12 +157,10 @@ def test_slot_that_has_its_run_already_does_not_count_for_max_runs(jobrunner: Co
     """Two of two are asked for, but one has its run already: the schedule goes on until it has had its number."""
     go_to(database, NOON)
     add(jobrunner, "--misfire", "all", "--overlap", "allow", "--max-runs", "3", cron="@hourly")
-    go_to(database, NOON + HOUR)
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, NOON + HOUR)
     database.execute("UPDATE job_definitions SET last_slot_at = ?, next_run_at = ?", [NOON, NOON])
     for hour in (2, 3):
-        go_to(database, NOON + hour * HOUR)
-        jobrunner.tick(env=NO_HANDLERS)
+        expand(jobrunner, NOON + hour * HOUR)
     assert slots_with_runs(database, "s") == slots(NOON + HOUR, HOUR, 3)
     ended = database.query("SELECT detail FROM job_events WHERE action = 'schedule ended'")
     assert [row["detail"] for row in ended] == [{"reason": "max_runs", "runs_made": 3}]
@@ -175,12 +171,10 @@ def test_a_restored_backup_expands_no_slot_again_that_it_knows(jobrunner: Comman
     """As the documented procedure says: what ran since the backup is passed over by `resume --all --from now`."""
     go_to(database, NOON)
     add(jobrunner, "--misfire", "all", "--overlap", "allow", cron="@hourly")
-    go_to(database, NOON + 3 * HOUR)
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, NOON + 3 * HOUR)
     columns = "last_slot_at, next_run_at, runs_made"
     backup = database.query(f"SELECT {columns} FROM job_definitions")[0]
-    go_to(database, NOON + 5 * HOUR)
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, NOON + 5 * HOUR)
     assert len(slots_with_runs(database, "s")) == 5
     database.execute("DELETE FROM job_runs WHERE scheduled_for > ?", [backup["last_slot_at"]])
     database.execute(f"UPDATE job_definitions SET ({columns}) = (?, ?, ?)", list(backup.values()))
@@ -188,8 +182,7 @@ def test_a_restored_backup_expands_no_slot_again_that_it_knows(jobrunner: Comman
     jobrunner.tick(env=NO_HANDLERS)
     assert slots_with_runs(database, "s") == slots(NOON + HOUR, HOUR, 3)
     assert [(first, last) for first, last, _ in skipped_ranges(database, "s")] == [(NOON + 4 * HOUR, NOON + 5 * HOUR)]
-    go_to(database, NOON + 6 * HOUR)
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, NOON + 6 * HOUR)
     assert slots_with_runs(database, "s")[3:] == [NOON + 6 * HOUR]
 
 
@@ -198,8 +191,7 @@ def test_count_for_max_runs_stays_after_runs_are_deleted(jobrunner: Commands, da
     go_to(database, NOON)
     add(jobrunner, "--max-runs", "2", cron="@hourly")
     for hour in range(1, 5):
-        go_to(database, NOON + hour * HOUR)
-        jobrunner.tick(env=NO_HANDLERS)
+        expand(jobrunner, NOON + hour * HOUR)
         database.execute("DELETE FROM job_runs")
     assert database.value("SELECT runs_made FROM job_definitions") == 2
     rows = database.query("SELECT at FROM job_events WHERE action = 'schedule ended'")
@@ -210,8 +202,7 @@ def test_newest_missed_slots_get_the_free_places_of_a_full_type(jobrunner: Comma
     go_to(database, NOON)
     limit(database, "append", 3)
     add(jobrunner, "--misfire", "all", cron="@hourly")
-    go_to(database, NOON + 8 * HOUR)
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, NOON + 8 * HOUR)
     assert slots_with_runs(database, "s") == slots(NOON + 6 * HOUR, HOUR, 3)
     assert skipped_ranges(database, "s") == [(NOON + HOUR, NOON + 5 * HOUR, 5)]
     assert reasons(database) == [("max_waiting", 5)]
@@ -222,8 +213,7 @@ def test_jitter_differs_between_names_and_is_constant_for_one_name(jobrunner: Co
     for name in ("one", "two", "three"):
         add(jobrunner, "--jitter", "30m", "--start-deadline", "5h", "--overlap", "allow", cron="@hourly", name=name)
     for hour in (1, 2):
-        go_to(database, NOON + hour * HOUR)
-        jobrunner.tick(env=NO_HANDLERS)
+        expand(jobrunner, NOON + hour * HOUR)
     rows = database.query("SELECT definition_id, run_at, scheduled_for, start_deadline_at FROM job_runs")
     offsets = {(row["definition_id"], row["run_at"] - row["scheduled_for"]) for row in rows}
     assert len(rows) == 6

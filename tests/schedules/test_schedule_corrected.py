@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness import Commands, Database
-from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+from harness.slots import NO_HANDLERS, expand, go_to, skipped_ranges, slots_with_runs, utc
 
 
 def shown(jobrunner: Commands) -> dict[str, Any]:
@@ -18,8 +18,7 @@ def test_schedule_broken_by_hand_can_be_corrected(jobrunner: Commands, database:
     go_to(database, utc(2026, 5, 1, 12))
     jobrunner("schedule", "add", "n", "--type", "echo", "--cron", "@hourly")
     database.execute("UPDATE job_definitions SET schedule = 'often', timezone = 'Mars'")
-    go_to(database, utc(2026, 5, 1, 13, 0, 1))
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, utc(2026, 5, 1, 13, 0, 1))
     assert shown(jobrunner)["problem"]
     jobrunner("schedule", "edit", "n", "--cron", "@hourly", "--timezone", "UTC")
     row = shown(jobrunner)
@@ -34,8 +33,7 @@ def test_slots_missed_while_a_schedule_was_broken_are_decided_by_the_next_tick(
     go_to(database, utc(2026, 5, 1, 12))
     jobrunner("schedule", "add", "n", "--type", "echo", "--cron", "@hourly")
     database.execute("UPDATE job_definitions SET job_type = 'two words'")
-    go_to(database, utc(2026, 5, 1, 14, 30))
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, utc(2026, 5, 1, 14, 30))
     jobrunner("schedule", "edit", "n", "--type", "echo")
     assert jobrunner.tick(env=NO_HANDLERS).stderr == ""
     assert slots_with_runs(database, "n") == [utc(2026, 5, 1, 14)]

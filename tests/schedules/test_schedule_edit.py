@@ -7,7 +7,7 @@ import pytest
 
 from harness import Commands, Database
 from harness.locks import locked_definition, wait_for_lock
-from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+from harness.slots import NO_HANDLERS, expand, go_to, skipped_ranges, slots_with_runs, utc
 
 HOURLY = ["schedule", "add", "n", "--type", "echo", "--cron", "@hourly"]
 
@@ -20,10 +20,6 @@ def events(database: Database, action: str) -> list[dict[str, Any]]:
 def shown(jobrunner: Commands, name: str = "n") -> dict[str, Any]:
     answer: dict[str, Any] = jobrunner("schedule", "show", name, "--json").json()
     return answer
-
-
-def tick(jobrunner: Commands) -> None:
-    assert jobrunner.tick(env=NO_HANDLERS).stderr == ""
 
 
 @pytest.mark.promise("P12")
@@ -85,11 +81,10 @@ def test_edit_keeps_slots_due_by_the_old_expression_and_the_new_one_counts_from_
     jobrunner("schedule", "edit", "n", "--cron", "*/5 * * * *")
     assert slots_with_runs(database, "n") == [utc(2026, 5, 1, 14)]
     assert skipped_ranges(database, "n") == [(utc(2026, 5, 1, 13), utc(2026, 5, 1, 13), 1)]
-    tick(jobrunner)
+    expand(jobrunner)
     assert slots_with_runs(database, "n") == [utc(2026, 5, 1, 14)]
     database.execute("UPDATE job_runs SET status = 'cancelled', finished_at = run_at")  # out of the way of the next
-    go_to(database, utc(2026, 5, 1, 14, 5, 1))
-    tick(jobrunner)
+    expand(jobrunner, utc(2026, 5, 1, 14, 5, 1))
     assert slots_with_runs(database, "n") == [utc(2026, 5, 1, 14), utc(2026, 5, 1, 14, 5)]
 
 
@@ -99,8 +94,7 @@ def test_slots_of_the_new_expression_before_the_edit_get_no_runs(jobrunner: Comm
     jobrunner(*HOURLY, "--misfire", "all", "--overlap", "allow")
     go_to(database, utc(2026, 5, 1, 12, 47))
     jobrunner("schedule", "edit", "n", "--cron", "*/5 * * * *")
-    go_to(database, utc(2026, 5, 1, 12, 55, 1))
-    tick(jobrunner)
+    expand(jobrunner, utc(2026, 5, 1, 12, 55, 1))
     assert slots_with_runs(database, "n") == [utc(2026, 5, 1, 12, 50), utc(2026, 5, 1, 12, 55)]
     assert skipped_ranges(database, "n") == []
 
@@ -122,7 +116,7 @@ def test_an_edit_that_waited_for_a_tick_sees_what_the_tick_did(jobrunner: Comman
             [slot] * 4,
         )
     assert (edit.wait(60), edit.communicate()[1]) == (0, "")
-    tick(jobrunner)
+    expand(jobrunner)
     assert slots_with_runs(database, "n") == [slot]
     assert skipped_ranges(database, "n") == []
 
@@ -131,11 +125,10 @@ def test_an_edit_that_waited_for_a_tick_sees_what_the_tick_did(jobrunner: Comman
 def test_a_slot_of_both_expressions_fires_once(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     jobrunner(*HOURLY, "--overlap", "allow")
-    go_to(database, utc(2026, 5, 1, 13, 0, 1))
-    tick(jobrunner)
+    expand(jobrunner, utc(2026, 5, 1, 13, 0, 1))
     for cron in ("0,30 * * * *", "0 13 * * *", "@hourly", "* * * * *"):
         jobrunner("schedule", "edit", "n", "--schedule", cron)
-        tick(jobrunner)
+        expand(jobrunner)
     assert slots_with_runs(database, "n") == [utc(2026, 5, 1, 13)]
 
 
@@ -147,7 +140,7 @@ def test_edit_of_the_payload_keeps_the_watermark_and_the_slots(jobrunner: Comman
     go_to(database, utc(2026, 5, 1, 14, 30))
     jobrunner("schedule", "edit", "n", "--payload", '{"a": 2}')
     jobrunner("schedule", "resume", "n", "--from", "missed")
-    tick(jobrunner)
+    expand(jobrunner)
     assert slots_with_runs(database, "n") == [utc(2026, 5, 1, 14)]
     assert database.query("SELECT payload FROM job_runs") == [{"payload": {"a": 2}}]
 
@@ -162,7 +155,7 @@ def test_edit_of_a_paused_schedule_records_the_slots_passed_over(jobrunner: Comm
     assert "paused" in jobrunner("schedule", "edit", "n", "--cron", "*/10 * * * *").stdout
     assert skipped_ranges(database, "n") == [(utc(2026, 5, 1, 13), utc(2026, 5, 1, 14), 2)]
     jobrunner("schedule", "resume", "n", "--from", "missed")
-    tick(jobrunner)
+    expand(jobrunner)
     assert slots_with_runs(database, "n") == []
 
 
@@ -170,16 +163,14 @@ def test_edit_of_a_paused_schedule_records_the_slots_passed_over(jobrunner: Comm
 def test_later_ends_at_gives_no_runs_to_slots_in_between(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     jobrunner(*HOURLY, "--ends-at", "2026-05-01T13:30:00Z")
-    go_to(database, utc(2026, 5, 1, 18, 30))
-    tick(jobrunner)
+    expand(jobrunner, utc(2026, 5, 1, 18, 30))
     assert slots_with_runs(database, "n") == [utc(2026, 5, 1, 13)]
     assert jobrunner("schedule", "list").stdout.splitlines()[1].split()[4:6] == ["never", "again"]
     done = jobrunner("schedule", "edit", "n", "--ends-at", "none", "--overlap", "allow")
     assert done.stdout.endswith("next slot 2026-05-01 19:00:00Z\n")
-    tick(jobrunner)
+    expand(jobrunner)
     assert slots_with_runs(database, "n") == [utc(2026, 5, 1, 13)]
-    go_to(database, utc(2026, 5, 1, 19, 0, 1))
-    tick(jobrunner)
+    expand(jobrunner, utc(2026, 5, 1, 19, 0, 1))
     assert slots_with_runs(database, "n") == [utc(2026, 5, 1, 13), utc(2026, 5, 1, 19)]
     assert skipped_ranges(database, "n") == []
 
@@ -198,7 +189,7 @@ def test_edits_and_ticks_at_once_lose_no_slot_and_fire_none_twice(jobrunner: Com
         started.append(jobrunner.start("tick", env=NO_HANDLERS))
     ends = [process.communicate(timeout=90) for process in started]
     assert [process.returncode for process in started] == [0] * len(started), ends
-    tick(jobrunner)
+    expand(jobrunner)
     for name in names:
         assert slots_with_runs(database, name) == [utc(2026, 5, 1, 13)]
         assert skipped_ranges(database, name) == []
@@ -271,12 +262,10 @@ def test_a_removed_name_cannot_be_edited(jobrunner: Commands, database: Database
 def test_a_clock_that_stepped_back_does_not_lower_the_watermark(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     jobrunner(*HOURLY)
-    go_to(database, utc(2026, 5, 1, 14, 0, 1))
-    tick(jobrunner)
+    expand(jobrunner, utc(2026, 5, 1, 14, 0, 1))
     go_to(database, utc(2026, 5, 1, 12, 30))
     jobrunner("schedule", "edit", "n", "--cron", "0 * * * *", "--overlap", "allow")
     watermark = datetime.fromisoformat(shown(jobrunner)["last_slot_at"])
     assert watermark >= utc(2026, 5, 1, 14)
-    go_to(database, utc(2026, 5, 1, 14, 0, 1) + timedelta(seconds=1))
-    tick(jobrunner)
+    expand(jobrunner, utc(2026, 5, 1, 14, 0, 1) + timedelta(seconds=1))
     assert slots_with_runs(database, "n") == [utc(2026, 5, 1, 14)]

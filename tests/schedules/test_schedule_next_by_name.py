@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from harness import Commands, Database
-from harness.slots import NO_HANDLERS, go_to, slots_with_runs, utc
+from harness.slots import expand, go_to, slots_with_runs, utc
 
 BERLIN = ("--timezone", "Europe/Berlin")
 
@@ -20,8 +20,7 @@ def test_schedule_next_by_name_shows_the_slots_that_ticks_expand(jobrunner: Comm
     slots = [datetime.fromisoformat(each["utc"]) for each in found]
     assert slots == [utc(2026, 3, 28, 1, 30), utc(2026, 3, 29, 1), utc(2026, 3, 30, 0, 30)]
     for slot in slots:
-        go_to(database, slot + timedelta(seconds=1))
-        jobrunner.tick(env=NO_HANDLERS)
+        expand(jobrunner, slot + timedelta(seconds=1))
         # Were it still there, the next one would be passed over.
         database.execute("UPDATE job_runs SET status = 'cancelled', finished_at = created_at")
     assert slots_with_runs(database, "nightly report") == slots
@@ -40,8 +39,7 @@ def test_schedule_next_by_name_respects_limits_and_jitter(jobrunner: Commands, d
         assert told in jobrunner("schedule", "next", name).stdout
     (found,) = jobrunner("schedule", "next", "jittery", "-n", 1, "--json").json()
     assert found["utc"] == "2026-03-28T01:30:00Z"
-    go_to(database, utc(2026, 3, 28, 1, 30, 5))
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, utc(2026, 3, 28, 1, 30, 5))
     run_at = database.value(
         "SELECT r.run_at FROM job_runs r JOIN job_definitions d ON d.id = r.definition_id WHERE d.name = 'jittery'"
     )

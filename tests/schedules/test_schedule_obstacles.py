@@ -1,12 +1,12 @@
 """The reason why an active schedule makes no runs is shown, and can be removed."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
 from harness import App, Commands, Database
 from harness.declarations import declare, deploy, one
-from harness.slots import NO_HANDLERS, go_to, slots_with_runs, utc
+from harness.slots import expand, go_to, slots_with_runs, utc
 
 NOON = utc(2026, 5, 1, 12)
 HOUR = timedelta(hours=1)
@@ -23,25 +23,20 @@ def assert_shown_everywhere(jobrunner: Commands, said: str) -> None:
         assert said in jobrunner(*words).stdout
 
 
-def expand(jobrunner: Commands, database: Database, at: datetime) -> None:
-    go_to(database, at)
-    assert jobrunner.tick(env=NO_HANDLERS).stderr == ""
-
-
 @pytest.mark.promise("P12")
 def test_waiting_run_of_a_renamed_type_does_not_silently_stop_its_schedule(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     go_to(database, NOON)
     deploy(jobrunner, code=one("n", "@hourly"))
-    expand(jobrunner, database, NOON + HOUR)
+    expand(jobrunner, NOON + HOUR)
     run_id = database.value("SELECT id FROM job_runs")
     declare(app, code=one("n", "@hourly").replace("scheduled", "renamed"))
     said = f"before run {run_id}, of its former type 'scheduled', has ended"
     applied = jobrunner("apply", check=False)
     assert (applied.returncode, applied.stderr.count("\n"), said in applied.stderr) == (1, 1, True)
     assert database.value("SELECT job_type FROM job_definitions") == "renamed"
-    expand(jobrunner, database, NOON + 2 * HOUR)
+    expand(jobrunner, NOON + 2 * HOUR)
     assert slots_with_runs(database, "n") == [NOON + HOUR]
     found = problem(jobrunner)
     assert found is not None
@@ -52,7 +47,7 @@ def test_waiting_run_of_a_renamed_type_does_not_silently_stop_its_schedule(
     jobrunner("cancel", str(run_id))
     assert problem(jobrunner) is None
     assert jobrunner("apply").stderr == ""
-    expand(jobrunner, database, NOON + 3 * HOUR)
+    expand(jobrunner, NOON + 3 * HOUR)
     assert slots_with_runs(database, "n") == [NOON + HOUR, NOON + 3 * HOUR]
 
 
@@ -61,7 +56,7 @@ def test_apply_accepts_a_waiting_run_of_a_former_type_that_is_still_served(
 ) -> None:
     go_to(database, NOON)
     deploy(jobrunner, file='[schedules.n]\njob = "echo"\nschedule = "@hourly"\n')
-    expand(jobrunner, database, NOON + HOUR)
+    expand(jobrunner, NOON + HOUR)
     declare(app, file='[schedules.n]\njob = "append"\nschedule = "@hourly"\n')
     assert jobrunner("apply").stderr == ""
 
@@ -72,11 +67,11 @@ def test_schedule_recovers_after_a_host_clock_was_ahead(jobrunner: Commands, dat
     go_to(database, NOON)
     jobrunner("schedule", "add", "n", "--type", "echo", "--cron", "@hourly", "--misfire", "all", "--overlap", "allow")
     jobrunner("schedule", "add", "ends", "--type", "echo", "--cron", "@hourly", "--ends-at", "2026-05-01T14:30:00Z")
-    expand(jobrunner, database, NOON + 3 * HOUR)
+    expand(jobrunner, NOON + 3 * HOUR)
     made = [NOON + n * HOUR for n in (1, 2, 3)]
     assert slots_with_runs(database, "n") == made
     # The clock is right again.
-    expand(jobrunner, database, NOON + 1.5 * HOUR)
+    expand(jobrunner, NOON + 1.5 * HOUR)
     assert slots_with_runs(database, "n") == made
     said = problem(jobrunner)
     assert said is not None
@@ -94,6 +89,6 @@ def test_schedule_recovers_after_a_host_clock_was_ahead(jobrunner: Commands, dat
     assert problem(jobrunner, "ends") is None
     (event, _, _) = database.query("SELECT detail FROM job_events WHERE action = 'resume schedule' ORDER BY id")
     assert event["detail"]["watermark"]["from"] == "2026-05-01T15:00:00Z"
-    expand(jobrunner, database, NOON + 2 * HOUR)
-    expand(jobrunner, database, NOON + 4 * HOUR)
+    expand(jobrunner, NOON + 2 * HOUR)
+    expand(jobrunner, NOON + 4 * HOUR)
     assert slots_with_runs(database, "n") == [*made, NOON + 4 * HOUR]

@@ -6,16 +6,12 @@ from typing import Any
 import pytest
 
 from harness import Commands, Database
-from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+from harness.slots import NO_HANDLERS, expand, go_to, skipped_ranges, slots_with_runs, utc
 
 
 def add(jobrunner: Commands, *names: str) -> None:
     for name in names:
         jobrunner("schedule", "add", name, "--type", "echo", "--cron", "@hourly", "--overlap", "allow")
-
-
-def tick(jobrunner: Commands) -> None:
-    assert jobrunner.tick(env=NO_HANDLERS).stderr == ""
 
 
 def listed(jobrunner: Commands) -> dict[str, dict[str, Any]]:
@@ -30,16 +26,14 @@ def test_paused_schedule_makes_no_runs_and_resume_reports_the_slots_passed_over(
     add(jobrunner, "n")
     assert jobrunner("schedule", "pause", "n").stdout == "schedule n: paused\n"
     assert jobrunner("schedule", "list").stdout.splitlines()[1].split()[-2] == "paused"
-    go_to(database, utc(2026, 5, 1, 15, 30))
-    tick(jobrunner)
+    expand(jobrunner, utc(2026, 5, 1, 15, 30))
     assert jobrunner("schedule", "pause", "n").stdout.startswith("schedule n: paused since 2026-05-01 12:00:")
     done = jobrunner("schedule", "resume", "n")
     assert done.stdout == "schedule n: resumed; next slot 2026-05-01 16:00:00Z; 3 slots passed over\n"
-    tick(jobrunner)
+    expand(jobrunner)
     assert slots_with_runs(database, "n") == []
     assert skipped_ranges(database, "n") == [(utc(2026, 5, 1, 13), utc(2026, 5, 1, 15), 3)]
-    go_to(database, utc(2026, 5, 1, 16, 0, 1))
-    tick(jobrunner)
+    expand(jobrunner, utc(2026, 5, 1, 16, 0, 1))
     assert slots_with_runs(database, "n") == [utc(2026, 5, 1, 16)]
     rows = database.query("SELECT action, actor, detail FROM job_events ORDER BY id")
     assert [row["action"] for row in rows] == ["add schedule", "pause schedule", "skip slots", "resume schedule"]
@@ -57,7 +51,7 @@ def test_misfire_policy_decides_about_slots_after_resume_from_missed(jobrunner: 
     done = jobrunner("schedule", "resume", "latest", "--from", "missed")
     assert done.stdout == "schedule latest: resumed; the next tick decides on 3 slots\n"
     jobrunner("schedule", "resume", "all", "--from", "missed")
-    tick(jobrunner)
+    expand(jobrunner)
     assert slots_with_runs(database, "latest") == [utc(2026, 5, 1, 15)]
     assert skipped_ranges(database, "latest") == [(utc(2026, 5, 1, 13), utc(2026, 5, 1, 14), 2)]
     assert slots_with_runs(database, "all") == [utc(2026, 5, 1, hour) for hour in (13, 14, 15)]
@@ -68,7 +62,7 @@ def test_resume_does_not_change_a_schedule_that_is_not_paused(jobrunner: Command
     add(jobrunner, "n")
     go_to(database, utc(2026, 5, 1, 13, 0, 1))
     assert jobrunner("schedule", "resume", "n").stdout == "schedule n: not paused\n"
-    tick(jobrunner)
+    expand(jobrunner)
     assert slots_with_runs(database, "n") == [utc(2026, 5, 1, 13)]
 
 
@@ -89,7 +83,7 @@ def test_slot_due_during_concurrent_pauses_and_ticks_has_a_run_or_is_recorded_as
     go_to(database, utc(2026, 5, 1, 13, 30))
     for name in names:
         jobrunner("schedule", "resume", name)
-    tick(jobrunner)
+    expand(jobrunner)
     for name in names:
         runs, skipped = slots_with_runs(database, name), skipped_ranges(database, name)
         one = utc(2026, 5, 1, 13)
@@ -104,13 +98,11 @@ def test_resume_all_from_now_after_a_restored_backup_expands_no_past_slot(
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "a", "b", "asleep")
     jobrunner("schedule", "pause", "asleep")
-    go_to(database, utc(2026, 5, 1, 13, 30))
-    tick(jobrunner)
+    expand(jobrunner, utc(2026, 5, 1, 13, 30))
     backup = {table: database.query(f"SELECT id FROM {table}") for table in ("job_runs", "job_events", "job_attempts")}
     watermarks = database.query("SELECT id, last_slot_at, next_run_at FROM job_definitions")
     for hour in (14, 15):
-        go_to(database, utc(2026, 5, 1, hour, 0, 1))
-        tick(jobrunner)
+        expand(jobrunner, utc(2026, 5, 1, hour, 0, 1))
     assert slots_with_runs(database, "a") == [utc(2026, 5, 1, hour) for hour in (13, 14, 15)]
     for table, rows in backup.items():
         database.execute(f"DELETE FROM {table} WHERE id > ?", [max((row["id"] for row in rows), default=0)])
@@ -126,13 +118,12 @@ def test_resume_all_from_now_after_a_restored_backup_expands_no_past_slot(
         "schedule asleep: resumed; next slot 2026-05-01 16:00:00Z; 3 slots passed over",
         "active from now: 3",
     ]
-    tick(jobrunner)
+    expand(jobrunner)
     for name in ("a", "b"):
         assert slots_with_runs(database, name) == [utc(2026, 5, 1, 13)]
         assert skipped_ranges(database, name) == [(utc(2026, 5, 1, 14), utc(2026, 5, 1, 15), 2)]
     assert slots_with_runs(database, "asleep") == []
-    go_to(database, utc(2026, 5, 1, 16, 0, 1))
-    tick(jobrunner)
+    expand(jobrunner, utc(2026, 5, 1, 16, 0, 1))
     for name in ("a", "b"):
         assert slots_with_runs(database, name) == [utc(2026, 5, 1, 13), utc(2026, 5, 1, 16)]
         assert len(skipped_ranges(database, name)) == 1
@@ -144,11 +135,10 @@ def test_pause_all_and_resume_all_change_every_schedule(jobrunner: Commands, dat
     jobrunner("schedule", "remove", "gone")
     jobrunner("schedule", "pause", "b")
     assert jobrunner("schedule", "pause", "--all").stdout == "schedule a: paused\npaused: 1\n"
-    go_to(database, utc(2026, 5, 1, 13, 0, 1))
-    tick(jobrunner)
+    expand(jobrunner, utc(2026, 5, 1, 13, 0, 1))
     assert database.value("SELECT count(*) FROM job_runs") == 0
     jobrunner("schedule", "resume", "--all", "--from", "missed")
-    tick(jobrunner)
+    expand(jobrunner)
     assert [slots_with_runs(database, name) for name in ("a", "b", "gone")] == [[utc(2026, 5, 1, 13)]] * 2 + [[]]
     assert all(row["paused_at"] is None for row in listed(jobrunner).values())
 
@@ -168,8 +158,7 @@ def test_a_schedule_can_be_added_paused(jobrunner: Commands, database: Database)
     go_to(database, utc(2026, 5, 1, 12))
     done = jobrunner("schedule", "add", "n", "--type", "echo", "--cron", "@hourly", "--paused")
     assert done.stdout == "schedule n: paused\n"
-    go_to(database, utc(2026, 5, 1, 13, 0, 1))
-    tick(jobrunner)
+    expand(jobrunner, utc(2026, 5, 1, 13, 0, 1))
     assert slots_with_runs(database, "n") == []
     found = jobrunner("schedule", "show", "n", "--json").json()
     assert found["paused_by"] == found["events"][0]["actor"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness import Commands, Database
-from harness.slots import NO_HANDLERS, go_to, utc
+from harness.slots import expand, go_to, utc
 
 
 def shown(jobrunner: Commands, name: str, *words: object) -> dict[str, Any]:
@@ -130,8 +130,7 @@ def test_schedule_show_prints_a_problem_before_a_tick_has_found_it(
     database.execute(f"UPDATE job_definitions SET {column} = ?", [value])
     told = fields(jobrunner("schedule", "show", "n").stdout)["problem"]
     assert value in told
-    go_to(database, utc(2026, 5, 1, 13, 0, 1))
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, utc(2026, 5, 1, 13, 0, 1))
     assert shown(jobrunner, "n")["problem"] == shown(jobrunner, "n")["last_error"] == told
 
 

@@ -13,6 +13,7 @@ from harness.slots import (
     NO_HANDLERS,
     add,
     debian_slots,
+    expand,
     go_to,
     skipped_ranges,
     slots_with_runs,
@@ -83,8 +84,7 @@ def test_slot_in_a_dst_gap_runs_right_after_it_and_slot_in_a_fold_runs_once(
         name = f"{day:%B}"
         add(jobrunner, name, "30 2 * * *")
         for minutes in (-30, 0, 60, 90):
-            go_to(database, slot + timedelta(minutes=minutes, seconds=1))
-            jobrunner.tick(env=NO_HANDLERS)
+            expand(jobrunner, slot + timedelta(minutes=minutes, seconds=1))
         assert slots_with_runs(database, name) == [slot]
         assert skipped_ranges(database, name) == []
 
@@ -148,8 +148,7 @@ def test_slot_is_not_expanded_again_after_the_clock_stepped_back(jobrunner: Comm
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "hourly", "@hourly")
     for instant in (utc(2026, 5, 1, 13, 1), utc(2026, 5, 1, 12, 30), utc(2026, 5, 1, 13, 1), utc(2026, 5, 1, 14, 0, 1)):
-        go_to(database, instant)
-        jobrunner.tick(env=NO_HANDLERS)
+        expand(jobrunner, instant)
     assert slots_with_runs(database, "hourly") == [utc(2026, 5, 1, 13), utc(2026, 5, 1, 14)]
 
 
@@ -159,8 +158,7 @@ def test_slots_before_a_schedule_was_added_get_no_runs(jobrunner: Commands, data
     jobrunner.tick(env=NO_HANDLERS)
     assert slots_with_runs(database, "minutely") == []
     assert skipped_ranges(database, "minutely") == []
-    go_to(database, utc(2026, 5, 1, 12, 1, 0))
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, utc(2026, 5, 1, 12, 1, 0))
     assert slots_with_runs(database, "minutely") == [utc(2026, 5, 1, 12, 1)]
 
 
@@ -168,19 +166,16 @@ def test_slots_before_a_schedule_was_added_get_no_runs(jobrunner: Commands, data
 def test_schedule_removed_and_added_again_fires_no_slot_twice(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "daily", "0 13 * * *", "UTC")
-    go_to(database, utc(2026, 5, 1, 13, 0, 1))
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, utc(2026, 5, 1, 13, 0, 1))
     jobrunner("schedule", "remove", "daily")
     go_to(database, utc(2026, 5, 1, 13, 0, 10))
     add(jobrunner, "daily", "0 13 * * *", "UTC")
     jobrunner.tick(env=NO_HANDLERS)
     assert slots_with_runs(database, "daily") == [utc(2026, 5, 1, 13)]
     jobrunner("schedule", "remove", "daily")
-    go_to(database, utc(2026, 5, 5, 12))
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, utc(2026, 5, 5, 12))
     add(jobrunner, "daily", "0 13 * * *", "UTC")
-    go_to(database, utc(2026, 5, 5, 13, 0, 1))
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, utc(2026, 5, 5, 13, 0, 1))
     assert slots_with_runs(database, "daily") == [utc(2026, 5, 1, 13), utc(2026, 5, 5, 13)]
     assert skipped_ranges(database, "daily") == []
     actions = [row["action"] for row in database.query("SELECT action FROM job_events ORDER BY id")]
@@ -194,12 +189,10 @@ def test_schedule_added_again_after_the_clock_stepped_back_fires_no_slot_twice(
 ) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "hourly", "@hourly", "UTC")
-    go_to(database, utc(2026, 5, 1, 13, 0, 1))
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, utc(2026, 5, 1, 13, 0, 1))
     jobrunner("schedule", "remove", "hourly")
     go_to(database, utc(2026, 5, 1, 12, 30))
     add(jobrunner, "hourly", "@hourly", "UTC")
     for instant in (utc(2026, 5, 1, 13, 0, 1), utc(2026, 5, 1, 14, 0, 1)):
-        go_to(database, instant)
-        jobrunner.tick(env=NO_HANDLERS)
+        expand(jobrunner, instant)
     assert slots_with_runs(database, "hourly") == [utc(2026, 5, 1, 13), utc(2026, 5, 1, 14)]

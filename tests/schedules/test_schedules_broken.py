@@ -3,7 +3,7 @@
 import pytest
 
 from harness import Commands, Database
-from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+from harness.slots import NO_HANDLERS, expand, go_to, skipped_ranges, slots_with_runs, utc
 
 
 def add(jobrunner: Commands, name: str) -> None:
@@ -58,8 +58,7 @@ def test_corrected_definition_is_expanded_again(jobrunner: Commands, database: D
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "hourly")
     database.execute("UPDATE job_definitions SET timezone = 'Nowhere'")
-    go_to(database, utc(2026, 5, 1, 14, 0, 1))
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, utc(2026, 5, 1, 14, 0, 1))
     database.execute("UPDATE job_definitions SET timezone = 'UTC'")
     jobrunner.tick(env=NO_HANDLERS)
     assert slots_with_runs(database, "hourly") == [utc(2026, 5, 1, 14)]

@@ -9,7 +9,7 @@ import pytest
 from harness import App, Commands, Database
 from harness.at_work import running
 from harness.invariants import insert_runs
-from harness.slots import NO_HANDLERS, go_to, utc
+from harness.slots import NO_HANDLERS, expand, go_to, utc
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
 from jobrunner.store.timetable import expansion
@@ -46,8 +46,7 @@ def test_a_queued_run_past_its_deadline_is_given_up_and_never_attempted(
 ) -> None:
     go_to(database, NOON)
     add(jobrunner, "--start-deadline", "10m")
-    go_to(database, NOON + 61 * MINUTE)
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, NOON + 61 * MINUTE)
     run = only_run(database)
     assert run["start_deadline_at"] == run["scheduled_for"] + 10 * MINUTE == NOON + 70 * MINUTE
     go_to(database, NOON + 70 * MINUTE)
@@ -92,8 +91,7 @@ def test_run_past_its_start_deadline_can_be_retried_by_a_person(
     """Else it would be given up again by the very next tick."""
     go_to(database, NOON)
     add(jobrunner, "--start-deadline", "10m")
-    go_to(database, NOON + 61 * MINUTE)
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, NOON + 61 * MINUTE)
     go_to(database, NOON + 90 * MINUTE)
     jobrunner.tick()
     run = only_run(database)
@@ -120,8 +118,7 @@ def test_run_given_up_does_not_block_the_next_slot(jobrunner: Commands, database
     go_to(database, NOON)
     add(jobrunner, "--start-deadline", "10m", "--overlap", "skip")
     for hour in (1, 2):
-        go_to(database, NOON + hour * 60 * MINUTE + MINUTE)
-        jobrunner.tick(env=NO_HANDLERS)
+        expand(jobrunner, NOON + hour * 60 * MINUTE + MINUTE)
     rows = database.query("SELECT status, scheduled_for FROM job_runs ORDER BY id")
     assert [(row["status"], row["scheduled_for"].hour) for row in rows] == [("dead", 13), ("queued", 14)]
     assert events(database, "skip slots") == []
@@ -135,8 +132,7 @@ def test_overdue_run_that_no_tick_has_ended_yet_costs_the_schedule_no_slot(
     """Another tick was about to end it, or a session held its row: the slot was skipped for a run without a future."""
     go_to(database, NOON)
     add(jobrunner, "--start-deadline", "10m", "--overlap", policy)
-    go_to(database, NOON + 61 * MINUTE)
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, NOON + 61 * MINUTE)
     database.execute("UPDATE job_runs SET attempts = ?, status = ?", [attempts, "failed" if attempts else "queued"])
     go_to(database, NOON + 121 * MINUTE)
     assert [each.run_ids for each in expanded(database)] == [(2,)]

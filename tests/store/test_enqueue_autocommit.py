@@ -4,18 +4,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, event
+from sqlalchemy import Engine, create_engine, event
 
 import jobrunner as library
 from harness import Database, SQLiteDatabase, sqlite_only
-from harness.connections import opened
+from harness.connections import opened, sqlalchemy_url
 from harness.keys import runs, scope
 from jobrunner import Entry
 from jobrunner.errors import UsageError
 
 
 def autocommit_connections(database: Database) -> Iterator[tuple[str, Any]]:
-    url = database.url.replace("postgresql://", "postgresql+psycopg://")
+    url = sqlalchemy_url(database)
     for name, engine in {
         "the engine's level": create_engine(url, isolation_level="AUTOCOMMIT"),
         "the engine's option": create_engine(url).execution_options(isolation_level="AUTOCOMMIT"),
@@ -48,9 +48,10 @@ def test_enqueue_in_autocommit_is_refused_before_anything_is_sent(database: Data
 
 
 @sqlite_only
-def test_application_that_begins_in_an_event_of_sqlalchemy_can_enqueue(database: SQLiteDatabase) -> None:
+def test_application_that_begins_in_an_event_of_sqlalchemy_can_enqueue(
+    database: SQLiteDatabase, engine: Engine
+) -> None:
     """SQLAlchemy's own recipe for SQLite: the driver begins nothing, and an event sends BEGIN."""
-    engine = create_engine(database.url)
 
     def connected(driver: Any, _: Any) -> None:
         driver.isolation_level = None
@@ -63,14 +64,12 @@ def test_application_that_begins_in_an_event_of_sqlalchemy_can_enqueue(database:
         assert runs(database) == []
         library.enqueue(connection, "sync", {}, key="k")
         connection.commit()
-    engine.dispose()
     assert len(runs(database)) == 1
 
 
-def test_keyed_enqueue_sends_few_statements(database: Database) -> None:
+def test_keyed_enqueue_sends_few_statements(database: Database, engine: Engine) -> None:
     """Three if the key is new, two if it is taken, and five if another run had it."""
     scope(database, "active", "active")
-    engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
     sent: list[str] = []
     with engine.connect() as connection:
         event.listen(connection, "before_cursor_execute", lambda *args: sent.append(args[2]))
@@ -82,4 +81,3 @@ def test_keyed_enqueue_sends_few_statements(database: Database) -> None:
                 library.enqueue(connection, job_type, {}, key="k")
                 assert len(sent) == count, (job_type, sent)
                 sent.clear()
-    engine.dispose()

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg.rows import dict_row
-from sqlalchemy import create_engine
+from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 import jobrunner as library
@@ -148,7 +148,7 @@ def test_a_run_enqueued_on_a_drivers_connection_appears_only_when_that_commits(
     assert (again.id, again.created) == (answer.id, False)
 
 
-def test_every_option_of_enqueue_works_on_every_connection(database: Database, connection: Any) -> None:
+def test_every_option_of_enqueue_works_on_every_connection(database: Database, connection: Any, engine: Engine) -> None:
     at = datetime(2031, 5, 1, 12, 30, 0, 250_000, tzinfo=UTC)
     said: list[dict[str, Any]] = [
         {"run_at": at, "priority": -5, "max_attempts": 3, "timeout": "none", "key": "ä'\"%s:"},
@@ -156,7 +156,6 @@ def test_every_option_of_enqueue_works_on_every_connection(database: Database, c
         {"max_attempts": 1},
     ]
     text = "ä % %s :name \\ \"'\N{SNOWMAN}"
-    engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
     for options in said:
         library.enqueue(connection, "append", {"name": text}, **options)
     connection.commit()
@@ -164,7 +163,6 @@ def test_every_option_of_enqueue_works_on_every_connection(database: Database, c
         for options in said:
             library.enqueue(session, "other", {"name": text}, **options)
         session.commit()
-    engine.dispose()
     for job_type in ("append", "other"):
         rows = database.query("SELECT * FROM job_runs WHERE job_type = ? ORDER BY id", [job_type])
         assert [row["payload"] for row in rows] == [{"name": text}] * 3

@@ -13,6 +13,7 @@ from sqlalchemy import create_engine, event
 from sqlalchemy.orm import Session
 
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only, wait_for
+from harness.connections import sqlalchemy_url
 from harness.database import Row
 from jobrunner.application.enqueueing import Entry, enqueue, enqueue_many
 from jobrunner.application.registry import job
@@ -32,7 +33,7 @@ def on_driver(database: Database) -> Iterator[Any]:
 
 @contextmanager
 def on_sqlalchemy(database: Database) -> Iterator[Any]:
-    engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
+    engine = create_engine(sqlalchemy_url(database))
     with engine.connect() as connection:
         yield connection
     engine.dispose()

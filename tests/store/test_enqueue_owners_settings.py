@@ -15,7 +15,7 @@ import psycopg_pool
 import pytest
 from psycopg.adapt import AdaptersMap, Dumper, Loader
 from psycopg.types.string import TextLoader
-from sqlalchemy import create_engine
+from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 import jobrunner as library
@@ -179,8 +179,7 @@ def test_text_factory_of_an_async_connection_changes_no_answer_and_stays(databas
 
 
 @sqlite_only
-def test_text_factory_below_sqlalchemy_changes_no_answer(database: SQLiteDatabase) -> None:
-    engine = create_engine(database.url)
+def test_text_factory_below_sqlalchemy_changes_no_answer(database: SQLiteDatabase, engine: Engine) -> None:
     with Session(engine) as session:
         session.connection().connection.driver_connection.text_factory = bytes  # type: ignore[union-attr]
         assert [each.id for each in enqueued_each_way(session)] == [1, 2, 3]
@@ -237,25 +236,23 @@ def test_autocommit_in_a_pipeline_is_refused_before_anything_is_sent(database: P
 
 
 @postgresql_only
-def test_sqlalchemy_in_a_pipeline_is_refused_before_anything_is_sent(database: PostgresDatabase) -> None:
-    engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
+def test_sqlalchemy_in_a_pipeline_is_refused_before_anything_is_sent(
+    database: PostgresDatabase, engine: Engine
+) -> None:
     with engine.begin() as connection:
         driver: Any = connection.connection.driver_connection
         with driver.pipeline(), pytest.raises(UsageError, match="pipeline mode"):
             library.enqueue(connection, "append", {"name": "never"})
         library.enqueue(connection, "append", {"name": "after the pipeline"})
-    engine.dispose()
     assert names(database) == ["after the pipeline"]
 
 
-def test_raw_connection_of_an_engine_is_the_connection_of_its_driver(database: Database) -> None:
-    engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
+def test_raw_connection_of_an_engine_is_the_connection_of_its_driver(database: Database, engine: Engine) -> None:
     with closing(engine.raw_connection()) as connection:
         library.enqueue(connection, "append", {"name": "rolled back"})
         connection.rollback()
         library.enqueue(connection, "append", {"name": "kept"})
         connection.commit()
-    engine.dispose()
     assert names(database) == ["kept"]
 
 

@@ -9,7 +9,7 @@ import pytest
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only
 from harness.backpressure import HANDLERS, dropped, limit, waiting
 from harness.handlers_rows import queue, run_of, status_of, wait_until_running
-from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+from harness.slots import NO_HANDLERS, expand, go_to, skipped_ranges, slots_with_runs, utc
 from jobrunner.errors import UsageError
 from jobrunner.jobs.policy import as_data, from_data, make_policy
 from jobrunner.model import MOST_WAITING
@@ -43,8 +43,7 @@ def test_a_slot_that_finds_its_type_full_is_recorded_as_skipped(
     limit(database, "echo", 1, when_full)
     hourly(jobrunner, database, "echo")
     noon = utc(2026, 5, 1, 12)
-    go_to(database, noon)
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, noon)
     assert slots_with_runs(database, "hourly") == [noon]
     go_to(database, noon + HOUR)
     done = jobrunner.tick(env={**NO_HANDLERS, "JOBRUNNER_LOG": str(app.path("log"))})
@@ -60,8 +59,7 @@ def test_a_slot_that_finds_its_type_full_is_recorded_as_skipped(
     assert dropped(database, "echo") == 0
     # Two hours on, with room: the latest slot has a run, and the one before it is a misfire as ever.
     database.execute("UPDATE job_runs SET status = 'cancelled', finished_at = run_at")
-    go_to(database, noon + 3 * HOUR)
-    jobrunner.tick(env=NO_HANDLERS)
+    expand(jobrunner, noon + 3 * HOUR)
     assert slots_with_runs(database, "hourly") == [noon, noon + 3 * HOUR]
     skipped = [(noon + HOUR, noon + HOUR, 1), (noon + 2 * HOUR, noon + 2 * HOUR, 1)]
     assert skipped_ranges(database, "hourly") == skipped

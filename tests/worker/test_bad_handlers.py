@@ -16,6 +16,34 @@ for out in (sys.stdout, sys.stderr):
 JOB = "from jobrunner import job\n"
 TWICE = JOB + "@job('{0}')\ndef {1}(ctx): ...\n"
 
+HOLD_THE_LOCK = """
+import ctypes
+mutex, library = ctypes.create_string_buffer(64), ctypes.PyDLL(None)
+library.pthread_mutex_lock(mutex)
+library.pthread_mutex_lock(mutex)
+"""
+GREET = """
+import json, os, struct, sys, time
+for frame in ({"kind": "importing"}, {"kind": "ready", "policies": [{}]}):
+    body = json.dumps(frame).encode()
+    os.write(int(sys.argv[1]), struct.pack("!I", len(body)) + body)
+time.sleep(600)
+"""
+ODD_POLICIES = """
+import json, os, struct, sys, time
+from jobrunner.jobs.policy import as_data
+from jobrunner.model import Policy
+policies = [as_data(Policy("a")) | {{{odd}}}]
+body = json.dumps({{"kind": "ready", "policies": policies}}).encode()
+os.write(int(sys.argv[1]), struct.pack("!I", len(body)) + body)
+time.sleep(600)
+"""
+HIDE = """
+import signal, time
+for number in signal.valid_signals() - {9, 19}:
+    signal.signal(number, signal.SIG_IGN)
+time.sleep(600)
+"""
 # What stands in the module, and what is said of it.
 BROKEN = {
     "raises escapes": ("raise ValueError('\\x1b[2J\\r\\n\\x9b31m\\0\\ud800 gone \\u202e')", "gone"),
@@ -42,6 +70,20 @@ BROKEN = {
         "max_attempts",
     ),
     "a timeout that is none": (JOB + "@job('x', timeout='soon')\ndef x(ctx): ...\n", "soon"),
+    "exits": ("import sys; sys.exit('enough')", "SystemExit: enough"),
+    "exits with 0": ("import sys; sys.exit(0)", "SystemExit: 0"),
+    "exits at once": ("import os; os._exit(0)", "exited with status 0"),
+    "segfaults": ("import ctypes; ctypes.string_at(0)", "was killed by SIGSEGV"),
+    "is killed": ("import os; os.kill(os.getpid(), 9)", "was killed by SIGKILL"),
+    "loops": ("while True:\n    try:\n        pass\n    except BaseException:\n        pass\n", "within 3s"),
+    "holds the lock": (HOLD_THE_LOCK, "it did not finish within 3s"),
+    "hides": (HIDE, "it did not finish within 3s"),
+    "closes all": ("import os; os.closerange(0, 65536)", "failed"),
+    "needs another": ("import no_such_module_at_all", "No module named 'no_such_module_at_all'"),
+    "floods": ("print('x' * 50_000_000)\nraise RuntimeError('after the flood')\n", "after the flood"),
+    "greets": (GREET, "its handshake is invalid"),
+    "greets with a list": (ODD_POLICIES.format(odd="'job_type': []"), "its handshake is invalid"),
+    "greets with a word": (ODD_POLICIES.format(odd="'concurrency': 'x'"), "its handshake is invalid"),
     "one handler twice": (TWICE.format("same", "one") + TWICE.format("same", "two"), "'same'"),
 }
 NO_NAMES = ["/etc/passwd", "a b", "a..b", ".handlers", "handlers.", "handlers-x", "1st", "handlers;x", "$(x)"]
@@ -68,7 +110,8 @@ def refuse(jobrunner: Commands, database: Database, imports: str, *says: str) ->
     wait_for(lambda: jobrunner.leftover_processes() == [], 10, jobrunner.describe_leftovers)
 
 
-@pytest.mark.long(sample=6)
+@pytest.mark.long(sample=8)
+@pytest.mark.promise("P8")
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_broken_module_is_named_by_every_command_that_needs_it(
     what: str, jobrunner: Commands, app: App, database: Database
@@ -76,6 +119,8 @@ def test_a_broken_module_is_named_by_every_command_that_needs_it(
     source, reason = BROKEN[what]
     app.write("broken", source)
     refuse(jobrunner, database, "handlers,broken", "'broken'", reason)
+    (tick,) = database.query("SELECT finished_at, error FROM job_ticks")
+    assert (tick["finished_at"] is not None, reason in tick["error"]) == (True, True), tick
     # Without it the run is done, with its first attempt.
     jobrunner.tick()
     assert [row["attempt"] for row in attempts_of(database, 1)] == [1]

@@ -13,7 +13,7 @@ from harness.processes import is_working
 
 
 @pytest.mark.promise("P2")
-@pytest.mark.parametrize(("job_type", "limit_seconds"), [("soft", 4), ("deaf", 5), ("sleep", 7)])
+@pytest.mark.parametrize(("job_type", "limit_seconds"), [("obedient", 4), ("deaf", 5), ("sleep", 7)])
 def test_cancel_stops_a_running_handler(
     jobrunner: Commands, app: App, database: Database, job_type: str, limit_seconds: int
 ) -> None:
@@ -36,47 +36,36 @@ def test_cancel_stops_a_running_handler(
     assert_events_fit(database)
 
 
+ENDS = {
+    "an error": "obedient",
+    "a snooze": "snoozing",
+    "a shutdown": "deaf",
+    "a timeout": "wait_for",
+    "success": "stubborn_success",
+}
+
+
 @pytest.mark.promise("P2")
-@pytest.mark.parametrize("job_type", ["soft", "snoozing", "deaf"], ids=["an error", "a snooze", "a shutdown"])
-def test_cancel_wins_over_every_other_end(jobrunner: Commands, app: App, database: Database, job_type: str) -> None:
+@pytest.mark.parametrize("end", ENDS)
+def test_cancel_wins_over_every_other_end_but_success(
+    jobrunner: Commands, app: App, database: Database, end: str
+) -> None:
     """The beats are far apart: the end comes before the owner has heard of the request."""
     app.add(HANDLERS)
-    (run_id,) = insert_runs(database, 1, job_type, {"path": str(app.path("go"))} if job_type == "snoozing" else None)
+    path = str(app.path("never" if end == "a timeout" else "go"))
+    payload = {} if end in ("an error", "a shutdown") else {"path": path}
+    (run_id,) = insert_runs(database, 1, ENDS[end], payload, timeout=3 if end == "a timeout" else None)
     process = jobrunner.start("tick", "--grace", "0s", env={"JOBRUNNER_LEASE": "300s"})
     wait_for(app.trace, 20, "the handler's line")
     jobrunner("cancel", run_id)
     app.release("go")
-    if job_type == "soft":
+    if end == "an error":
         os.kill(app.trace()[0].pid, signal.SIGTERM)
-    if job_type == "deaf":
+    if end == "a shutdown":
         process.terminate()
     assert wait_for_exit(process, 0) == ""
-    assert statuses(database) == {"cancelled": 1}
-    assert outcomes(database, run_id) == ["cancelled"]
-    assert_consistent(database)
-
-
-@pytest.mark.promise("P2")
-def test_cancel_wins_over_a_timeout(jobrunner: Commands, app: App, database: Database) -> None:
-    app.add(HANDLERS)
-    (run_id,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("never"))}, timeout=3)
-    process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "300s"})
-    wait_for(app.trace, 20, "the handler's line")
-    jobrunner("cancel", run_id)
-    assert wait_for_exit(process, 0) == ""
-    assert outcomes(database, run_id) == ["cancelled"]
-    assert_consistent(database)
-
-
-@pytest.mark.promise("P2")
-def test_success_stands_although_a_cancel_was_requested(jobrunner: Commands, app: App, database: Database) -> None:
-    app.add(HANDLERS)
-    (run_id,) = insert_runs(database, 1, "stubborn_success", {"path": str(app.path("go"))})
-    process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "300s"})
-    wait_for(app.trace, 20, "the handler's line")
-    jobrunner("cancel", run_id)
-    app.end(process, "go")
-    assert statuses(database) == {"succeeded": 1}
+    status = "succeeded" if end == "success" else "cancelled"
+    assert (statuses(database), outcomes(database, run_id)) == ({status: 1}, [status])
     assert_consistent(database)
 
 

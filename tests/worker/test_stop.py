@@ -9,18 +9,12 @@ import subprocess
 import pytest
 
 from harness import App, Commands, Database, wait_for
+from harness.cancels import OBEDIENT
 from harness.handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_until_running
 from harness.processes import command_line
 from harness.stops import check_clean_exit, log_lines, start_tick, wait_until_at_work
 
-HANDLERS = """
-@job("obedient", timeout="5m", kill_after="20s")
-def obedient(ctx: Context):
-    leave_trace(ctx)
-    while not ctx.cancelled:
-        time.sleep(0.01)
-    raise RuntimeError("stopped in good order")
-
+HANDLERS = f"""{OBEDIENT}
 
 @job("deaf", timeout="5m", kill_after="1s")
 def deaf(ctx: Context):
