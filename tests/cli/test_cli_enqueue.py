@@ -69,19 +69,6 @@ def test_keys_are_per_job_type(jobrunner: Commands) -> None:
 
 
 @pytest.mark.promise("P4")
-def test_a_key_outlives_its_pruned_run(jobrunner: Commands, database: Database) -> None:
-    run_id = jobrunner.enqueue("echo", key="k")
-    jobrunner.tick()
-    database.move_clock(timedelta(days=8))
-    jobrunner.tick()
-    assert database.query("SELECT id FROM job_runs") == []
-    assert (
-        jobrunner("enqueue", "echo", "--key", "k", "--json").json().items() >= {"id": run_id, "created": False}.items()
-    )
-    assert database.query("SELECT id FROM job_runs") == []
-
-
-@pytest.mark.promise("P4")
 def test_a_key_outlives_its_run_that_was_deleted_by_hand(jobrunner: Commands, database: Database) -> None:
     run_id = jobrunner.enqueue("echo", key="k")
     database.execute("DELETE FROM job_runs")

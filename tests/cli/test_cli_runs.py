@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness import App, Commands, Database, wait_for
-from harness.cancels import OBEDIENT
+from harness import App, Commands, Database
 from harness.handlers_rows import queue
 
 STATUSES = ("queued", "running", "succeeded", "failed", "dead", "cancelled")
@@ -113,18 +112,6 @@ def test_a_cancelled_waiting_run_is_never_started(jobrunner: Commands, app: App,
     jobrunner.tick()
     assert app.trace() == []
     assert rows(database)[run_id]["finished_at"] is not None
-
-
-def test_cancel_of_a_running_run_stops_its_handler(jobrunner: Commands, app: App, database: Database) -> None:
-    app.add(OBEDIENT)
-    run_id = jobrunner.enqueue("obedient")
-    tick = jobrunner.start("tick", env=SHORT_LEASE)
-    wait_for(app.trace, 30, "the handler is at work")
-    asked = jobrunner("cancel", run_id)
-    assert asked.stdout.startswith(f"run {run_id}: cancellation requested")
-    assert tick.wait(30) == 0
-    assert rows(database)[run_id]["status"] == "cancelled"
-    assert [entry["outcome"] for entry in jobrunner.show(run_id)["attempt_log"]] == ["cancelled"]
 
 
 def test_discard_records_the_user_and_the_reason(jobrunner: Commands, database: Database) -> None:

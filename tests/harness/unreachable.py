@@ -3,20 +3,22 @@
 import time
 from pathlib import Path
 
-import pytest
-
 from harness.commands import Commands, Completed
 
 PASSWORD = "s3cr3t-wOrd"
 SECONDS = 15
 COMMANDS = [["tick"], ["status"], ["enqueue", "echo", "--allow-unknown"], ["migrate"]]
-every_command = pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 
 
 def refused_in_time(jobrunner: Commands, url: str, *words: str) -> str:
     """Assert all that holds whatever the cause, and return the one line."""
     (line,) = all_refused_in_time(jobrunner, [(url, [*words])])
     return line
+
+
+def refused_by_each(jobrunner: Commands, url: str, commands: list[list[str]] = COMMANDS) -> list[str]:
+    """The same of each command."""
+    return all_refused_in_time(jobrunner, [(url, words) for words in commands])
 
 
 def all_refused_in_time(jobrunner: Commands, calls: list[tuple[str, list[str]]]) -> list[str]:

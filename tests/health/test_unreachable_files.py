@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from contextlib import closing
 from ctypes import CDLL
 from pathlib import Path
 
@@ -9,32 +10,36 @@ import pytest
 
 from harness import Commands, SQLiteDatabase, sqlite_only
 from harness.commands import COMMAND, Completed
-from harness.unreachable import COMMANDS, SECONDS, every_command, one_line, refused_in_time
+from harness.unreachable import COMMANDS, SECONDS, one_line, refused_by_each, refused_in_time
 
 
 @sqlite_only
-@every_command
 @pytest.mark.parametrize("content", [b"this is no database\n" * 500, b"SQLite format 3\0" + b"\x5a" * 8000], ids=len)
-def test_a_file_that_is_not_sqlite(jobrunner: Commands, tmp_path: Path, words: list[str], content: bytes) -> None:
+def test_a_file_that_is_not_sqlite(jobrunner: Commands, tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "other.db"
     file.write_bytes(content)
-    line = refused_in_time(jobrunner, f"sqlite:///{file}", *words)
-    assert "not an SQLite database" in line
+    assert all("not an SQLite database" in line for line in refused_by_each(jobrunner, f"sqlite:///{file}"))
     assert file.read_bytes() == content
 
 
 @sqlite_only
-@every_command
-def test_a_folder_in_the_place_of_a_file(jobrunner: Commands, tmp_path: Path, words: list[str]) -> None:
-    refused_in_time(jobrunner, f"sqlite:///{tmp_path}", *words)
+def test_a_folder_or_half_of_a_database_in_the_place_of_a_file(
+    jobrunner: Commands, database: SQLiteDatabase, tmp_path: Path
+) -> None:
+    refused_by_each(jobrunner, f"sqlite:///{tmp_path}")
+    with closing(database.connect()) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    data = database.path.read_bytes()
+    database.path.write_bytes(data[: len(data) // 2])
+    for _ in range(3):
+        refused_in_time(jobrunner, database.url, "tick")
 
 
 @sqlite_only
-@pytest.mark.parametrize("words", COMMANDS[:3], ids=" ".join)
-def test_a_file_that_is_not_there_is_not_created(jobrunner: Commands, tmp_path: Path, words: list[str]) -> None:
+def test_a_file_that_is_not_there_is_not_created(jobrunner: Commands, tmp_path: Path) -> None:
     file = tmp_path / "none" / "none.db"
-    line = refused_in_time(jobrunner, f"sqlite:///{file}", *words)
-    assert "jobrunner migrate" in line
+    lines = refused_by_each(jobrunner, f"sqlite:///{file}", COMMANDS[:3])
+    assert all("jobrunner migrate" in line for line in lines)
     assert not file.parent.exists()
 
 
@@ -48,7 +53,7 @@ def obey_permissions() -> None:
 
 @pytest.mark.long(sample=6)
 @sqlite_only
-@every_command
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("what", ["folder", "closed folder", "file", "unreadable file"])
 def test_a_file_or_folder_without_permission(
     jobrunner: Commands, database: SQLiteDatabase, tmp_path: Path, words: list[str], what: str

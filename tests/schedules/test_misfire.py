@@ -166,26 +166,6 @@ def test_slot_that_has_its_run_already_does_not_count_for_max_runs(jobrunner: Co
     assert [row["detail"] for row in ended] == [{"reason": "max_runs", "runs_made": 3}]
 
 
-@pytest.mark.promise("P3", "P12")
-def test_a_restored_backup_expands_no_slot_again_that_it_knows(jobrunner: Commands, database: Database) -> None:
-    """As the documented procedure says: what ran since the backup is passed over by `resume --all --from now`."""
-    go_to(database, NOON)
-    add(jobrunner, "--misfire", "all", "--overlap", "allow", cron="@hourly")
-    expand(jobrunner, NOON + 3 * HOUR)
-    columns = "last_slot_at, next_run_at, runs_made"
-    backup = database.query(f"SELECT {columns} FROM job_definitions")[0]
-    expand(jobrunner, NOON + 5 * HOUR)
-    assert len(slots_with_runs(database, "s")) == 5
-    database.execute("DELETE FROM job_runs WHERE scheduled_for > ?", [backup["last_slot_at"]])
-    database.execute(f"UPDATE job_definitions SET ({columns}) = (?, ?, ?)", list(backup.values()))
-    jobrunner("schedule", "resume", "--all", "--from", "now")
-    jobrunner.tick(env=NO_HANDLERS)
-    assert slots_with_runs(database, "s") == slots(NOON + HOUR, HOUR, 3)
-    assert [(first, last) for first, last, _ in skipped_ranges(database, "s")] == [(NOON + 4 * HOUR, NOON + 5 * HOUR)]
-    expand(jobrunner, NOON + 6 * HOUR)
-    assert slots_with_runs(database, "s")[3:] == [NOON + 6 * HOUR]
-
-
 @pytest.mark.promise("P3")
 def test_count_for_max_runs_stays_after_runs_are_deleted(jobrunner: Commands, database: Database) -> None:
     go_to(database, NOON)

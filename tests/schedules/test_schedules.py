@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness import App, Commands, Database
+from harness import Commands, Database
 from harness.slots import (
     BERLIN,
     NO_HANDLERS,
@@ -89,19 +89,6 @@ def test_slot_in_a_dst_gap_runs_right_after_it_and_slot_in_a_fold_runs_once(
         assert skipped_ranges(database, name) == []
 
 
-@pytest.mark.promise("P3")
-def test_ten_ticks_at_once_make_one_run_of_one_slot(jobrunner: Commands, app: App, database: Database) -> None:
-    go_to(database, utc(2026, 5, 1, 12))
-    add(jobrunner, "hourly", "@hourly", job_type="append")
-    go_to(database, utc(2026, 5, 1, 13, 0, 1))
-    ticks_at_once(jobrunner, 10)
-    (run,) = jobrunner("schedule", "list", "--json").json()
-    assert datetime.fromisoformat(run["last_slot_at"]) == utc(2026, 5, 1, 13)
-    rows = database.query("SELECT status, scheduled_for FROM job_runs")
-    assert rows == [{"status": "succeeded", "scheduled_for": utc(2026, 5, 1, 13)}]
-    assert len(app.trace()) == 1
-
-
 @pytest.mark.promise("P3", "P12")
 def test_ten_ticks_at_once_on_many_slots_and_definitions(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
@@ -124,20 +111,6 @@ def test_slot_is_not_expanded_again_after_its_history_was_deleted(jobrunner: Com
     for table in ("job_attempts", "job_runs", "job_events", "job_ticks"):
         database.execute(f"DELETE FROM {table}")
     database.execute("UPDATE job_definitions SET next_run_at = NULL")
-    jobrunner.tick()
-    assert database.query("SELECT id FROM job_runs") == []
-
-
-@pytest.mark.promise("P3")
-def test_slot_is_not_expanded_again_after_its_run_was_pruned(jobrunner: Commands, database: Database) -> None:
-    go_to(database, utc(2026, 5, 1, 12))
-    add(jobrunner, "yearly", "0 13 1 5 *", "UTC")
-    go_to(database, utc(2026, 5, 1, 13, 1))
-    jobrunner.tick()
-    assert slots_with_runs(database, "yearly") == [utc(2026, 5, 1, 13)]
-    go_to(database, utc(2026, 5, 12))
-    jobrunner.tick()
-    assert database.query("SELECT id FROM job_runs") == []
     jobrunner.tick()
     assert database.query("SELECT id FROM job_runs") == []
 

@@ -22,7 +22,7 @@ def test_cancel_stops_a_running_handler(
     (run_id,) = insert_runs(database, 1, job_type, {"seconds": 60} if job_type == "sleep" else None)
     process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "6s", "JOBRUNNER_HEARTBEAT": "0.5s"})
     wait_for(app.trace, 20, "the handler's line")
-    assert jobrunner("cancel", run_id).returncode == 0
+    assert jobrunner("cancel", run_id).stdout.startswith(f"run {run_id}: cancellation requested")
     requested_at = database.value("SELECT cancel_requested_at FROM job_runs")
     assert wait_for_exit(process, 0) == ""
     (run,) = database.query("SELECT * FROM job_runs")

@@ -125,16 +125,3 @@ def test_permits_of_a_killed_tick_without_its_notes_are_free_after_its_leases_ha
     assert outcomes(database, waiting) == ["succeeded"]
     assert statuses(database) == {"succeeded": 1, "failed": PERMITS}
     assert_consistent(database)
-
-
-@pytest.mark.promise("P3")
-def test_twenty_ticks_at_once_expand_each_slot_once(jobrunner: Commands, app: App, database: Database) -> None:
-    for n in range(5):
-        jobrunner("schedule", "add", f"daily {n}", "--type", "append", "--cron", "0 0 * * *")
-    database.move_clock(timedelta(days=1))
-    ticks = [jobrunner.start("tick", env={"JOBRUNNER_HOST": f"host-{n}"}) for n in range(20)]
-    assert [wait_for_exit(tick, 0, 90) for tick in ticks] == [""] * 20
-    slots = database.query("SELECT definition_id, scheduled_for FROM job_runs")
-    assert len(slots) == len({(slot["definition_id"], slot["scheduled_for"]) for slot in slots}) == 5
-    assert len(app.trace()) == 5
-    assert statuses(database) == {"succeeded": 5}

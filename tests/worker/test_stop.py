@@ -151,12 +151,6 @@ def test_when_the_budget_ends_no_more_is_claimed_and_handlers_are_waited_for(
     assert status_of(database, waiting) == "succeeded"
 
 
-def test_a_batch_limits_what_one_tick_claims(jobrunner: Commands, app: App, database: Database) -> None:
-    runs = [queue(database, "append") for _ in range(5)]
-    jobrunner.tick("--batch", "3")
-    assert [status_of(database, run_id) for run_id in runs] == ["succeeded"] * 3 + ["queued"] * 2
-
-
 # What a command does when it is told, and what its run becomes with one attempt: "released" is uncharged.
 TOLD: dict[str, tuple[str, str]] = {
     "dies": ("exec sleep 600", "released"),
