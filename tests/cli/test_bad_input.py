@@ -33,7 +33,7 @@ SECTIONS: dict[str, Callable[[], Section]] = {
 }
 # On two cores a few that start together take little longer than one.
 AT_ONCE = 4
-TABLES = ("job_runs", "job_definitions", "job_keys", "job_events")
+TABLES = ("job_runs", "job_definitions", "job_keys", "job_events", "job_ticks")
 NOT_FOR_A_TERMINAL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
@@ -74,7 +74,7 @@ def test_bad_input_is_refused_in_one_line_and_leaves_no_row(
     before = rows_of(database)
     wrong: dict[str, tuple[list[str], bytes]] = {}
     every = [(name, row.placed(tmp_path / "files")) for name, row in SECTIONS[section]().items()]
-    rows = some(section, every, len(every) // 3)
+    rows = some(section, every, len(every) // 2)
     for first in range(0, len(rows), AT_ONCE):
         group = rows[first : first + AT_ONCE]
         started = [start(jobrunner, bad) for _, bad in group]

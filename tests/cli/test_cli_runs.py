@@ -125,27 +125,6 @@ def test_discard_records_the_user_and_the_reason(jobrunner: Commands, database: 
     assert "@" in event["actor"]
 
 
-@pytest.mark.parametrize("words", [["show"], ["retry"], ["cancel"], ["discard", "--reason", "x"]], ids=" ".join)
-@pytest.mark.parametrize(
-    "run_id", ["abc", "-1", "0", "1.0", "+1", "1_0", "", "٣", "99999999999999999999", "09223372036854775807999"]
-)
-def test_argument_that_is_no_run_id_is_refused(
-    jobrunner: Commands, database: Database, words: list[str], run_id: str
-) -> None:
-    insert(database, "failed")
-    before = rows(database)
-    assert "whole number" in jobrunner.refused(2, *words, "--", run_id)
-    assert rows(database) == before
-
-
-@pytest.mark.parametrize("run_id", [4711, 2**63 - 1])
-def test_missing_run_is_reported(jobrunner: Commands, run_id: int) -> None:
-    for command in ("show", "retry", "cancel"):
-        refused = jobrunner(command, run_id, check=False)
-        assert (refused.returncode, refused.stdout) == (1, "")
-        assert refused.stderr == f"jobrunner: there is no run {run_id}\n"
-
-
 def test_show_has_every_column_under_its_name(jobrunner: Commands, database: Database) -> None:
     run_id = jobrunner.enqueue("echo", {"a": {"b": [1, "ä"]}}, key="k", timeout="90s", run_at="2026-01-05T09:30:00Z")
     jobrunner.tick()

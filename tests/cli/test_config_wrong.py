@@ -13,42 +13,6 @@ from jobrunner import __version__, names
 from jobrunner.errors import ConfigurationError, UnknownVariable
 from jobrunner.settings import config
 
-WRONG = {
-    "JOBRUNNER_LEASE": ["soon", "-1s", "0", "0.5s", "11m", "1h30", "nan", "inf", "1e3", "9" * 400],
-    "JOBRUNNER_HEARTBEAT": ["soon", "0", "21s", "-1"],
-    "JOBRUNNER_BUDGET": ["soon", "-1s", "0", "11y", "9" * 400],
-    "JOBRUNNER_GRACE": ["soon", "-1s"],
-    "JOBRUNNER_LINGER": ["soon", "-1s", "2m1s", "yes"],
-    "JOBRUNNER_START_LIMIT": ["soon"],
-    "JOBRUNNER_PATIENCE": ["soon", "0", "0.9s", "11m"],
-    "JOBRUNNER_CONCURRENCY": ["many", "0", "-1", "1.5", "1001", "9" * 400, "0" * 30 + "1001"],
-    "JOBRUNNER_BATCH": ["many", "0", "-1", "٣", "9" * 4301],
-    "JOBRUNNER_PAYLOAD_LIMIT": ["1MB", "0"],
-    "JOBRUNNER_KEEP_SUCCEEDED": ["for ever"],
-    "JOBRUNNER_LOG": ["/nonexistent/folder/log", "/", "/proc/log"],
-}
-FLAGS = {"--budget": ["soon", "-1s", "0", "0s"], "--grace": ["soon"], "--concurrency": ["0", "many"], "--batch": ["0"]}
-FLAGS["--linger"] = ["soon", "121s"]
-
-
-@sqlite_only
-@pytest.mark.parametrize(("variable", "values"), WRONG.items(), ids=WRONG.keys())
-def test_a_wrong_value_names_its_variable(
-    jobrunner: Commands, database: Database, variable: str, values: list[str]
-) -> None:
-    for value in values:
-        refused = jobrunner.refused(78, "tick", env={variable: value})
-        assert variable in refused or (variable == "JOBRUNNER_LOG" and value in refused)
-    assert database.query("SELECT id FROM job_ticks") == []
-
-
-@sqlite_only
-@pytest.mark.parametrize(("flag", "values"), FLAGS.items(), ids=FLAGS.keys())
-def test_a_wrong_flag_is_wrong_usage(jobrunner: Commands, database: Database, flag: str, values: list[str]) -> None:
-    for value in values:
-        assert flag in jobrunner.refused(2, "tick", f"{flag}={value}")
-    assert database.query("SELECT id FROM job_ticks") == []
-
 
 @sqlite_only
 def test_a_heartbeat_above_a_third_of_the_lease_is_refused(jobrunner: Commands) -> None:
@@ -57,13 +21,6 @@ def test_a_heartbeat_above_a_third_of_the_lease_is_refused(jobrunner: Commands) 
         done = jobrunner("tick", env=env, check=False)
         assert done.returncode == code
     assert "third of JOBRUNNER_LEASE" in done.stderr
-
-
-@sqlite_only
-def test_types_that_this_host_does_not_have_are_refused(jobrunner: Commands, database: Database) -> None:
-    jobrunner.enqueue("echo")
-    assert "'nope'" in jobrunner.refused(2, "tick", "--type", "nope")
-    assert database.value("SELECT status FROM job_runs") == "queued"
 
 
 MISSPELT = {

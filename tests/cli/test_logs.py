@@ -114,16 +114,6 @@ def test_the_log_file_is_private_and_appended_to(jobrunner: Commands, log: LogFi
 
 
 @sqlite_only
-@pytest.mark.parametrize("place", ["/nonexistent/log", "/proc/log", "/dev/null/log"])
-def test_a_log_file_that_cannot_be_written_stops_the_tick(jobrunner: Commands, database: Database, place: str) -> None:
-    jobrunner.enqueue("echo")
-    for words, env in ((["--log-file", place], {}), ([], {"JOBRUNNER_LOG": place})):
-        assert place in jobrunner.refused(78, "tick", *words, env=env)
-    assert database.value("SELECT status FROM job_runs") == "queued"
-    assert database.query("SELECT id FROM job_ticks") == []
-
-
-@sqlite_only
 def test_a_full_disk_under_the_log_does_not_end_the_tick(jobrunner: Commands, database: Database) -> None:
     jobrunner.enqueue("echo")
     done = jobrunner.tick("--log-file", "/dev/full")

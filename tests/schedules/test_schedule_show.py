@@ -218,19 +218,3 @@ def test_schedule_add_stores_each_slot_option(jobrunner: Commands, database: Dat
     assert [row[name] for name in said] == ["every 10m", "skip", 3600, 9, "replace", 120, 30, 3]
     assert datetime.fromisoformat(row["ends_at"]) == utc(2026, 6, 1)
     assert datetime.fromisoformat(row["next_run_at"]) == utc(2026, 5, 1, 12, 10)
-
-
-BAD = {
-    "a contradiction": ["--misfire", "all", "--overlap", "replace"],
-    "no such policy": ["--overlap", "never"],
-    "no duration": ["--jitter", "0"],
-    "an end without offset": ["--ends-at", "tomorrow"],
-    "a fraction of a run": ["--max-runs", "1.5"],
-    "too many": ["--misfire-most", "10001"],
-}
-
-
-@pytest.mark.parametrize("words", BAD.values(), ids=BAD.keys())
-def test_a_bad_policy_is_refused_in_one_line(jobrunner: Commands, database: Database, words: list[str]) -> None:
-    jobrunner.refused(2, "schedule", "add", "n", "--type", "echo", "--cron", "@daily", *words)
-    assert database.query("SELECT id FROM job_definitions") == []

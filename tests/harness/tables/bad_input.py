@@ -152,7 +152,7 @@ def source_rows() -> Section:
     return rows
 
 
-IDS = ["abc", "-1", "0", "1.5", "99999999999999999999", "9223372036854775808", "", SQL, ESCAPES]
+IDS = ["abc", "-1", "0", "1.5", "+1", "1_0", "٣", "9" * 20, str(2**63), f"0{2**63 - 1}", "", SQL, ESCAPES]
 ID_COMMANDS: dict[str, tuple[str, ...]] = {
     "retry": ("retry",),
     "cancel": ("cancel",),

@@ -44,19 +44,7 @@ TIMES = [
     NOT_UTF8,
     SQL,
 ]
-NUMBERS = [
-    "",
-    "high",
-    "1.5",
-    "1e3",
-    "1_0",
-    " 5",
-    "٣",
-    "99999999999999999999",
-    "9" * 5000,
-    ESCAPES,
-    NOT_UTF8,
-]
+NUMBERS = ["", "high", "1.5", "1e3", "1_0", " 5", "٣", "99999999999999999999", "9" * 5000, ESCAPES, NOT_UTF8]
 TIMEOUTS = [
     "",
     "0",
@@ -173,8 +161,24 @@ ZONES = [
 NAMES = ["", " ", "n" * 201, ESCAPES, "a\nb", "a\u202eb", "a\u200bb", NOT_UTF8, SURROGATE]
 
 
+# Further options of a schedule that is right but for them.
+OPTIONS = {
+    ("--misfire", "all", "--overlap", "replace"): "contradict each other",
+    ("--overlap", "never"): "--overlap",
+    ("--jitter", "0"): "jitter must be longer than 0",
+    ("--ends-at", "tomorrow"): "ends_at must be an instant with its offset",
+    ("--max-runs", "1.5"): "--max-runs",
+    ("--misfire-most", "10001"): "--misfire-most",
+    ("--cron", "@daily"): "--schedule and --cron are two ways to say when it fires",
+    ("--every", "5m"): "No such option '--every'",
+}
+
+
 def cron_rows() -> Section:
-    return {short(text): Bad(schedule("--schedule", text), says) for text, says in CRONS.items()}
+    rows = {short(text): Bad(schedule("--schedule", text), says) for text, says in CRONS.items()}
+    rows |= {" ".join(words): Bad(schedule(*words), says) for words, says in OPTIONS.items()}
+    words = ("schedule", "add", "n", "--type", "echo", "--cron", "every 5m")
+    return rows | {"an interval as --cron": Bad(words, "--cron is for the expressions of a crontab")}
 
 
 def zone_rows() -> Section:
@@ -192,17 +196,25 @@ KEPT = ("KEEP_SUCCEEDED", "KEEP_CANCELLED", "KEEP_DEAD", "KEEP_TICKS", "KEEP_EVE
 WRONG = {
     **{name: ["soon", "-1s", "9" * 400, ESCAPES] for name in DURATIONS},
     **{name: ["for ever", "-1d"] for name in KEPT},
-    "CONCURRENCY": ["0", "-1", "1.5", "many", "9" * 5000, ESCAPES],
-    "BATCH": ["0", "many", "1e3"],
+    "LINGER": ["soon", "-1s", "2m1s", "yes"],
+    "CONCURRENCY": ["0", "-1", "1.5", "many", "1001", "0" * 30 + "1001", "9" * 5000, ESCAPES],
+    "BATCH": ["0", "-1", "many", "1e3", "٣", "9" * 4301],
     "PAYLOAD_LIMIT": ["1MB", "0", "9" * 30],
     "HOST": [NOT_UTF8],
     "STATE_DIR": [NOT_UTF8],
+}
+# What is a duration, and out of bounds or no usual one.
+BOUNDS = {
+    "LEASE": ["0", "0.5s", "11m", "1h30", "nan", "inf", "1e3"],
+    "HEARTBEAT": ["0", "21s"],
+    "BUDGET": ["0", "11y"],
+    "PATIENCE": ["0", "0.9s", "11m"],
 }
 
 
 def setting_rows() -> Section:
     rows = {}
-    for name, values in WRONG.items():
+    for name, values in (*WRONG.items(), *BOUNDS.items()):
         for value in values:
             variable = f"JOBRUNNER_{name}"
             rows[f"{name} {short(value)}"] = Bad(("tick",), variable, code=78, env={variable: value})
@@ -223,7 +235,8 @@ def place_rows() -> Section:
     for value in ("none/log", "half/log", "fifo", "socket", "x" * 300):
         place = f"{HERE}/{value}"
         rows[f"LOG {short(value)}"] = Bad(("tick",), place, code=78, env={"JOBRUNNER_LOG": place})
-    rows["LOG, a folder"] = Bad(("tick",), HERE, code=78, env={"JOBRUNNER_LOG": HERE})
+    for place in (HERE, "/", "/proc/log", "/dev/null/log"):
+        rows[f"LOG, {place}"] = Bad(("tick",), place, code=78, env={"JOBRUNNER_LOG": place})
     for value in (
         "nonsense",
         "mysql://h/d",
@@ -240,7 +253,7 @@ def place_rows() -> Section:
 
 
 FLAGS = {
-    "--budget": ["soon", "-1s", ESCAPES],
+    "--budget": ["soon", "-1s", "0", "0s", ESCAPES],
     "--grace": ["soon", "-1s"],
     "--linger": ["soon", "121s", ESCAPES],
     "--concurrency": ["0", "1001", "many", "1_0"],
