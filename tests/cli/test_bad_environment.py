@@ -29,11 +29,7 @@ VARIABLES = {
         "PYTHONUNBUFFERED": "1",
     },
     "no folders": {"HOME": None, "TMPDIR": "/nonexistent", "PATH": None},
-    "things that are not there": {
-        "HOME": "/nonexistent",
-        "TMPDIR": "/proc",
-        "LC_ALL": "de_DE.ISO-8859-1",
-    },
+    "things that are not there": {"HOME": "/nonexistent", "TMPDIR": "/proc", "LC_ALL": "de_DE.ISO-8859-1"},
 }
 
 

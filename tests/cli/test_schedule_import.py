@@ -88,11 +88,7 @@ def test_new_file_is_readable_by_its_owner_only(jobrunner: Commands, tmp_path: P
 
 @pytest.mark.parametrize(
     ("text", "code", "said"),
-    [
-        ("jobs = {}\n", 78, "jobs"),
-        ("[settings\n", 78, "TOML"),
-        ("[setings]\n", 78, "settings"),
-    ],
+    [("jobs = {}\n", 78, "jobs"), ("[settings\n", 78, "TOML"), ("[setings]\n", 78, "settings")],
 )
 def test_file_is_unchanged_if_the_entries_cannot_be_added(
     jobrunner: Commands, tmp_path: Path, text: str, code: int, said: str

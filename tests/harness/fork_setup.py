@@ -87,9 +87,5 @@ def _stream(like: Any) -> io.TextIOWrapper:
     unbuffered = mode == "wb" and bool(os.environ.get("PYTHONUNBUFFERED"))
     raw: Any = open(number, mode, buffering=0 if unbuffered else -1, closefd=False)  # noqa: SIM115 - kept
     return io.TextIOWrapper(
-        raw,
-        like.encoding,
-        like.errors,
-        line_buffering=number == 2 or os.isatty(number),
-        write_through=unbuffered,
+        raw, like.encoding, like.errors, line_buffering=number == 2 or os.isatty(number), write_through=unbuffered
     )

@@ -71,14 +71,7 @@ PEOPLE = {
     "schedules.record_problem": "what note_refused calls",
     **dict.fromkeys(("feed.begin", "feed.look"), "of a developer's `jobrunner dev`; by primary keys"),
     **dict.fromkeys(
-        (
-            "kit.clear",
-            "kit.database_now",
-            "kit.due_types",
-            "kit.move_clock",
-            "kit.newest_id",
-            "kit.runs_after",
-        ),
+        ("kit.clear", "kit.database_now", "kit.due_types", "kit.move_clock", "kit.newest_id", "kit.runs_after"),
         "of the testing kit, on the database of a test",
     ),
     **dict.fromkeys(

@@ -134,10 +134,7 @@ def given_django(pair: Pair, effects: RunEffects) -> None:
 
 def given_awaited(opening: Any) -> Block:
     async def work(pair: Pair, effects: RunEffects) -> None:
-        async with (
-            opening(pair.database) as opened,
-            effects.transaction(opened.connection, lambda: None) as connection,
-        ):
+        async with opening(pair.database) as opened, effects.transaction(opened.connection, lambda: None) as connection:
             await connection.execute(INSERT)
 
     return lambda pair, effects: asyncio.run(work(pair, effects))

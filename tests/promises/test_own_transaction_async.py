@@ -233,11 +233,7 @@ def test_async_block_that_holds_the_lock_of_a_file_for_a_quarter_of_the_lease_is
     async def block_the_loop(_: Any) -> None:
         time.sleep(0.6)
 
-    ways: list[Work] = [
-        lambda _: asyncio.sleep(30),
-        lambda handle: handle.execute(text(endless)),
-        block_the_loop,
-    ]
+    ways: list[Work] = [lambda _: asyncio.sleep(30), lambda handle: handle.execute(text(endless)), block_the_loop]
     for way in ways:
         began = time.monotonic()
         with pytest.raises(TransactionTooLong, match="longer than 500ms, a quarter of the lease"):

@@ -32,11 +32,7 @@ def test_child_that_dies_around_the_commit_of_its_own_transaction_is_charged_onl
         database.move_clock(timedelta(hours=1))
         jobrunner.tick()
         row = run_of(database, run_id)
-        assert (row["status"], row["attempts"], row["result"]) == (
-            "succeeded",
-            1 + crashes,
-            {"attempt": 1 + crashes},
-        )
+        assert (row["status"], row["attempts"], row["result"]) == ("succeeded", 1 + crashes, {"attempt": 1 + crashes})
         assert done(database, run_id) == 1
     assert_consistent(database)
 

@@ -114,11 +114,7 @@ def test_removed_schedule_is_shown_and_is_listed_with_all(jobrunner: Commands, d
     assert (found["next slot"], found["removed"][:16]) == ("removed", "2026-05-01 12:00")
 
 
-BROKEN = {
-    "timezone": "Mars/Base",
-    "schedule": "sometimes",
-    "job_type": "two words",
-}
+BROKEN = {"timezone": "Mars/Base", "schedule": "sometimes", "job_type": "two words"}
 
 
 @pytest.mark.parametrize(("column", "value"), BROKEN.items())
@@ -149,10 +145,7 @@ def test_a_payload_that_the_settings_allow_is_no_problem(jobrunner: Commands, da
 
 
 NAMED = ["show", "edit", "remove", "pause", "resume", "trigger", "backfill"]
-WORDS = {
-    "edit": ["--jitter", "5m"],
-    "backfill": ["--since", "2026-05-01T00:00:00Z", "--until", "2026-05-01T00:00:00Z"],
-}
+WORDS = {"edit": ["--jitter", "5m"], "backfill": ["--since", "2026-05-01T00:00:00Z", "--until", "2026-05-01T00:00:00Z"]}
 
 
 @pytest.mark.parametrize("command", NAMED)

@@ -86,11 +86,7 @@ def test_archive_can_be_restored_into_another_database(jobrunner: Commands, data
     jobrunner("migrate", env=env)
     jobrunner("archive", "restore", file, env=env)
     shown = jobrunner("show", run_id, "--json", env=env).json()
-    assert (shown["payload"], shown["definition_id"], len(other.query(ATTEMPTS))) == (
-        PAYLOAD,
-        None,
-        2,
-    )
+    assert (shown["payload"], shown["definition_id"], len(other.query(ATTEMPTS))) == (PAYLOAD, None, 2)
     # The next run gets an id of its own.
     assert int(jobrunner("enqueue", "echo", env=env).stdout) == run_id + 1
     database.execute("DELETE FROM job_runs")

@@ -31,10 +31,7 @@ def test_list_over_the_limit_is_refused_as_a_whole_and_the_transaction_goes_on(
     enqueue(connection, "echo", {})
     with pytest.raises(QueueFull, match="no room for 3 more: 1 wait, max_waiting is 3"):
         enqueue_many(connection, "echo", [Entry({}, key="k"), {}, {}])
-    assert [answer.created for answer in enqueue_many(connection, "echo", [{}, Entry({}, key="k")])] == [
-        True,
-        True,
-    ]
+    assert [answer.created for answer in enqueue_many(connection, "echo", [{}, Entry({}, key="k")])] == [True, True]
     with pytest.raises(QueueFull, match="is full: 3 wait"):
         enqueue_many(connection, "echo", [{}])
     connection.commit()

@@ -94,10 +94,7 @@ def test_errors_that_were_not_all_read_are_never_said_to_be_none(
         database.execute("DELETE FROM job_runs")
 
 
-def test_errors_are_read_by_an_index_in_few_statements_however_many_there_are(
-    database: Database,
-    store: Store,
-) -> None:
+def test_errors_are_read_by_an_index_in_few_statements_however_many_there_are(database: Database, store: Store) -> None:
     """Beside 300,000 failing runs the page took 1.2 s, and 70 statements: each thousand runs was one."""
     insert_runs(database, 1, status="failed", last_error="no customer 1", failed_at=database.now())
     insert_runs(database, 1, status="dead", last_error="no customer 2", finished_at=database.now())

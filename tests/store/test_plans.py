@@ -13,18 +13,7 @@ from datetime import timedelta
 import pytest
 
 from harness import Database, PostgresDatabase, postgresql_only
-from harness.plan_calls import (
-    AT_WORK,
-    BUSY,
-    IDLE,
-    LEASE,
-    OLD,
-    Call,
-    behind_gates,
-    hooks,
-    idle_statement,
-    words_of,
-)
+from harness.plan_calls import AT_WORK, BUSY, IDLE, LEASE, OLD, Call, behind_gates, hooks, idle_statement, words_of
 from harness.plan_searches import ASKED, LOOK
 from harness.plans import (
     A_FIFTH,
@@ -78,11 +67,7 @@ def beside_a_history(database: PostgresDatabase, size: Size) -> Iterator[Store]:
 
 @postgresql_only
 @pytest.mark.parametrize(
-    "size",
-    [
-        pytest.param(A_FIFTH, id="a fifth"),
-        pytest.param(A_MILLION, id="a million", marks=pytest.mark.long),
-    ],
+    "size", [pytest.param(A_FIFTH, id="a fifth"), pytest.param(A_MILLION, id="a million", marks=pytest.mark.long)]
 )
 def test_no_statement_of_a_tick_grows_with_the_history(
     database: PostgresDatabase, beside_a_history: Store, size: Size

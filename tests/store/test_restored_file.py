@@ -164,11 +164,7 @@ def in_a_file_without_log(backup: Path) -> sqlite3.Connection:
 @pytest.mark.parametrize("is_target", [False, True])
 @pytest.mark.parametrize("begin", [alone, in_a_file_without_log])
 def test_file_that_another_process_has_locked_is_told_as_in_use_and_by_whom(
-    jobrunner: Commands,
-    file: Path,
-    backup: Path,
-    begin: Callable[[Path], sqlite3.Connection],
-    is_target: bool,
+    jobrunner: Commands, file: Path, backup: Path, begin: Callable[[Path], sqlite3.Connection], is_target: bool
 ) -> None:
     """As a backup it was said to be no database of jobrunner, or was copied with what was not committed."""
     env, locked = {"JOBRUNNER_PATIENCE": "1s"}, backup

@@ -49,8 +49,7 @@ def fill(database: Database) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_first_page_is_quick_beside_five_million_runs_and_no_search_takes_longer_than_it_says(
-    database: Database,
-    store: Store,
+    database: Database, store: Store
 ) -> None:
     fill(database)
     try:

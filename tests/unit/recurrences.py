@@ -57,16 +57,7 @@ BERLIN, LORD_HOWE, SANTIAGO, TROLL = (
     *("Europe/Berlin", "Australia/Lord_Howe"),
     *("America/Santiago", "Antarctica/Troll"),
 )
-ZONES = [
-    "UTC",
-    BERLIN,
-    "America/New_York",
-    LORD_HOWE,
-    SANTIAGO,
-    TROLL,
-    "Pacific/Chatham",
-    "Africa/Casablanca",
-]
+ZONES = ["UTC", BERLIN, "America/New_York", LORD_HOWE, SANTIAGO, TROLL, "Pacific/Chatham", "Africa/Casablanca"]
 
 
 def items(low: int, high: int) -> st.SearchStrategy[str]:

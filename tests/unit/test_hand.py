@@ -82,11 +82,7 @@ def test_every_phase_is_reached_and_from_each_a_run_can_leave() -> None:
 def test_a_run_that_may_have_begun_goes_back_only_from_working_or_stopping() -> None:
     """In these phases its child may still report that it has not begun the run."""
     back = {(here, there) for here in BEGUN_PHASES for there in MOVES[here] if there not in BEGUN_PHASES}
-    assert back == {
-        (Phase.WORKING, Phase.WAITING),
-        (Phase.WORKING, Phase.RETURNING),
-        (Phase.STOPPING, Phase.RETURNING),
-    }
+    assert back == {(Phase.WORKING, Phase.WAITING), (Phase.WORKING, Phase.RETURNING), (Phase.STOPPING, Phase.RETURNING)}
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from([*Phase, None])), max_size=60))

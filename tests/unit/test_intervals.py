@@ -63,8 +63,7 @@ def test_blanks_are_made_single_so_that_equal_intervals_are_equal() -> None:
 minutes = st.integers(1, 366 * 24 * 60)
 anchors = st.datetimes(datetime.fromisoformat("1990-01-01"), datetime.fromisoformat("2030-01-01"))
 intervals = st.one_of(
-    st.builds("every {}m".format, minutes),
-    st.builds("every {}m from {:%Y-%m-%dT%H:%M:%S}Z".format, minutes, anchors),
+    st.builds("every {}m".format, minutes), st.builds("every {}m from {:%Y-%m-%dT%H:%M:%S}Z".format, minutes, anchors)
 )
 
 

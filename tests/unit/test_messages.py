@@ -28,12 +28,7 @@ from jobrunner.children.messages import (
     frame_of,
     of_parent,
 )
-from jobrunner.children.protocol import (
-    OUTCOMES,
-    Handshake,
-    of_child,
-    of_run,
-)
+from jobrunner.children.protocol import OUTCOMES, Handshake, of_child, of_run
 from jobrunner.jobs.payload import check_payload
 from jobrunner.jobs.policy import as_data, from_data
 from jobrunner.model import Policy

@@ -65,10 +65,7 @@ BROKEN = {
     "memory": ("raise MemoryError('none left')", "none left"),
     "a handler without a context": (JOB + "@job('x')\ndef x(): ...\n", "Context"),
     "a name that is none": (JOB + "@job('two\\nwords\\x1b[2J')\ndef x(ctx): ...\n", "job type"),
-    "attempts that are none": (
-        JOB + "@job('x', max_attempts=0)\ndef x(ctx): ...\n",
-        "max_attempts",
-    ),
+    "attempts that are none": (JOB + "@job('x', max_attempts=0)\ndef x(ctx): ...\n", "max_attempts"),
     "a timeout that is none": (JOB + "@job('x', timeout='soon')\ndef x(ctx): ...\n", "soon"),
     "exits": ("import sys; sys.exit('enough')", "SystemExit: enough"),
     "exits with 0": ("import sys; sys.exit(0)", "SystemExit: 0"),

@@ -105,11 +105,7 @@ WRITERS = {
     "silent": shell("exit 1"),
     "closed": shell("exec >&- 2>&-; exit 1"),
 }
-LAST = {
-    "flood": "the end of the flood",
-    "no_newline": "no newline",
-    "blank_lines": "told",
-}
+LAST = {"flood": "the end of the flood", "no_newline": "no newline", "blank_lines": "told"}
 
 
 @pytest.mark.promise("P8", "P14")

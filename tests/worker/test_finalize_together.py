@@ -198,7 +198,7 @@ def test_finalize_that_got_no_answer_is_recognized_as_applied_or_lost(store: Sto
     answers = finalize_together(store, [*leases, leases[4]], AttemptResult(Outcome.FAILED, wait=timedelta(0)))
     applied, lost = Refusal.ALREADY_APPLIED, Refusal.LEASE_LOST
     assert [answer if isinstance(answer, Refusal) else None for answer in answers] == [
-        *(applied, applied, lost, None, None, applied),
+        *(applied, applied, lost, None, None, applied)
     ]
     assert [snapshot(database, lease.run_id) for lease in leases[:3]] == ended
     assert [len(outcomes(database, lease.run_id)) for lease in leases] == [1] * 5

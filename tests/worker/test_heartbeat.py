@@ -81,9 +81,7 @@ def first_sent_at(store: Store) -> Iterator[Callable[[], float]]:
 
 
 @pytest.mark.promise("P2")
-def test_the_age_of_a_lease_is_counted_from_before_its_claim_and_its_renewal_were_sent(
-    database: Database,
-) -> None:
+def test_the_age_of_a_lease_is_counted_from_before_its_claim_and_its_renewal_were_sent(database: Database) -> None:
     """Counted from the answer, a lease would be over in the database while its owner still believes in it."""
     (held,) = running(database, 1)
     insert_runs(database, 1, "known")

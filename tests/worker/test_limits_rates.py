@@ -9,17 +9,7 @@ from harness import App, Commands, Database, wait_for
 from harness.handlers_rows import queue
 from harness.idle_ticks import tick
 from harness.invariants import insert_runs
-from harness.limits import (
-    at_once,
-    attempts,
-    claim_all,
-    claim_of,
-    declare,
-    drain,
-    end_all,
-    most_at_once,
-    stretches,
-)
+from harness.limits import at_once, attempts, claim_all, claim_of, declare, drain, end_all, most_at_once, stretches
 from jobrunner.model import Limits, Policy
 from jobrunner.rates import Rate, parse_rate
 from jobrunner.store.drivers.database import Database as Store

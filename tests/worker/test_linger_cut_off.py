@@ -89,9 +89,7 @@ def test_enqueue_notifies_only_while_a_tick_listens(jobrunner: Commands, databas
         assert not is_notified_of_insert(connection, database)
 
 
-def test_prepared_transaction_works_while_a_tick_listens(
-    jobrunner_on_two_phases: Commands,
-) -> None:
+def test_prepared_transaction_works_while_a_tick_listens(jobrunner_on_two_phases: Commands) -> None:
     """PostgreSQL refuses to prepare a transaction that has notified, so none notifies if prepare is enabled."""
     database = jobrunner_on_two_phases.database
     assert isinstance(database, PostgresDatabase)
