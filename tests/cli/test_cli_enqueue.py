@@ -77,16 +77,6 @@ def test_a_key_outlives_its_run_that_was_deleted_by_hand(jobrunner: Commands, da
     )
 
 
-@pytest.mark.promise("P4")
-def test_eight_callers_at_once_get_one_run_for_one_key(jobrunner: Commands, database: Database) -> None:
-    words = ("enqueue", "echo", "--key", "k", "--json", "--allow-unknown")
-    callers = [jobrunner.start(*words) for _ in range(8)]
-    answers = [json.loads(caller.communicate(timeout=60)[0]) for caller in callers]
-    assert {answer["id"] for answer in answers} == {1}
-    assert sum(answer["created"] for answer in answers) == 1
-    assert database.value("SELECT count(*) FROM job_runs") == 1
-
-
 def test_a_later_run_waits_for_its_time(jobrunner: Commands, app: App, database: Database) -> None:
     jobrunner("enqueue", "append", "--run-at", "+5m")
     assert abs(run_of(database)["run_at"] - database.now() - timedelta(minutes=5)) < timedelta(seconds=30)

@@ -265,12 +265,3 @@ def test_jobs_without_handlers_says_what_to_set(jobrunner: Commands) -> None:
 def test_jobs_with_broken_handlers_names_the_module(jobrunner: Commands, app: App) -> None:
     app.write("handlers", "import no_such_module_anywhere")
     jobrunner.refused(78, "types", says=["handlers", "no_such_module_anywhere"])
-
-
-def test_closed_reader_of_the_output_is_no_error(jobrunner: Commands) -> None:
-    reader = jobrunner.start("status")
-    assert reader.stdout is not None
-    reader.stdout.close()
-    assert reader.wait(30) == 0
-    assert reader.stderr is not None
-    assert reader.stderr.read() == ""
