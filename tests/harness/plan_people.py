@@ -15,6 +15,7 @@ PEOPLE = {
         ),
         "what explain calls",
     ),
+    "explained.run": "what explain and show call",
     "run_values.of_runs": "a list of the page: at most some hundred runs, by their ids",
     "claims.lock_permits": "what the claims call",
     "backpressure.short_lock_waits": "a setting, no table",

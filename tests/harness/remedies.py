@@ -76,15 +76,7 @@ def give_time_zone(scene: Scene) -> None:
     scene.run("schedule", "edit", "nightly", "--timezone", "UTC")
 
 
-# The findings of health. Each is planted into a scene in which ticks come.
-
-
-@dataclass(frozen=True)
-class Found:
-    """How a finding comes about, and its cure."""
-
-    plant: Act
-    cure: Cure
+# The findings of health.
 
 
 def _ticks(host: str, ago: timedelta = timedelta(0), **columns: Any) -> Act:
@@ -95,22 +87,9 @@ def _older_ticks(scene: Scene) -> None:
     scene.database.execute("UPDATE job_ticks SET started_at = ?", [scene.database.now() - 35 * HOUR])
 
 
-def _no_ticks(scene: Scene) -> None:
-    scene.database.execute("DELETE FROM job_ticks")
-
-
 def _killed(scene: Scene) -> None:
     insert_ticks(scene.database, "here", 10 * MINUTE, count=2, finished_at=None)
     insert_ticks(scene.database, "here")
-
-
-def _forget_killed(scene: Scene) -> None:
-    # An hour later.
-    scene.database.execute("DELETE FROM job_ticks WHERE finished_at IS NULL")
-
-
-def _ahead(scene: Scene) -> None:
-    insert_ticks(scene.database, "here", -HOUR)
 
 
 def _set_clock(scene: Scene) -> None:
@@ -118,29 +97,9 @@ def _set_clock(scene: Scene) -> None:
     scene.database.execute("UPDATE job_ticks SET started_at = ? WHERE started_at > ?", [at, at])
 
 
-def _unknown(scene: Scene) -> None:
-    old_runs(scene.database, 1, HOUR, "ecko")
-
-
-def _late(scene: Scene) -> None:
-    old_runs(scene.database, 1, HOUR, "echo")
-
-
 def _growing(scene: Scene) -> None:
     old_runs(scene.database, 1, 4 * HOUR, "echo")
     old_runs(scene.database, 9, 20 * MINUTE, "echo")
-
-
-def _end_waiting(scene: Scene) -> None:
-    scene.tick()
-
-
-def _dead(scene: Scene) -> None:
-    dead_runs(scene.database, 1, MINUTE, "echo")
-
-
-def _retry(scene: Scene) -> None:
-    scene.run("retry", "--status", "dead", "--all", "--yes")
 
 
 def _uncertain(scene: Scene) -> None:
@@ -152,14 +111,6 @@ def _uncertain(scene: Scene) -> None:
     )
 
 
-def _broken(scene: Scene) -> None:
-    schedule(scene.database, "nightly", last_error="no time zone 'Mars'", timezone="Mars")
-
-
-def _clock_of_schedule(scene: Scene) -> None:
-    schedule(scene.database, "nightly", last_slot_at=scene.database.now() + DAY)
-
-
 def _paused(scene: Scene) -> None:
     scene.database.execute(
         "INSERT INTO job_pauses (kind, name, actor, paused_at) VALUES ('type', 'echo', 'ada@web1', ?)",
@@ -167,38 +118,53 @@ def _paused(scene: Scene) -> None:
     )
 
 
-def _expired(scene: Scene) -> None:
-    scene.running("echo", -HOUR)
+def _runs(count: int, ago: timedelta, job_type: str = "echo") -> Act:
+    return lambda scene: old_runs(scene.database, count, ago, job_type)
 
 
-def _silent(scene: Scene) -> None:
-    scene.running("echo", -MINUTE / 60, heartbeat_at=scene.database.now() - MINUTE)
+def _schedule(last_slot: timedelta = timedelta(0), **columns: Any) -> Act:
+    return lambda scene: schedule(scene.database, "nightly", last_slot_at=scene.database.now() + last_slot, **columns)
 
 
-FOUND: dict[str, dict[str, Found]] = {
-    "ticks_stopped": {
-        "they stopped": Found(_older_ticks, Cure(("ticks of here", "crontab"), Scene.tick)),
-        "there were none": Found(_no_ticks, Cure(("jobrunner crontab install",), Scene.tick)),
-    },
-    "host_stopped": {"one": Found(_ticks("there", 3 * HOUR), Cure(("ticks of there", "crontab"), _ticks("there")))},
-    "failing_ticks": {
-        "one": Found(_ticks("here", error="no"), Cure(("repair that on here", "jobrunner tick -v"), _ticks("here")))
-    },
-    "killed_ticks": {"two": Found(_killed, Cure(("on here", "journalctl"), _forget_killed))},
-    "clock_skew": {"of the database": Found(_ahead, Cure(("clock of the database's server", "NTP"), _set_clock))},
-    "unknown_types": {"one": Found(_unknown, Cure(("ticks of here", "a handler for ecko"), learn))},
-    "overdue": {"one": Found(_late, Cure(("why run ", "jobrunner explain "), _end_waiting))},
-    "growing_backlog": {"one": Found(_growing, Cure(("echo", "JOBRUNNER_CONCURRENCY"), _end_waiting))},
-    "dead": {"one": Found(_dead, Cure(("jobrunner show ", "jobrunner retry "), _retry))},
-    "uncertain_effects": {"one": Found(_uncertain, Cure(("jobrunner effects list",), settle))},
-    "broken_schedules": {
-        "no time zone": Found(_broken, Cure(("the schedule nightly", "jobrunner explain nightly"), give_time_zone)),
-        "a clock was ahead": Found(_clock_of_schedule, COMMAND),
-    },
-    "paused": {"a type": Found(_paused, COMMAND)},
-    "silent_ticks": {"its lease is over": Found(_silent, COMMAND)},
-    "expired_leases": {"one": Found(_expired, COMMAND)},
-}
+def _sql(statement: str) -> Act:
+    return lambda scene: scene.database.execute(statement)
+
+
+FOUND: tuple[tuple[str, Act, Cure], ...] = (
+    # The finding, how it comes about in a scene in which ticks come, and its cure.
+    ("ticks_stopped", _older_ticks, Cure(("ticks of here", "crontab"), Scene.tick)),
+    ("ticks_stopped", _sql("DELETE FROM job_ticks"), Cure(("jobrunner crontab install",), Scene.tick)),
+    ("host_stopped", _ticks("there", 3 * HOUR), Cure(("ticks of there", "crontab"), _ticks("there"))),
+    ("failing_ticks", _ticks("here", error="no"), Cure(("repair that on here", "jobrunner tick -v"), _ticks("here"))),
+    # An hour later.
+    ("killed_ticks", _killed, Cure(("on here", "journalctl"), _sql("DELETE FROM job_ticks WHERE finished_at IS NULL"))),
+    ("clock_skew", _ticks("here", -HOUR), Cure(("clock of the database's server", "NTP"), _set_clock)),
+    ("unknown_types", _runs(1, HOUR, "ecko"), Cure(("ticks of here", "a handler for ecko"), learn)),
+    ("overdue", _runs(1, HOUR), Cure(("why run ", "jobrunner explain "), Scene.tick)),
+    ("growing_backlog", _growing, Cure(("echo", "JOBRUNNER_CONCURRENCY"), Scene.tick)),
+    (
+        "dead",
+        lambda scene: dead_runs(scene.database, 1, MINUTE, "echo"),
+        Cure(
+            ("jobrunner show ", "jobrunner retry "),
+            lambda scene: scene.run("retry", "--status", "dead", "--all", "--yes"),
+        ),
+    ),
+    ("uncertain_effects", _uncertain, Cure(("jobrunner effects list",), settle)),
+    (
+        "broken_schedules",
+        _schedule(last_error="no time zone 'Mars'", timezone="Mars"),
+        Cure(("the schedule nightly", "jobrunner explain nightly"), give_time_zone),
+    ),
+    ("broken_schedules", _schedule(DAY), COMMAND),
+    ("paused", _paused, COMMAND),
+    (
+        "silent_ticks",
+        lambda scene: scene.running("echo", -MINUTE / 60, heartbeat_at=scene.database.now() - MINUTE),
+        COMMAND,
+    ),
+    ("expired_leases", lambda scene: scene.running("echo", -HOUR), COMMAND),
+)
 FOUND_ELSEWHERE = {
     "locked": Elsewhere("test_lockers.py::test_who_holds_a_row_or_the_table_is_named_to_who_asks_why_a_run_waits"),
     "damaged_file": Elsewhere(
