@@ -218,14 +218,14 @@ class Life:
 
     def end(self, held: RunInHand, result: AttemptResult) -> None:
         """Take the result of a run that its process has ended, or that could not be started."""
-        if held.started is None:
+        attempt, held.result = held.started, result
+        if attempt is None:
             log_claimed(self._context.log, held.run)
         else:
             self._context.database.hit("attempt.ended")
             self._pools.ask_soon()
         self._hand.move(held, Phase.ENDED)
-        held.result = result
-        if held.started is not None and held.attempt.is_doubtful:
+        if attempt is not None and attempt.is_doubtful:
             # A service manager may be stopping all processes. Then the tick gets its own stop signal a moment later.
             held.doubt_until = clock.elapsed() + _DOUBT_SECONDS
         self._settle(held, result)
@@ -258,7 +258,7 @@ class Life:
     def leave(self, held: RunInHand, answer: Ended | Refusal | str | None) -> None:
         """Let a run out of the hand: log, count and ping what became of it (``log_left`` explains ``answer``)."""
         self._hand.release(held)
-        if isinstance(answer, Ended | Refusal) and self._context.pinging is not None:
+        if self._context.pinging is not None and isinstance(answer, Ended | Refusal):
             self._context.pinging.ended(held.run, answer, held.result, held.progress)
         # After a handler's own transaction perhaps: it has not said whether others wait for the run.
         self.has_ended_parent |= answer.has_dependants if isinstance(answer, Ended) else answer is Refusal.COMMITTED
