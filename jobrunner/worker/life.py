@@ -267,8 +267,8 @@ class Life:
     # Questions of the loop.
 
     def is_settled(self) -> bool:
-        """Whether no result is in doubt."""
-        return not self._in_doubt()
+        """Whether no result is in doubt or to be written, and no claim is without an answer."""
+        return not self._in_doubt() and self.finalizer.is_settled() and not self._claimer.is_asking()
 
     def next_steps(self) -> list[float]:
         """When ``give`` or ``settle_doubts`` has something to do, even if nothing happens."""

@@ -104,8 +104,7 @@ class Loop:
     def _is_settled(self) -> bool:
         """Whether nothing is left to write or to return, or only to return and the database is away for too long."""
         is_returned = not self._hand.count(Phase.WAITING) and self._returner.is_settled()
-        is_written = self._life.is_settled() and self._finalizer.is_settled() and not self._claimer.is_asking()
-        return is_written and (is_returned or self._outage.has_lasted())
+        return self._life.is_settled() and (is_returned or self._outage.has_lasted())
 
     def _may_go_on(self) -> bool:
         """Whether more may be claimed in this tick, now or when a child is ready."""
