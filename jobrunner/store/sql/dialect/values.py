@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 from sqlalchemy import (
     JSON,
@@ -29,13 +29,14 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 from jobrunner.store.sql.encoding import decoder, encoder
 from jobrunner.store.sql.words import SQLITE_NOW
 
-# When a run's turn comes: its run_at, a minute earlier for each step of its priority. PostgreSQL gives it back in these
-# words, and takes it for immutable because it computes in UTC.
-_POSTGRESQL_TURN = (
-    "(((run_at AT TIME ZONE 'UTC'::text) - ((priority)::double precision * '00:01:00'::interval))"
-    " AT TIME ZONE 'UTC'::text)"
-)
-_SQLITE_TURN = "run_at - priority * 60000000"
+T = TypeVar("T")
+
+
+class Words(NamedTuple):
+    """An expression in the words of each database, by its name."""
+
+    postgresql: str
+    sqlite: str
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -93,6 +94,26 @@ def kind_of(type_: TypeEngine[Any]) -> str | None:
     return "boolean" if isinstance(type_, Boolean) else None
 
 
+class Expression(FunctionElement[T]):
+    """An expression that each database has in its own words, in which ``{0}`` stands for the first argument."""
+
+    words: ClassVar[Words]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.inherit_cache = True
+
+
+@compiles(Expression)
+def _expression(element: Expression[Any], compiler: Any, **keywords: Any) -> str:
+    given = [compiler.process(each, **keywords) for each in element.clauses]
+    # What is listed stands in brackets already.
+    inside = [each.removeprefix("(").removesuffix(")") for each in given]
+    clock = compiler.process(now(), **keywords)
+    text: str = getattr(element.words, compiler.dialect.name)
+    return text.format(*given, inside=inside, now=clock)
+
+
 class now(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
     """The only clock in SQL: the start of the statement by the database's clock."""
 
@@ -100,31 +121,46 @@ class now(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function 
     inherit_cache = True
 
 
-class later(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
+class later(Expression[datetime]):  # noqa: N801 - as above
     """``now`` plus a number of seconds: ``later(bindparam("lease_seconds", type_=Float))``."""
 
     type = UtcTime()
-    inherit_cache = True
+    words = Words(
+        postgresql="({now} + make_interval(secs => {0}))",
+        sqlite="({now} + CAST({0} * 1000000 AS INTEGER))",
+    )
 
 
-class turn(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
-    """When a run's turn comes, for the generated column."""
+class turn(Expression[datetime]):  # noqa: N801 - as above
+    """When a run's turn comes, for the generated column: its run_at, a minute earlier for each step of its priority."""
 
     type = UtcTime()
-    inherit_cache = True
+    words = Words(
+        # PostgreSQL gives it back in these words, and takes it for immutable because it computes in UTC.
+        postgresql="(((run_at AT TIME ZONE 'UTC'::text) - ((priority)::double precision * '00:01:00'::interval))"
+        " AT TIME ZONE 'UTC'::text)",
+        sqlite="run_at - priority * 60000000",
+    )
 
 
-class is_one_of(FunctionElement[bool]):  # noqa: N801 - reads as the SQL operator that it is
+class is_one_of(Expression[bool]):  # noqa: N801 - reads as the SQL operator that it is
     """Whether a value is in the result of a query: ``is_one_of(column, select(...))``.
 
     As an IN, PostgreSQL plans it as a join, which reads a whole table that has no statistics yet.
     """
 
     type = Boolean()
-    inherit_cache = True
+    words = Words(postgresql="{0} = ANY(ARRAY({inside[1]}))", sqlite="{0} IN ({inside[1]})")
 
 
-class key_of(FunctionElement[str]):  # noqa: N801 - reads as the SQL function that it is
+class stored_json(Expression[Any]):  # noqa: N801 - reads as the SQL function that it is
+    """A JSON text in the form that a ``JsonObject`` column stores."""
+
+    type = JsonObject
+    words = Words(postgresql="CAST({0} AS JSONB)", sqlite="{0}")
+
+
+class key_of(FunctionElement[str]):  # noqa: N801 - as above
     """The values of a payload under some names, as the text of a JSON array: ``key_of(payload, first_name, ...)``.
 
     A missing value counts as null. Only the first 200 characters count.
@@ -134,14 +170,7 @@ class key_of(FunctionElement[str]):  # noqa: N801 - reads as the SQL function th
     inherit_cache = True
 
 
-class stored_json(FunctionElement[Any]):  # noqa: N801 - reads as the SQL function that it is
-    """A JSON text in the form that a ``JsonObject`` column stores."""
-
-    type = JsonObject
-    inherit_cache = True
-
-
-class of_application(FunctionElement[Any]):  # noqa: N801 - reads as the SQL function that it is
+class of_application(FunctionElement[Any]):  # noqa: N801 - as above
     """A call of a function of ``application_functions``: its name without the prefix, and its arguments."""
 
     inherit_cache = True
@@ -160,49 +189,16 @@ def _now_postgresql(element: now, compiler: Any, **_: Any) -> str:
     return f"{compiler.preparer.format_table(_CLOCK)}()"
 
 
-@compiles(of_application)
-def _of_application(element: of_application, compiler: Any, **keywords: Any) -> str:
-    name, *arguments = (compiler.process(each, **keywords) for each in element.clauses)
-    function = compiler.preparer.format_table(Table(f"jobrunner_{name}", MetaData()))
-    return f"{function}({', '.join(arguments)})"
-
-
 @compiles(now, "sqlite")
 def _now_sqlite(element: now, compiler: Any, **_: Any) -> str:
     return SQLITE_NOW
 
 
-@compiles(later)
-def _later_postgresql(element: later, compiler: Any, **keywords: Any) -> str:
-    clock = compiler.process(now(), **keywords)
-    return f"({clock} + make_interval(secs => {compiler.process(element.clauses, **keywords)}))"
-
-
-@compiles(later, "sqlite")
-def _later_sqlite(element: later, compiler: Any, **keywords: Any) -> str:
-    return f"({SQLITE_NOW} + CAST({compiler.process(element.clauses, **keywords)} * 1000000 AS INTEGER))"
-
-
-@compiles(turn)
-def _turn_postgresql(element: turn, compiler: Any, **keywords: Any) -> str:
-    return _POSTGRESQL_TURN
-
-
-@compiles(turn, "sqlite")
-def _turn_sqlite(element: turn, compiler: Any, **keywords: Any) -> str:
-    return _SQLITE_TURN
-
-
-@compiles(is_one_of)
-def _is_one_of_postgresql(element: is_one_of, compiler: Any, **keywords: Any) -> str:
-    value, found = (compiler.process(each, **keywords) for each in element.clauses)
-    return f"{value} = ANY(ARRAY({found.removeprefix('(').removesuffix(')')}))"
-
-
-@compiles(is_one_of, "sqlite")
-def _is_one_of_sqlite(element: is_one_of, compiler: Any, **keywords: Any) -> str:
-    value, found = (compiler.process(each, **keywords) for each in element.clauses)
-    return f"{value} IN ({found.removeprefix('(').removesuffix(')')})"
+@compiles(of_application)
+def _of_application(element: of_application, compiler: Any, **keywords: Any) -> str:
+    name, *arguments = (compiler.process(each, **keywords) for each in element.clauses)
+    function = compiler.preparer.format_table(Table(f"jobrunner_{name}", MetaData()))
+    return f"{function}({', '.join(arguments)})"
 
 
 @compiles(key_of)
@@ -217,13 +213,3 @@ def _key_of_sqlite(element: key_of, compiler: Any, **keywords: Any) -> str:
     payload, *names = (compiler.process(each, **keywords) for each in element.clauses)
     values = ", ".join(f"json_extract({payload}, '$.\"' || {name} || '\"')" for name in names)
     return f"substr(json_array({values}), 1, 200)"
-
-
-@compiles(stored_json)
-def _stored_json_postgresql(element: stored_json, compiler: Any, **keywords: Any) -> str:
-    return f"CAST({compiler.process(element.clauses, **keywords)} AS JSONB)"
-
-
-@compiles(stored_json, "sqlite")
-def _stored_json_sqlite(element: stored_json, compiler: Any, **keywords: Any) -> str:
-    return str(compiler.process(element.clauses, **keywords))
