@@ -12,7 +12,8 @@ from jobrunner.errors import UsageError
 from jobrunner.lifecycle import Status
 from jobrunner.model import Actor
 from jobrunner.store.changes import bulk
-from jobrunner.store.changes.bulk import Batch, Change, Changing
+from jobrunner.store.changes.bulk import Batch, Changing
+from jobrunner.store.changes.kinds import Change
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions.selection import Selection
 from jobrunner.text import picked

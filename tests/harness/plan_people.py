@@ -21,6 +21,7 @@ PEOPLE = {
     "backpressure.short_lock_waits": "a setting, no table",
     "enqueue.make_durable": "no table",
     "lent.engine_on": "what migrate calls",
+    "kinds.take_keys": "what a retry calls",
     "servers.note_move": "asks the server about itself, every ten minutes, and writes the one row of job_state",
     "slot_runs.insert": "what the expansions call",
     "tallies.count_attempts_of": "what prune calls",

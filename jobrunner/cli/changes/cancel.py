@@ -9,7 +9,7 @@ import click
 from jobrunner.cli import session
 from jobrunner.cli.bulk import Many, change_each, change_many, of_many
 from jobrunner.lifecycle import Status
-from jobrunner.store.changes import admin, bulk
+from jobrunner.store.changes import admin, kinds
 
 
 @click.command()
@@ -20,7 +20,7 @@ def cancel(many: Many) -> None:
     Example: `jobrunner cancel --type report.send --status queued`
     """
     if not many.is_by_ids:
-        change_many(many, lambda _: bulk.cancel())
+        change_many(many, lambda _: kinds.cancel())
         return
     refusals = dict.fromkeys(
         (Status.SUCCEEDED, Status.DEAD, Status.CANCELLED), "it has ended; there is nothing to cancel"

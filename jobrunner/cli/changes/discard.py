@@ -9,7 +9,7 @@ import click
 from jobrunner.cli import session
 from jobrunner.cli.bulk import Many, change_each, change_many, of_many
 from jobrunner.lifecycle import Status
-from jobrunner.store.changes import admin, bulk
+from jobrunner.store.changes import admin, kinds
 
 
 @click.command()
@@ -21,7 +21,7 @@ def discard(many: Many) -> None:
     """
     who = session.actor()
     if not many.is_by_ids:
-        change_many(many, lambda _: bulk.discard(who.reason or ""))
+        change_many(many, lambda _: kinds.discard(who.reason or ""))
         return
     ended = "it has ended already"
     refusals = {Status.RUNNING: "it is at work; cancel it first", Status.SUCCEEDED: ended, Status.DEAD: ended}

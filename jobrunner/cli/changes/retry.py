@@ -15,7 +15,7 @@ from jobrunner.cli.parameters import read_payload
 from jobrunner.errors import NotFoundError
 from jobrunner.lifecycle import Status
 from jobrunner.masking.values import Names
-from jobrunner.store.changes import admin, bulk
+from jobrunner.store.changes import admin, kinds
 from jobrunner.store.changes.bulk import Batch
 from jobrunner.text import picked
 
@@ -49,7 +49,7 @@ def retry(many: Many, force: bool, payload: str | None, allow_unknown: bool) -> 
     if allow_unknown:
         raise click.UsageError("--allow-unknown belongs to --payload")
     if not many.is_by_ids:
-        change_many(many, lambda _: bulk.retry(force=force), _spread_from_now)
+        change_many(many, lambda _: kinds.retry(force=force), _spread_from_now)
         return
     change_each(
         many.job_ids, partial(admin.retry, actor=session.actor(), force=force), "queued again", _not_retried(force)

@@ -6,31 +6,29 @@ Every function expects to be the body of one write transaction (``Database.write
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import Select, case, literal, literal_column, null, select, update
+from sqlalchemy import ColumnElement, Select, literal, null, select, update
 
 from jobrunner.jobs.payload import encode_payload
-from jobrunner.lifecycle import CLAIMABLE, Event, Status, allowed, target
+from jobrunner.lifecycle import Event, Status
 from jobrunner.masking.secrets import Secrets
 from jobrunner.masking.values import Names
 from jobrunner.model import Actor
-from jobrunner.store.changes import told_secrets
+from jobrunner.store.changes import kinds, told_secrets
+from jobrunner.store.changes.kinds import NO_GATE, Change
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.queue.ticks import audit, tallies
 from jobrunner.store.schema import job_runs
 from jobrunner.store.sql.dialect.values import now, stored_json
-from jobrunner.store.sql.statement import Prepared, Row
-from jobrunner.store.statements.queue.dependants import IS_BEHIND_PARENTS
-from jobrunner.store.statements.queue.holding import NO_LOCK
-from jobrunner.text import one_line
+from jobrunner.store.sql.statement import Row
 
 _LONGEST_DETAIL = 4000
 """Characters. Of longer payloads the audit trail has the names of what was changed."""
-NO_GATE: dict[str, Any] = {"gate": case((IS_BEHIND_PARENTS, job_runs.c.gate), else_=literal_column("''"))}
-"""A run with another time or priority is put behind its gate anew by the next claim. Parents are still waited for."""
+_NONE: ColumnElement[Any] = null()
+_NOTHING: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +54,14 @@ def type_and_status(connection: Connection, run_id: int) -> Row | None:
 
 def cancel(connection: Connection, run_id: int, actor: Actor) -> Answer:
     """Cancel a waiting run, or request the cancellation of a running one from its owner."""
-    row = _lock(connection, run_id)
-    if row is None or not allowed(Event.CANCEL, row.status):
+    row, change = _lock(connection, run_id), kinds.cancel()
+    if row is None or row.status not in change.statuses:
         return _refused(run_id, row)
-    if row.status == Status.RUNNING:
-        if row.cancel_requested_at is None:
-            # Its owner changes the status when the attempt ends.
-            _change(connection, row, Event.CANCEL, actor, {"cancel_requested_at": row.now})
-        return Answer(run_id, Status.RUNNING, applied=True, requested=True)
-    changes = {
-        "status": target(Event.CANCEL, row.status).value,
-        "finished_at": row.now,
-        "cancel_requested_at": row.now,
-    }
-    _change(connection, row, Event.CANCEL, actor, changes)
-    tallies.add_ends(connection, [(row.job_type, changes["status"])])
-    return Answer(run_id, row.status, applied=True)
+    is_running = row.status == Status.RUNNING
+    # Its owner changes the status when the attempt ends.
+    if not is_running or row.cancel_requested_at is None:
+        _change(connection, row, change, actor)
+    return Answer(run_id, Status(row.status), applied=True, requested=is_running)
 
 
 class NewPayload(NamedTuple):
@@ -93,26 +83,14 @@ def retry(
     row = _lock(connection, run_id, *(() if payload is None else ("payload",)))
     if payload is not None and row is not None and row.status == Status.QUEUED:
         return _replace_payload(connection, row, actor, payload)
-    event = Event.FORCE_RETRY if row is not None and row.status == Status.SUCCEEDED else Event.RETRY
-    if row is None or not allowed(event, row.status) or (event is Event.FORCE_RETRY and not force):
+    change = kinds.retry(force=force)
+    if row is None or row.status not in change.statuses:
         return _refused(run_id, row)
-    if row.idempotency_key is not None and (holder := _take_key(connection, row)) is not None:
+    if (holder := kinds.take_keys(connection, [row]).get(row.id)) is not None:
         return Answer(run_id, row.status, applied=False, key_holder=holder)
-    max_attempts = None if row.max_attempts is None else max(row.max_attempts, row.attempts + 1)
-    changes = {
-        "status": target(event, row.status).value,
-        "run_at": row.now,
-        # Somebody wants the run now, even after its deadline.
-        "start_deadline_at": null(),
-        "finished_at": null(),
-        "cancel_requested_at": null(),
-        "releases": 0,
-        "incompatible_at": null(),
-        "max_attempts": max_attempts,
-        **NO_LOCK,
-        **_payload_column(payload),
-    }
-    _change(connection, row, event, actor, changes, **_changed_payload(row, payload))
+    if row.status == Status.SUCCEEDED:
+        change = replace(change, name=Event.FORCE_RETRY.value)
+    _change(connection, row, change, actor, also=_payload_column(payload), **_changed_payload(row, payload))
     if payload is not None:
         _hide_old_secrets(connection, row, payload)
     return Answer(run_id, row.status, applied=True)
@@ -122,7 +100,7 @@ def _replace_payload(connection: Connection, row: Row, actor: Actor, payload: Ne
     # Another payload may be for another gate, and a run that waits for code that can take the old one waits no longer.
     due = {} if row.incompatible_at is None else {"run_at": row.now, "incompatible_at": null()}
     columns = {**_payload_column(payload), **due, **NO_GATE}
-    _change(connection, row, Event.RETRY, actor, columns, **_changed_payload(row, payload))
+    _write(connection, row, Event.RETRY, actor, columns, **_changed_payload(row, payload))
     _hide_old_secrets(connection, row, payload)
     return Answer(row.id, Status(row.status), applied=True)
 
@@ -156,51 +134,36 @@ def _old_payload(row: Row) -> dict[str, Any]:
 
 def discard(connection: Connection, run_id: int, actor: Actor) -> Answer:
     """End a waiting or cancelled run as dead. The actor's reason is its last error."""
-    row = _lock(connection, run_id)
-    if row is None or not allowed(Event.DISCARD, row.status):
-        return _refused(run_id, row)
-    changes = {
-        "status": target(Event.DISCARD, row.status).value,
-        "finished_at": row.now,
-        "error_type": "discarded",
-        "last_error": one_line(actor.reason or ""),
-    }
-    _change(connection, row, Event.DISCARD, actor, changes)
-    tallies.add_ends(connection, [(row.job_type, changes["status"])])
-    return Answer(run_id, row.status, applied=True)
+    return _change_one(connection, run_id, _lock(connection, run_id), kinds.discard(actor.reason or ""), actor)
 
 
 def reschedule(connection: Connection, run_id: int, actor: Actor, run_at: datetime | timedelta) -> Answer:
     """Give a waiting run another time. Its start deadline holds no longer."""
     row = _lock(connection, run_id)
-    if row is None or row.status not in CLAIMABLE:
+    if row is None:
         return _refused(run_id, row)
     at = row.now + run_at if isinstance(run_at, timedelta) else run_at
-    _change(connection, row, "reschedule", actor, {"run_at": at, "start_deadline_at": null(), **NO_GATE}, to=at)
-    return Answer(run_id, row.status, applied=True)
+    return _change_one(connection, run_id, row, kinds.reschedule(at), actor, literal(at, job_runs.c.run_at.type), to=at)
 
 
 def set_priority(connection: Connection, run_id: int, actor: Actor, priority: int) -> Answer:
     """Give a waiting run another priority."""
-    row = _lock(connection, run_id)
-    if row is None or row.status not in CLAIMABLE:
+    return _change_one(connection, run_id, _lock(connection, run_id), kinds.set_priority(priority), actor, to=priority)
+
+
+def _change_one(
+    connection: Connection,
+    run_id: int,
+    row: Row | None,
+    change: Change,
+    actor: Actor,
+    run_at: ColumnElement[Any] = _NONE,
+    **detail: Any,
+) -> Answer:
+    if row is None or row.status not in change.statuses:
         return _refused(run_id, row)
-    _change(connection, row, "priority", actor, {"priority": priority, **NO_GATE}, to=priority)
-    return Answer(run_id, row.status, applied=True)
-
-
-def _take_key(connection: Connection, row: Row) -> int | None:
-    """Give a run its key again, if the key is free for each new run. Returns the other run that holds the key."""
-    values = {"of_type": row.job_type, "key": row.idempotency_key}
-    locked: int | None = connection.execute(Prepared("keys.lock_key"), values).scalar_one_or_none()
-    # Read after the lock, so that the run of a transaction that has just ended is seen.
-    holder = connection.execute(Prepared("keys.holder"), values).one_or_none()
-    if locked in (None, row.id) or holder is None or holder.key_scope != "active":
-        return None
-    if holder.is_held:
-        return locked
-    connection.execute(Prepared("keys.set_run_of_key"), {**values, "run_id_of_key": row.id})
-    return None
+    _change(connection, row, change, actor, run_at, **detail)
+    return Answer(run_id, Status(row.status), applied=True)
 
 
 _READ = (
@@ -226,10 +189,19 @@ def _refused(run_id: int, row: Row | None) -> Answer:
 def _change(
     connection: Connection,
     row: Row,
-    action: str,
+    change: Change,
     actor: Actor,
-    columns: dict[str, Any],
+    run_at: ColumnElement[Any] = _NONE,
+    also: Mapping[str, Any] = _NOTHING,
     **detail: Any,
 ) -> None:
-    connection.execute(update(job_runs).where(job_runs.c.id == row.id).values(**columns, updated_at=row.now))
+    _write(connection, row, change.name, actor, {**change.values(run_at), **also}, **detail)
+    if change.ends_as is not None and row.status != Status.RUNNING:
+        tallies.add_ends(connection, [(row.job_type, change.ends_as)])
+
+
+def _write(
+    connection: Connection, row: Row, action: str, actor: Actor, columns: Mapping[str, Any], **detail: Any
+) -> None:
+    connection.execute(update(job_runs).where(job_runs.c.id == row.id).values(**columns, updated_at=now()))
     audit.write(connection, [audit.event(actor, action, None, {"from": row.status, **detail}, row.now, row.id)])

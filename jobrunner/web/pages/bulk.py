@@ -13,7 +13,7 @@ from jobrunner.admin.bulk import ChangeAt, Counted
 from jobrunner.application.enqueueing import check_run_at
 from jobrunner.errors import UsageError
 from jobrunner.jobs.run_options import PRIORITY
-from jobrunner.store.changes import bulk as store
+from jobrunner.store.changes import kinds
 from jobrunner.store.changes.bulk import Batch
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions.runs import listing
@@ -97,23 +97,23 @@ def _asked(call: Call, verb: Verb) -> _Asked:
     over = fields.duration(form.get("over", "")) if verb in (Verb.RETRY, Verb.RESCHEDULE) else None
     begin: Callable[[datetime], datetime] | None = None
     if verb is Verb.RETRY:
-        change_at: ChangeAt = _always(store.retry(force=form.get("force") == "yes"))
+        change_at: ChangeAt = _always(kinds.retry(force=form.get("force") == "yes"))
         begin = _same
     elif verb is Verb.CANCEL:
-        change_at = _always(store.cancel())
+        change_at = _always(kinds.cancel())
     elif verb is Verb.DISCARD:
         if not call.actor.reason and call.is_agreed:
             raise UsageError("give the reason, which the audit trail keeps")
-        change_at = _always(store.discard(call.actor.reason or ""))
+        change_at = _always(kinds.discard(call.actor.reason or ""))
     elif verb is Verb.RESCHEDULE:
         begin = begin_at(form.get("run_at", ""))
         change_at = partial(_rescheduling, begin=begin, is_spread=over is not None)
     else:
-        change_at = _always(store.set_priority(priority_of(form.get("priority", ""))))
+        change_at = _always(kinds.set_priority(priority_of(form.get("priority", ""))))
     return _Asked(change_at, _selection(call), over, begin)
 
 
-def _always(change: store.Change) -> ChangeAt:
+def _always(change: kinds.Change) -> ChangeAt:
     return lambda _: change
 
 
@@ -121,8 +121,8 @@ def _same(at: datetime) -> datetime:
     return at
 
 
-def _rescheduling(at: datetime, begin: Callable[[datetime], datetime], is_spread: bool) -> store.Change:
-    return store.reschedule(begin(at), is_spread=is_spread)
+def _rescheduling(at: datetime, begin: Callable[[datetime], datetime], is_spread: bool) -> kinds.Change:
+    return kinds.reschedule(begin(at), is_spread=is_spread)
 
 
 def begin_at(text: str) -> Callable[[datetime], datetime]:

@@ -1831,14 +1831,6 @@ WHERE ended.id = jobrunner_schema.job_keys.run_id)) ORDER BY jobrunner_schema.jo
         {'given': (('job_type', None), ('idempotency_key', None), ('run_id', None), ('must_end', None))},
         (('idempotency_key', None),),
     ),
-    ('keys.lock_key', ()): (
-        """SELECT jobrunner_schema.job_keys.run_id
-FROM jobrunner_schema.job_keys
-WHERE jobrunner_schema.job_keys.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_keys.idempotency_key = %(key)s::VARCHAR FOR UPDATE""",
-        {},
-        {},
-        (('run_id', None),),
-    ),
     ('keys.release_keys', ()): (
         """DELETE FROM jobrunner_schema.job_keys WHERE jobrunner_schema.job_keys.run_id IS NULL AND (jobrunner_schema.job_keys.job_type, jobrunner_schema.job_keys.idempotency_key) IN (SELECT given.job_type, given.idempotency_key
 FROM (SELECT job_type, idempotency_key FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500))) AS given)""",

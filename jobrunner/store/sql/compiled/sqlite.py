@@ -1806,14 +1806,6 @@ WHERE ended.id = job_keys.run_id)) ORDER BY job_keys.job_type, job_keys.idempote
         {'given': (('job_type', None), ('idempotency_key', None), ('run_id', None), ('must_end', None))},
         (('idempotency_key', None),),
     ),
-    ('keys.lock_key', ()): (
-        """SELECT job_keys.run_id
-FROM job_keys
-WHERE job_keys.job_type = :of_type AND job_keys.idempotency_key = :key""",
-        {},
-        {},
-        (('run_id', None),),
-    ),
     ('keys.release_keys', ()): (
         """DELETE FROM job_keys WHERE job_keys.run_id IS NULL AND (job_keys.job_type, job_keys.idempotency_key) IN (SELECT given.job_type, given.idempotency_key
 FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.idempotency_key') AS idempotency_key FROM json_each(:given)) AS given)""",

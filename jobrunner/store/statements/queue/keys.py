@@ -119,11 +119,6 @@ def _holders() -> Select[Any]:
     )
 
 
-def lock_key() -> Select[Any]:
-    """Lock the key of ``NewRun.key``. Returns its run."""
-    return select(job_keys.c.run_id).where(*_is_key()).with_for_update()
-
-
 def lock_free() -> Select[Any]:
     """Lock the keys of a list that are free, if ``run_id`` is still the run of the key. Returns those.
 
