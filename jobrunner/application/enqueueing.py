@@ -248,4 +248,4 @@ def new_run(
 
 def check_run_at(run_at: datetime | timedelta) -> None:
     """Raise UsageError unless a run can be due then."""
-    OF_RUN["run_at"].kind.check("run_at", run_at)
+    OF_RUN["run_at"].check("run_at", run_at)

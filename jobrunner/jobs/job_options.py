@@ -43,10 +43,7 @@ class Length(NamedTuple):
 
     def check(self, name: str, value: Any) -> timedelta | None:
         """The duration. None: no limit."""
-        try:
-            return self.parse(value)
-        except UsageError as error:
-            raise WrongOption(name, str(error)) from None
+        return self.parse(value)
 
 
 class Waits:
@@ -57,10 +54,7 @@ class Waits:
         if type(value) is not Backoff:
             makers = "exponential, fixed, waits or polynomial"
             raise WrongOption(name, f"must be made by {makers}, not {shown(value)}{instead_of(value)}")
-        try:
-            return check_backoff(value)
-        except UsageError as error:
-            raise WrongOption(name, str(error)) from None
+        return check_backoff(value)
 
 
 class HowOften:
@@ -205,12 +199,9 @@ def checked(given: Mapping[str, Any], rows: Mapping[str, Row] = OF_POLICY) -> di
 
     None, where the type of an option has it, is kept: it means the same as an option that is not given.
     """
-    return {name: _checked(name, value, rows) for name, value in given.items()}
-
-
-def _checked(name: str, value: Any, rows: Mapping[str, Row]) -> Any:
-    if row := rows.get(name):
-        return None if value is None and row.takes_none else row.kind.check(name, value)
-    near = _OTHER_NAMES.get(name) or nearest(name, rows)
-    hint = f"there are: {', '.join(rows)}" if near is None else f"did you mean {near}?"
-    raise WrongOption(name, f"is not an option of a job type; {hint}")
+    for name in given:
+        if name not in rows:
+            near = _OTHER_NAMES.get(name) or nearest(name, rows)
+            hint = f"there are: {', '.join(rows)}" if near is None else f"did you mean {near}?"
+            raise WrongOption(name, f"is not an option of a job type; {hint}")
+    return {name: rows[name].check(name, value) for name, value in given.items()}

@@ -22,7 +22,7 @@ class Kind(Protocol):
     """What values an option has. The command line, the file and SQL have a way to read and to check each kind."""
 
     def check(self, name: str, value: Any) -> Any:
-        """The value as it is kept. Raises UsageError, for an option of a job type WrongOption."""
+        """The value as it is kept. Raises UsageError."""
 
 
 class Number(NamedTuple):
@@ -61,6 +61,17 @@ class Row(NamedTuple):
     default: Any = None
     absent: str = ""
     takes_none: bool = False
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value as it is kept. Raises WrongOption, with the name of the option."""
+        if value is None and self.takes_none:
+            return None
+        try:
+            return self.kind.check(name, value)
+        except WrongOption:
+            raise
+        except UsageError as error:
+            raise WrongOption(name, str(error)) from None
 
     @property
     def shown_default(self) -> str:

@@ -143,6 +143,6 @@ def checked(given: Mapping[str, Any], rows: Mapping[str, Row] = OF_RUN) -> dict[
     """All of these options, each with its value as it is kept or with its default. Raises UsageError."""
     check_names(given, rows)
     return {
-        name: row.default if (value := given.get(name)) is None else row.kind.check(name, value)
+        name: row.default if (value := given.get(name)) is None else row.check(name, value)
         for name, row in rows.items()
     }

@@ -10,7 +10,7 @@ from jobrunner.store.drivers.steps import Steps, follow
 from jobrunner.store.queue import backpressure, enqueue_many
 from jobrunner.store.queue.enqueue_sql import Enqueued, NewRun, free_key, replacement, taken_by
 from jobrunner.store.sql.statement import Prepared, Row
-from jobrunner.store.sql.variants import ENQUEUED, PLAIN
+from jobrunner.store.sql.variants import PLAIN, enqueued
 
 
 def enqueue(caller: Executor, new: NewRun, policy: Policy | None = None, if_taken: Taken = "existing") -> Enqueued:
@@ -93,6 +93,6 @@ def _insert(new: NewRun, *, unless_limited: bool = False) -> Steps[int | None]:
     values = new.columns()
     if len(values) > len(PLAIN):
         # All that an enqueue can give, so that there is one statement and not one for each choice.
-        values = {**dict.fromkeys(ENQUEUED), **values}
+        values = {**dict.fromkeys(enqueued()), **values}
     row = (yield Prepared("enqueue.insert_one", (tuple(values), unless_limited)), values).first()
     return None if row is None else row[0]
