@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from jobrunner.cli import options
-from jobrunner.cli.program import cli
+from jobrunner.cli.program import MODULES, cli, every_command
 
 # Commands keep the names of the help option that they first see; with this parent they see those of the program.
 _CONTEXT = click.Context(cli, **cli.context_settings)
@@ -47,21 +47,11 @@ _EXIT_CODES = """\
 
 def page() -> str:
     """The whole page."""
-    commands = list(_commands(cli, "jobrunner"))
+    commands = [(f"jobrunner {words}", each) for words, each in every_command().items() if words in MODULES]
     lists = "".join(f"- [`{name}`](#{_anchor(name)}): {_first_line(command)}\n" for name, command in commands)
     texts = "\n".join(_section(name, command) for name, command in commands)
     common = f"## Options of every command\n\n{_table([*options.ALL, _help_option()])}"
     return f"{_HEAD}{lists}\n{common}\n{texts}\n{_EXIT_CODES}"
-
-
-def _commands(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
-    for name in group.list_commands(_CONTEXT):
-        command = group.get_command(_CONTEXT, name)
-        assert command is not None
-        if isinstance(command, click.Group):
-            yield from _commands(command, f"{path} {name}")
-        else:
-            yield f"{path} {name}", command
 
 
 def _section(name: str, command: click.Command) -> str:

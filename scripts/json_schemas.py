@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 
 from jobrunner.cli.answers import VERSION, records
-from jobrunner.cli.program import cli
+from jobrunner.cli.program import every_command
 
 DOCS = Path(__file__).parents[1] / "docs" / "reference"
 PAGE = DOCS / "json.md"
 SCHEMAS = DOCS / "schemas" / f"v{VERSION}"
-RECORDS = dict(records(cli))
+RECORDS = dict(records(every_command()))
 
 _HEAD = f"""\
 # JSON for programs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pkgutil import resolve_name
 from typing import Any, TypeVar, get_origin
 
@@ -36,14 +36,10 @@ def _option(flag: str, name: str, record: Any, words: str) -> Callable[[_Command
     return click.option(flag, name, is_flag=True, cls=AnswerOption, record=record, help=words)
 
 
-def records(group: click.Group, path: str = "") -> Iterator[tuple[str, Any]]:
+def records(commands: Mapping[str, click.Command]) -> Iterator[tuple[str, Any]]:
     """Each command with its option, and the type of what it prints."""
-    for name in group.list_commands(click.Context(group)):
-        command = group.get_command(click.Context(group), name)
-        if isinstance(command, click.Group):
-            yield from records(command, f"{path}{name} ")
-            continue
-        for option in [] if command is None else command.params:
+    for words, command in commands.items():
+        for option in command.params:
             if isinstance(option, AnswerOption):
                 record = resolve_name(option.record) if isinstance(option.record, str) else option.record
-                yield f"{path}{name} {option.opts[0]}", record
+                yield f"{words} {option.opts[0]}", record

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from keyword import iskeyword
+from typing import cast
 
 import click
 
@@ -68,6 +69,20 @@ def cli() -> None:
 
 
 cli.params.extend(options.ALL)
+
+
+def every_command() -> dict[str, click.Command]:
+    """Each command and each group by its words, in alphabetical order. This imports all their modules."""
+    # With the settings of the program: click keeps the help option of the first context for the whole process.
+    context = click.Context(cli, **cli.context_settings)
+    found: dict[str, click.Command] = {"": cli}
+    for words in sorted({*MODULES, *(words.partition(" ")[0] for words in MODULES)}):
+        group, _, name = words.rpartition(" ")
+        command = cast(click.Group, found[group]).get_command(context, name)
+        assert command is not None
+        found[words] = command
+    del found[""]
+    return found
 
 
 # The message of this error is the whole help text. Older versions of click print it themselves.

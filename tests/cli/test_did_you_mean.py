@@ -1,13 +1,10 @@
 """A name that does not exist is answered with the one that was probably meant, and shells know the names."""
 
-from collections.abc import Iterator
-
-import click
 import pytest
 
 from harness import App, Commands, Database
 from harness.handlers_rows import queue
-from jobrunner.cli.program import cli
+from jobrunner.cli.program import every_command
 
 
 @pytest.mark.parametrize(
@@ -83,19 +80,14 @@ MEANT = {"report.sned": "report.send", "nihgtly": "nightly", "wbe1": "web1", "ec
 def named_parameters() -> set[str]:
     """The options and arguments that shells complete with names, and those that are called so."""
 
-    def walk(group: click.Group, path: str) -> Iterator[str]:
-        for name in group.list_commands(context):
-            command = group.get_command(context, name)
-            if isinstance(command, click.Group):
-                yield from walk(command, f"{path}{name} ")
-            elif command is not None:
-                for each in command.params:
-                    if each._custom_shell_complete is not None or each.name in ("types", "hosts", "job_type", "host"):
-                        yield f"{path}{name} {each.opts[0]}"
-
-    context = click.Context(cli)
+    found = {
+        f"{words} {each.opts[0]}"
+        for words, command in every_command().items()
+        for each in command.params
+        if each._custom_shell_complete is not None or each.name in ("types", "hosts", "job_type", "host")
+    }
     # An address of this host.
-    return set(walk(cli, "")) - {"web --host"}
+    return found - {"web --host"}
 
 
 def test_each_mistyped_type_schedule_and_host_is_answered_with_the_one_that_was_meant(

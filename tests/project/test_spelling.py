@@ -18,7 +18,7 @@ from jobrunner.application.grouping import Group
 from jobrunner.application.job import Job
 from jobrunner.application.with_options import JobWithOptions
 from jobrunner.cli.options import ALL
-from jobrunner.cli.program import cli
+from jobrunner.cli.program import every_command
 from jobrunner.cli.run_options import flag_of
 from jobrunner.errors import UsageError
 from jobrunner.jobs.run_options import OF_RUN
@@ -117,20 +117,6 @@ ELSEWHERE = {
 """Where an option of this name means something else, and why it may."""
 
 
-def commands() -> dict[str, click.Command]:
-    """Each command and each group by its path."""
-
-    def walk(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
-        for name in group.list_commands(context):
-            if (command := group.get_command(context, name)) is not None:
-                yield f"{path}{name}", command
-                if isinstance(command, click.Group):
-                    yield from walk(command, f"{path}{name} ")
-
-    context = click.Context(cli)
-    return dict(walk(cli, ""))
-
-
 def form(option: click.Option) -> str:
     """What its value looks like in the help."""
     if option.is_flag:
@@ -159,7 +145,7 @@ def test_a_type_that_stats_took_as_an_argument_is_refused_with_the_option(jobrun
 
 
 def test_each_new_name_of_a_command_or_an_option_is_there_and_no_old_one() -> None:
-    tree = commands()
+    tree = every_command()
     assert not RENAMED["command"].keys() & tree.keys()
     assert set(RENAMED["command"].values()) <= tree.keys()
     for old, new in RENAMED["option"].items():
@@ -211,7 +197,7 @@ def test_no_export_takes_an_option_of_a_run_by_another_name() -> None:
 
 
 def test_command_line_has_each_option_of_a_run_under_its_name() -> None:
-    tree = commands()
+    tree = every_command()
     assert {flag_of(name) for name in OF_RUN} <= spelled(tree["enqueue"])
     for path, command in tree.items():
         assert not {*OLD, *map(flag_of, OLD)} & {*(each.name for each in command.params), *spelled(command)}, path
@@ -259,7 +245,7 @@ def test_fields_of_json_have_no_old_name() -> None:
 
 def test_each_option_means_one_thing_in_every_command_and_each_thing_has_one_option() -> None:
     found = set()
-    for path, command in commands().items():
+    for path, command in every_command().items():
         for option in command.params:
             if isinstance(option, click.Option) and option not in ALL:
                 name = max(option.opts, key=len)

@@ -45,17 +45,10 @@ def test_the_help_lists_every_command_once_in_a_section_with_what_it_does() -> N
         assert command.get_short_help_str(20).split()[0] in text
 
 
-def walk(command: click.Command) -> list[click.Command]:
-    if not isinstance(command, click.Group):
-        return [command]
-    below = (command.get_command(CONTEXT, name) for name in command.list_commands(CONTEXT))
-    return [command, *(leaf for each in below if each is not None for leaf in walk(each))]
-
-
 def test_every_command_takes_the_env_file_and_the_configuration_file_once() -> None:
-    for command in walk(program.cli):
+    for words, command in program.every_command().items():
         flags = [flag for parameter in command.params for flag in parameter.opts]
-        assert flags.count("--env-file") == flags.count("--config") == 1, command.name
+        assert flags.count("--env-file") == flags.count("--config") == 1, words
 
 
 def test_unknown_command_is_not_found() -> None:

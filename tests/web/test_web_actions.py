@@ -2,12 +2,10 @@
 
 import os
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any
 
-import click
 import pytest
 
 from harness import Database, postgresql_only, sqlite_only
@@ -15,7 +13,7 @@ from harness.handlers_rows import status_of
 from harness.invariants import insert_runs
 from harness.web import Asked, is_page, one_of_each, paths
 from harness.web_day import insert
-from jobrunner.cli.program import cli
+from jobrunner.cli.program import every_command
 from jobrunner.web import Verb
 from jobrunner.web.routes import ROUTES
 
@@ -32,20 +30,10 @@ DECLARING = {
 }
 
 
-def commands_that_change(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[str]:
-    if isinstance(command, click.Group):
-        with click.Context(command) as context:
-            for name in command.list_commands(context):
-                below = command.get_command(context, name)
-                assert below
-                yield from commands_that_change(below, (*words, name))
-    elif any("--reason" in each.opts for each in command.params):
-        yield " ".join(words)
-
-
 def test_every_action_of_the_command_line_has_its_route() -> None:
     of_page = {each.path.strip("/").replace("/", " ") for each in ROUTES if not is_page(each)}
-    actions = set(commands_that_change(cli)) - DECLARING
+    with_reason = (name for name, each in every_command().items() if any("--reason" in one.opts for one in each.params))
+    actions = {*with_reason} - DECLARING
     assert actions >= {"retry", "cancel", "pause", "schedule backfill", "effects settle"}
     for action in actions:
         assert {action, f"bulk {action}"} & of_page, action
