@@ -1,5 +1,6 @@
 """Hosts, ticks and clocks as an operator finds them, made by inserts."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,11 @@ from harness.invariants import insert_runs
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
+def insert_row(database: Database, table: str, row: Mapping[str, object]) -> None:
+    marks = ", ".join("?" * len(row))
+    database.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", row.values())
+
+
 def insert_ticks(
     database: Database, host: str, ago: timedelta = timedelta(0), count: int = 3, **columns: object
 ) -> None:
@@ -16,9 +22,7 @@ def insert_ticks(
     for number in reversed(range(count)):
         at = database.now() - ago - number * MINUTE
         row: dict[str, object] = {"host": host, "worker": f"{host}:{number}:a", "version": "1", "started_at": at}
-        row |= {"finished_at": at, "counts": {}} | columns
-        marks = ", ".join("?" * len(row))
-        database.execute(f"INSERT INTO job_ticks ({', '.join(row)}) VALUES ({marks})", row.values())
+        insert_row(database, "job_ticks", row | {"finished_at": at, "counts": {}} | columns)
 
 
 def old_runs(database: Database, count: int, ago: timedelta, job_type: str = "report", **columns: Any) -> None:
@@ -33,5 +37,15 @@ def schedule(database: Database, name: str, **columns: object) -> None:
     now = database.now()
     row: dict[str, object] = {"name": name, "job_type": "report", "payload": {}, "schedule": "@daily"}
     row |= {"timezone": "UTC", "source": "cli", "last_slot_at": now, "created_at": now, "updated_at": now} | columns
-    marks = ", ".join("?" * len(row))
-    database.execute(f"INSERT INTO job_definitions ({', '.join(row)}) VALUES ({marks})", row.values())
+    insert_row(database, "job_definitions", row)
+
+
+def pause(database: Database, kind: str, name: str, ago: timedelta, reason: str | None = None) -> None:
+    at = database.now() - ago
+    row = {"kind": kind, "name": name, "actor": "ada@web1", "reason": reason, "paused_at": at}
+    insert_row(database, "job_pauses", row)
+
+
+def uncertain_effect(database: Database, key: str) -> None:
+    row = {"key": key, "state": "intended", "run_id": 99, "job_type": "pay", "attempt": 1, "lease_token": "x"}
+    insert_row(database, "job_effects", row | {"token": "t", "intended_at": database.now() - HOUR})

@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 from harness.explain_scene import Scene
-from harness.planted import DAY, HOUR, MINUTE, dead_runs, insert_ticks, old_runs, schedule
+from harness.planted import DAY, HOUR, MINUTE, dead_runs, insert_ticks, old_runs, pause, schedule, uncertain_effect
 from jobrunner.store.questions.explain.explanation import is_command
 
 Act = Callable[[Scene], object]
@@ -103,19 +103,7 @@ def _growing(scene: Scene) -> None:
 
 
 def _uncertain(scene: Scene) -> None:
-    at = scene.database.now() - HOUR
-    scene.database.execute(
-        "INSERT INTO job_effects (key, state, run_id, job_type, attempt, lease_token, token, intended_at)"
-        " VALUES ('pay 7', 'intended', 99, 'fail', 1, 't', 't', ?)",
-        [at],
-    )
-
-
-def _paused(scene: Scene) -> None:
-    scene.database.execute(
-        "INSERT INTO job_pauses (kind, name, actor, paused_at) VALUES ('type', 'echo', 'ada@web1', ?)",
-        [scene.database.now() - 26 * HOUR],
-    )
+    uncertain_effect(scene.database, "pay 7")
 
 
 def _runs(count: int, ago: timedelta, job_type: str = "echo") -> Act:
@@ -150,14 +138,18 @@ FOUND: tuple[tuple[str, Act, Cure], ...] = (
             lambda scene: scene.run("retry", "--status", "dead", "--all", "--yes"),
         ),
     ),
-    ("uncertain_effects", _uncertain, Cure(("jobrunner effects list",), settle)),
+    (
+        "uncertain_effects",
+        lambda scene: uncertain_effect(scene.database, "pay 7"),
+        Cure(("jobrunner effects list",), settle),
+    ),
     (
         "broken_schedules",
         _schedule(last_error="no time zone 'Mars'", timezone="Mars"),
         Cure(("the schedule nightly", "jobrunner explain nightly"), give_time_zone),
     ),
     ("broken_schedules", _schedule(DAY), COMMAND),
-    ("paused", _paused, COMMAND),
+    ("paused", lambda scene: pause(scene.database, "type", "echo", 26 * HOUR), COMMAND),
     (
         "silent_ticks",
         lambda scene: scene.running("echo", -MINUTE / 60, heartbeat_at=scene.database.now() - MINUTE),
