@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from jobrunner.errors import UsageError
 
@@ -81,14 +81,25 @@ def plain(value: object) -> object:
     if isinstance(value, timedelta):
         return value.total_seconds()
     if hasattr(value, "__dataclass_fields__"):
-        return {name: getattr(value, name) for name in value.__dataclass_fields__}
+        return {name: getattr(value, name) for name in fields_of(value)}
     raise TypeError(type(value).__name__)
+
+
+def fields_of(record: Any) -> tuple[str, ...]:
+    """The names of the fields of a record, or of its class."""
+    found: tuple[str, ...] = record.__match_args__
+    return found
+
+
+def columns_of(record: Any) -> dict[str, str]:
+    """The headings of a table of such records, each with the name of what stands below it: see their ``COLUMNS``."""
+    pairs = (each.partition("=") for each in record.COLUMNS.split(", "))
+    return {heading: name or heading for heading, _, name in pairs}
 
 
 def picked(record: Callable[..., T], source: object, **more: object) -> T:
     """A record with ``more``, and for all its other fields what the ``source`` has under their names."""
-    names = record.__dataclass_fields__.keys() - more.keys()  # type: ignore[attr-defined]  # the class of a record
-    return record(**{name: getattr(source, name) for name in names}, **more)
+    return record(**{name: getattr(source, name) for name in fields_of(record) if name not in more}, **more)
 
 
 def whole_number(text: str, least: int, most: int) -> int:

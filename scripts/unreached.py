@@ -88,11 +88,11 @@ def modules() -> Iterator[Module]:
 
 
 def names_in_texts(texts: set[str]) -> Iterator[str]:
-    """Names that stand for themselves in strings, and those of quoted types, as in `"Session | DjangoConnection"`."""
+    """Names that stand for themselves in strings, and those in quoted types, as in `"int | None"`, and in columns."""
     for text in texts:
         if text.isidentifier():
             yield text
-        elif "|" in text and re.fullmatch(r"[\w.\[\], |]+", text):
+        elif re.search("[|=]", text) and re.fullmatch(r"[\w.\[\], |=]+", text):
             yield from re.findall(r"\w+", text)
 
 

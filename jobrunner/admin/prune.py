@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 from jobrunner.settings.config import Config
 from jobrunner.store.drivers.database import Database
@@ -19,6 +20,7 @@ class OldRows:
     what: str
     job_type: str | None
     rows: int
+    COLUMNS: ClassVar = "what, type=job_type, rows"
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,14 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import click
 
 from jobrunner.cli import options, streams
-from jobrunner.text import plain, visible, visible_block
+from jobrunner.durations import format_duration
+from jobrunner.text import columns_of, plain, visible, visible_block
 
 
 def on_terminal() -> bool:
@@ -78,6 +80,18 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]], indent: str
     for row in [list(headings), *cells]:
         padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         click.echo((indent + "  ".join(padded)).rstrip())
+
+
+def records(found: Sequence[Any], indent: str = "  ", at: datetime | None = None) -> None:
+    """Print a table of records: ``AGES`` of their class are instants that are shown as ages."""
+    columns, ages = columns_of(found[0]), getattr(found[0], "AGES", ())
+    rows = ([(name, getattr(each, name)) for name in columns.values()] for each in found)
+    cells = [[_age(at, value) if name in ages else value for name, value in row] for row in rows]
+    table([heading.upper() for heading in columns], cells, indent)
+
+
+def _age(at: datetime | None, then: datetime | None) -> str:
+    return "-" if at is None or then is None else f"{format_duration(max(at - then, timedelta(0)))} ago"
 
 
 def _cell(value: object) -> str:

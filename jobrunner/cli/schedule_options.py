@@ -8,15 +8,15 @@ from typing import Any, TypeVar
 
 import click
 
-from jobrunner.cli import suggestions
+from jobrunner.cli import render, suggestions
 from jobrunner.cli.parameters import Checked, read_payload
-from jobrunner.cli.questions.status import next_slot
 from jobrunner.errors import UsageError
 from jobrunner.jobs.payload import parse_payload
 from jobrunner.schedules.intervals import is_interval
 from jobrunner.schedules.options import OPTIONS, Option
 from jobrunner.settings.config import Config
 from jobrunner.store.changes.due_slots import Changed
+from jobrunner.store.questions import definitions
 from jobrunner.store.timetable.schedules import Plan
 from jobrunner.text import whole_number
 from jobrunner.worker import expansion
@@ -102,7 +102,7 @@ def payload_of(config: Config, given: str) -> dict[str, Any]:
 
 def next_of(changed: Changed) -> str:
     """When the changed schedule fires next, in words."""
-    return f"next slot {next_slot(changed.next_run_at, changed.was_paused)}"
+    return f"next slot {render.text_of(definitions.next_slot(changed.next_run_at, changed.was_paused))}"
 
 
 def one_or_all(command: _Command) -> _Command:

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from jobrunner.durations import format_duration
 from jobrunner.masking.shapes import without_secrets
-from jobrunner.text import plain, visible_block
+from jobrunner.text import columns_of, plain, visible_block
 
 # Of the page that is being made: a macro does not see the values of its page.
 _zone = ContextVar[tzinfo]("_zone", default=UTC)
@@ -87,6 +87,7 @@ def _environment() -> Environment:
         "local": lambda value: f"{value:%a %Y-%m-%d %H:%M %Z}",
         "day": lambda value: f"{value:%a %m-%d}",
         "clock": lambda value: f"{value:%H:%M} {value.isoformat(timespec='minutes')[16:] or '+00:00'}",
+        "columns": columns_of,
         "words": lambda name: str(name).replace("_", " "),
     }
     made.globals["version_of"] = version_of

@@ -9,12 +9,11 @@ from typing import Any, TypeVar
 import click
 
 from jobrunner.cli import environment, options, render, session, suggestions
-from jobrunner.cli.questions import pauses
 from jobrunner.errors import UsageError
 from jobrunner.names import check_job_type
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.queue import pauses as store
-from jobrunner.store.queue.pauses import MOST_COUNTED, Concerned, Kind, Pause
+from jobrunner.store.queue.pauses import MOST_COUNTED, Concerned, Kind, Pause, words
 from jobrunner.text import visible
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -63,7 +62,7 @@ def pause(**given: Any) -> None:
     for kind, name in found:
         before = database.write(partial(store.pause, kind=kind, name=name, actor=who))
         concerned = database.read(partial(store.concerned, kind=kind, name=name))
-        render.done(f"{pauses.words(kind, name)}: paused{since(before)}; {_told(kind, concerned)}")
+        render.done(f"{visible(words(kind, name))}: paused{since(before)}; {_told(kind, concerned)}")
     suggest(database, found)
 
 

@@ -11,11 +11,9 @@ from jobrunner.cli.answers import answers
 from jobrunner.cli.parameters import Checked
 from jobrunner.cli.selection_options import some_selection_options
 from jobrunner.store.questions import error_groups
-from jobrunner.store.questions.error_groups import ErrorGroup, Errors
+from jobrunner.store.questions.error_groups import Errors
 from jobrunner.store.questions.selection import Selection
 from jobrunner.text import whole_number
-
-_COUNTED = ("RUNS", "DEAD", "TYPE", "FIRST", "LAST", "SAMPLE", "ERROR")
 
 
 @click.command()
@@ -42,7 +40,7 @@ def errors(selection: Selection, limit: int, as_json: bool) -> None:
         render.echo_json(found)
         return
     if found.groups:
-        render.table(_COUNTED, map(_counted, found.groups[:limit]), indent="")
+        render.records(found.groups[:limit], indent="")
     if rest := found.groups[limit:]:
         click.echo(f"and {len(rest)} more, of {sum(each.count for each in rest)} runs: --limit {len(found.groups)}")
     if found.searched_back_to is not None:
@@ -51,8 +49,3 @@ def errors(selection: Selection, limit: int, as_json: bool) -> None:
     elif not found.groups:
         click.echo("no errors")
         suggestions.suggest_type(selection.job_types, database.read(suggestions.types_of))
-
-
-def _counted(group: ErrorGroup) -> tuple[object, ...]:
-    error = group.error if group.error_type is None else f"{group.error_type}: {group.error}"
-    return group.count, group.dead, group.job_type, group.first_at, group.last_at, group.sample_id, error

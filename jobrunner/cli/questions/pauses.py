@@ -8,9 +8,6 @@ from jobrunner.cli import environment, render, session
 from jobrunner.cli.answers import answers
 from jobrunner.store.queue import pauses as store
 from jobrunner.store.queue.pauses import Pause
-from jobrunner.text import visible
-
-HEADINGS = ("PAUSED", "SINCE", "BY", "REASON")
 
 
 @click.command()
@@ -24,16 +21,6 @@ def pauses(as_json: bool) -> None:
     if as_json:
         render.echo_json(found)
     elif found:
-        render.table(HEADINGS, rows(found), indent="")
+        render.records(found, indent="")
     else:
         click.echo("nothing is paused")
-
-
-def words(kind: str, name: str) -> str:
-    """What is paused, for a person."""
-    return "everything" if kind == "all" else f"{kind} {visible(name)}"
-
-
-def rows(found: list[Pause]) -> list[tuple[object, ...]]:
-    """The cells of a table of pauses, below ``HEADINGS``."""
-    return [(words(each.kind, each.name), each.paused_at, each.actor, each.reason or "-") for each in found]

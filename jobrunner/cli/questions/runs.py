@@ -16,8 +16,6 @@ from jobrunner.store.questions.runs.listing import Page, SelectedRun
 from jobrunner.store.questions.selection import Selection
 from jobrunner.text import whole_number
 
-_HEADINGS = ("ID", "TYPE", "STATUS", "TIME", "ATTEMPTS", "ERROR")
-
 
 @click.command()
 @selection_options
@@ -59,18 +57,12 @@ def runs(selection: Selection, limit: int, before: int | None, as_json: bool, as
             streams.to_stderr(f"jobrunner: {more}")
         return
     if found.runs:
-        render.table(_HEADINGS, map(_cells, found.runs), indent="")
+        render.records(found.runs, indent="")
     if (more := _more(found)) is not None:
         click.echo(more)
     elif not found.runs:
         click.echo("no runs")
         suggestions.suggest_type(selection.job_types, database.read(suggestions.types_of))
-
-
-def _cells(run: SelectedRun) -> tuple[object, ...]:
-    tries = f"{run.attempts} of {run.max_attempts}" if run.max_attempts is not None else run.attempts
-    error = None if run.last_error is None else f"{run.error_type}: {run.last_error}"
-    return run.id, run.job_type, run.status, run.at, tries, error
 
 
 def _more(found: Page) -> str | None:

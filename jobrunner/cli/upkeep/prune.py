@@ -28,7 +28,7 @@ def prune(dry_run: bool, as_json: bool) -> None:
         return
     render.line("to delete" if dry_run else "deleted")
     if found:
-        render.table(("WHAT", "TYPE", "ROWS"), [(each.what, each.job_type or "-", each.rows) for each in found])
+        render.records(found)
     else:
         render.line("nothing")
     if kept:

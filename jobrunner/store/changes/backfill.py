@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from sqlalchemy import literal_column, or_, select, update
 
@@ -72,6 +72,7 @@ class Filled:
     slot: datetime
     answer: _Decided
     run_id: int | None = None
+    COLUMNS: ClassVar = "slot, answer, run=run_id"
 
 
 def trigger(connection: Connection, name: str, payload_limit: int, actor: Actor) -> Enqueued:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import MAXYEAR, datetime
+from typing import Any, ClassVar
 
 from jobrunner.errors import NotFoundError
 from jobrunner.model import Definition
@@ -22,6 +22,20 @@ class ListedDefinition(DefinitionRow):
     """A definition, and why it makes no runs. ``problem`` None means no problem."""
 
     problem: str | None
+    COLUMNS: ClassVar = "name, type=job_type, schedule, time zone=timezone, next slot=next_slot, problem"
+    next_slot = property(lambda self: next_slot(self.next_run_at, self.paused_at, self.removed_at))
+
+
+def next_slot(
+    at: datetime | None, paused_at: datetime | None, removed_at: datetime | None = None
+) -> datetime | str | None:
+    """When a definition has its next slot, or why it has none."""
+    if removed_at is not None:
+        return "removed"
+    if paused_at is not None:
+        return "paused"
+    # This year means that no slot will ever come.
+    return "never again" if at is not None and at.year == MAXYEAR else at
 
 
 @dataclass(frozen=True)

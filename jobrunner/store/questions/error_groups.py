@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import Select, case, func, literal_column, select
 
@@ -46,6 +46,8 @@ class ErrorGroup:
     first_at: datetime
     last_at: datetime
     sample_id: int
+    COLUMNS: ClassVar = "runs=count, dead, type=job_type, first=first_at, last=last_at, sample=sample_id, error=said"
+    said = property(lambda self: self.error if self.error_type is None else f"{self.error_type}: {self.error}")
 
 
 @dataclass(frozen=True)

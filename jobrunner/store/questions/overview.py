@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from decimal import Decimal
+from typing import Any, ClassVar
 
 from jobrunner.lifecycle import Status
 from jobrunner.settings.health import TICK_AGE
@@ -43,6 +44,29 @@ class RunningRun:
     progress: Any
     cancel_requested_at: datetime | None
     attempt: int
+    COLUMNS: ClassVar = (
+        "id, type=job_type, host, since=started_at, last beat=heartbeat_at, attempt=tries, progress=doing"
+    )
+    AGES: ClassVar = ("started_at", "heartbeat_at")
+    tries = property(lambda self: f"{self.attempt} of {self.max_attempts}")
+
+    @property
+    def doing(self) -> str | None:
+        """The progress in words. A handler may report any value; to show it must not fail."""
+        progress = self.progress
+        if not isinstance(progress, dict):
+            return None if progress is None else str(progress)[:40]
+        total = "" if progress.get("total") is None else f"/{_number(progress['total'])}"
+        return f"{_number(progress.get('done', 0))}{total} {progress.get('message', '')}".strip()
+
+
+def _number(value: object) -> str:
+    if not isinstance(value, int | float):
+        return str(value)[:40]
+    try:
+        return f"{value:g}"
+    except OverflowError:
+        return f"{Decimal(value):.6g}"
 
 
 @dataclass(frozen=True)
@@ -56,6 +80,9 @@ class FailingRun:
     error_type: str | None
     last_error: str | None
     next_try_at: datetime
+    COLUMNS: ClassVar = "id, type=job_type, attempts=tries, next try=next_try_at, error"
+    tries = property(lambda self: f"{self.attempts} of {self.max_attempts}")
+    error = property(lambda self: f"{self.error_type}: {self.last_error}")
 
 
 @dataclass(frozen=True)
@@ -68,6 +95,8 @@ class DeadRun:
     finished_at: datetime
     error_type: str | None
     last_error: str | None
+    COLUMNS: ClassVar = "id, type=job_type, attempts, since=finished_at, error"
+    error = property(lambda self: f"{self.error_type}: {self.last_error}")
 
 
 @dataclass(frozen=True)
@@ -77,6 +106,7 @@ class UnknownType:
     job_type: str
     waiting: int
     oldest_run_at: datetime
+    COLUMNS: ClassVar = "type=job_type, runs=waiting, oldest=oldest_run_at"
 
 
 @dataclass(frozen=True)
@@ -89,6 +119,9 @@ class LimitedType:
     dropped: int
     dropped_at: datetime | None
     waiting: int
+    COLUMNS: ClassVar = (
+        "type=job_type, waiting, most=max_waiting, when full=when_full, dropped, last dropped=dropped_at"
+    )
 
 
 @dataclass(frozen=True)
@@ -109,6 +142,16 @@ class RunningLimit:
     opens_at: datetime | None
     running: int
     waiting: int
+    COLUMNS: ClassVar = "type=job_type, running, waiting, limits, rate opens=opens_at"
+
+    @property
+    def limits(self) -> str:
+        """Its limits in words."""
+        given = {"max_running": self.max_running, "rate": self.rate}
+        of_type = [f"{name} {value}" for name, value in given.items() if value is not None]
+        of_key = [f"{self.max_running_per_key} running"] if self.max_running_per_key is not None else []
+        of_key += [self.rate_per_key] if self.rate_per_key is not None else []
+        return ", ".join(of_type + [f"{' and '.join(of_key)} per {self.concurrency_key}"] * bool(of_key))
 
 
 @dataclass(frozen=True)
@@ -125,6 +168,24 @@ class Tick:
     finished_at: datetime | None
     counts: Any
     error: str | None
+    COLUMNS: ClassVar = "host, started=started_at, ended, done, error"
+    ended = property(lambda self: self.finished_at or "at work, or killed")
+
+    @property
+    def done(self) -> str:
+        """What it has done, in the order of the steps of a tick: the database keeps no order."""
+        counts = self.counts
+        if not isinstance(counts, dict):
+            return "nothing" if counts is None else str(counts)[:40]
+        known = {name: index for index, name in enumerate(_COUNTED)}
+        names = sorted(counts, key=lambda name: (known.get(name, len(known)), name))
+        return " ".join(f"{name} {counts[name]}" for name in names) or "nothing"
+
+
+_COUNTED = (
+    "recovered", "expanded", "skipped", "pruned", "kept", "claimed", "succeeded", "failed", "postponed", "dead",
+    "cancelled",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -139,6 +200,8 @@ class Unsent:
     runs: int
     outcome: str
     error: str | None
+    COLUMNS: ClassVar = "at, event, of, runs, receiver, outcome, error"
+    of = property(lambda self: self.schedule or self.job_type)
 
 
 @dataclass(frozen=True)
@@ -170,6 +233,25 @@ class State:
     uncertain_effects: list[OpenEffect]
     ticks: list[Tick]
     unsent_notices: list[Unsent]
+
+    def tables(self) -> list[tuple[str, list[Any]]]:
+        """The records that people see as tables, each list with its title."""
+        return [(title.format(**vars(self)), getattr(self, name)) for name, title in _TABLES.items()]
+
+
+_TABLES = {
+    "pauses": "paused (jobrunner resume)",
+    "running": "running",
+    "failing": "failing",
+    "dead": "dead",
+    "schedules": "schedules",
+    "unknown_types": "waiting, but unknown on this host",
+    "limits": "limited",
+    "uncertain_effects": "uncertain effects: {uncertain} (jobrunner effects list)",
+    "running_limits": "limited on all hosts together",
+    "unsent_notices": "notifications that were not sent (docs/howto/notifications.md)",
+    "ticks": "last tick per host",
+}
 
 
 def status(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.reading import read
@@ -21,6 +22,7 @@ class OpenEffect:
     job_type: str
     attempt: int
     intended_at: datetime
+    COLUMNS: ClassVar = "key, run=run_id, type=job_type, attempt, since=intended_at"
 
 
 def listed(connection: Connection, newest: int = _MOST_LISTED) -> list[OpenEffect]:

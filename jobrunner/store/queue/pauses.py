@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from jobrunner.model import Actor
 from jobrunner.store.drivers.connection import Connection
@@ -30,6 +30,13 @@ class Pause:
     reason: str | None
     actor: str
     paused_at: datetime
+    COLUMNS: ClassVar = "paused=what, since=paused_at, by=actor, reason"
+    what = property(lambda self: words(self.kind, self.name))
+
+
+def words(kind: str, name: str) -> str:
+    """What is paused, in words."""
+    return "everything" if kind == "all" else f"{kind} {name}"
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,8 @@ def now(call: Call) -> Page:
         {
             "at": at,
             "state": state,
+            # What is paused has buttons.
+            "tables": state.tables()[1:],
             "findings": wrong,
             "database": label,
             "done": done,

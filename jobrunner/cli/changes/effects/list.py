@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from jobrunner.cli import environment, render, session
@@ -23,14 +21,6 @@ def list_(as_json: bool) -> None:
     if as_json:
         render.echo_json(found)
     elif found:
-        render.table(HEADINGS, rows(found))
+        render.records(found)
     else:
         click.echo("no effect is uncertain")
-
-
-HEADINGS = ("KEY", "RUN", "TYPE", "ATTEMPT", "SINCE")
-
-
-def rows(found: list[uncertain.OpenEffect]) -> list[list[Any]]:
-    """The cells of a table of effects."""
-    return [[each.key, each.run_id, each.job_type, each.attempt, each.intended_at] for each in found]

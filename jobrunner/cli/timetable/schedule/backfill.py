@@ -82,8 +82,7 @@ def backfill(
         render.echo_json(found)
         return
     if found:
-        rows = [(each.slot, each.answer, each.run_id) for each in found]
-        render.table(("SLOT", "ANSWER", "RUN"), rows, indent="")
+        render.records(found, indent="")
     counts = Counter(each.answer for each in found)
     render.done(", ".join(f"{count} {answer}" for answer, count in counts.items()) or "no slot lies between them")
     if counts["unknown"]:

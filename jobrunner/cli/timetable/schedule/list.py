@@ -6,7 +6,6 @@ import click
 
 from jobrunner.cli import environment, render, session
 from jobrunner.cli.answers import answers
-from jobrunner.cli.questions.status import SCHEDULES, schedule_cells
 from jobrunner.store.questions import definitions
 from jobrunner.store.questions.definitions import ListedDefinition
 
@@ -24,6 +23,6 @@ def list_(removed: bool, as_json: bool) -> None:
     if as_json:
         render.echo_json(found)
     elif found:
-        render.table(SCHEDULES, map(schedule_cells, found), indent="")
+        render.records(found, indent="")
     else:
         click.echo("no schedules")

@@ -13,7 +13,6 @@ from jobrunner.admin.own_ticks import add_own_ticks
 from jobrunner.cli import environment, render, session, suggestions
 from jobrunner.cli.answers import answers
 from jobrunner.cli.parameters import Checked
-from jobrunner.cli.questions.status import next_slot
 from jobrunner.durations import format_duration
 from jobrunner.model import SOURCE_NAMES
 from jobrunner.schedules.options import DURATIONS, OPTIONS
@@ -88,7 +87,7 @@ def _declared(found: described.Schedule) -> dict[str, object]:
         "kept in": kept_in,
         **_options(found),
         "expanded until": found.last_slot_at,
-        "next slot": next_slot(found.next_run_at, found.paused_at, found.removed_at),
+        "next slot": render.text_of(found.next_slot),
         "paused": paused_at and f"since {render.instant(paused_at)} by {found.paused_by or 'an unknown user'}",
         "removed": found.removed_at,
         "problem": found.problem,

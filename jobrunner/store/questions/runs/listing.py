@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
 from sqlalchemy import select
 
@@ -35,6 +36,9 @@ class SelectedRun:
     error_type: str | None
     last_error: str | None
     created_at: datetime
+    COLUMNS: ClassVar = "id, type=job_type, status, time=at, attempts=tries, error"
+    tries = property(lambda self: f"{self.attempts}{f' of {self.max_attempts}' * (self.max_attempts is not None)}")
+    error = property(lambda self: None if self.last_error is None else f"{self.error_type}: {self.last_error}")
 
 
 @dataclass(frozen=True)
