@@ -14,8 +14,8 @@ from jobrunner.admin import bulk
 from jobrunner.admin.bulk import ChangeAt, Changed, Counted
 from jobrunner.cli import environment, options, render, session, streams, suggestions
 from jobrunner.cli.answers import answers
+from jobrunner.cli.options.selection import ids_argument, selection_options
 from jobrunner.cli.parameters import Checked
-from jobrunner.cli.selection_options import ids_argument, selection_options
 from jobrunner.durations import parse_duration
 from jobrunner.errors import UsageError
 from jobrunner.lifecycle import Status

@@ -18,8 +18,8 @@ from jobrunner.application.grouping import Group
 from jobrunner.application.job import Job
 from jobrunner.application.with_options import JobWithOptions
 from jobrunner.cli.options import ALL
+from jobrunner.cli.options.run import flag_of
 from jobrunner.cli.program import every_command
-from jobrunner.cli.run_options import flag_of
 from jobrunner.errors import UsageError
 from jobrunner.jobs.run_options import OF_RUN
 from jobrunner.renamed import RENAMED

@@ -8,8 +8,8 @@ import click
 
 from jobrunner.cli import environment, render, session, suggestions
 from jobrunner.cli.answers import answers
+from jobrunner.cli.options.selection import some_selection_options
 from jobrunner.cli.parameters import Checked
-from jobrunner.cli.selection_options import some_selection_options
 from jobrunner.store.questions import error_groups
 from jobrunner.store.questions.error_groups import Errors
 from jobrunner.store.questions.selection import Selection

@@ -9,8 +9,8 @@ import click
 
 from jobrunner.cli import environment, render, session, suggestions
 from jobrunner.cli.answers import answers
+from jobrunner.cli.options.selection import stored_text
 from jobrunner.cli.parameters import Checked, instant_or_ago
-from jobrunner.cli.selection_options import stored_text
 from jobrunner.durations import format_duration
 from jobrunner.store.questions import history as store
 from jobrunner.store.questions.history import Asked, Entry, History

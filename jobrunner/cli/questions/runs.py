@@ -8,8 +8,8 @@ import click
 
 from jobrunner.cli import environment, render, session, streams, suggestions
 from jobrunner.cli.answers import answers, answers_in_lines
+from jobrunner.cli.options.selection import selection_options
 from jobrunner.cli.parameters import Checked, job_id
-from jobrunner.cli.selection_options import selection_options
 from jobrunner.errors import UsageError
 from jobrunner.store.questions.runs import listing
 from jobrunner.store.questions.runs.listing import Page, SelectedRun

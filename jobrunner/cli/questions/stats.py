@@ -11,8 +11,8 @@ from jobrunner.admin.stats import Durations, Stats, TypeStats
 from jobrunner.admin.stats import stats as stats_of
 from jobrunner.cli import environment, render, session, suggestions
 from jobrunner.cli.answers import answers
+from jobrunner.cli.options.selection import stored_text
 from jobrunner.cli.parameters import Checked, instant_or_ago
-from jobrunner.cli.selection_options import stored_text
 from jobrunner.durations import format_duration
 from jobrunner.errors import UsageError
 from jobrunner.renamed import RENAMED

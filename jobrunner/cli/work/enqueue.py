@@ -10,8 +10,8 @@ import click
 from jobrunner.application.enqueueing import new_run, on_own, steps_of_run
 from jobrunner.cli import environment, render, session, streams, suggestions
 from jobrunner.cli.answers import answers
+from jobrunner.cli.options.run import run_options
 from jobrunner.cli.parameters import read_payload
-from jobrunner.cli.run_options import run_options
 from jobrunner.jobs.payload import parse_payload
 from jobrunner.jobs.run_options import checked
 from jobrunner.store.queue.enqueue_sql import Made

@@ -15,9 +15,9 @@ import click
 from jobrunner import clock
 from jobrunner.application.enqueueing import new_run
 from jobrunner.cli import environment, following, options, render, session, streams, suggestions
+from jobrunner.cli.options.run import run_options
 from jobrunner.cli.parameters import read_payload
 from jobrunner.cli.questions.logs import Printer
-from jobrunner.cli.run_options import run_options
 from jobrunner.errors import JobrunnerError, UsageError
 from jobrunner.jobs.payload import parse_payload
 from jobrunner.jobs.run_options import PRIORITY, checked
