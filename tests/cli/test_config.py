@@ -74,14 +74,18 @@ def test_lease_and_heartbeat_from_the_environment_are_used(jobrunner: Commands, 
     assert row["locked_until"] - row["heartbeat_at"] == timedelta(seconds=90)
 
 
+def said(given: str, flag: str, value: str, other: str) -> tuple[list[str], dict[str, str]]:
+    """The words and variables that say it in this way; a flag beats what the variable says else."""
+    variable = f"JOBRUNNER_{flag[2:].upper()}"
+    return ([], {variable: value}) if given == "variable" else ([flag, value], {variable: other})
+
+
 @pytest.mark.parametrize("given", ["variable", "flag"])
 def test_budget_from_flag_or_variable_limits_a_tick(jobrunner: Commands, database: Database, given: str) -> None:
     """When none is left nothing is claimed. The flag beats the variable."""
     jobrunner.enqueue("echo")
-    if given == "variable":
-        jobrunner.tick(env={"JOBRUNNER_BUDGET": "1ms"})
-    else:
-        jobrunner.tick("--budget", "1ms", env={"JOBRUNNER_BUDGET": "50s"})
+    words, env = said(given, "--budget", "1ms", "50s")
+    jobrunner.tick(*words, env=env)
     assert database.value("SELECT status FROM job_runs") == "queued"
     jobrunner.tick("--budget", "50s", env={"JOBRUNNER_BUDGET": "1ms"})
     assert database.value("SELECT status FROM job_runs") == "succeeded"
@@ -92,10 +96,8 @@ def test_concurrency_from_flag_or_variable_limits_runs_at_once(
     jobrunner: Commands, app: App, database: Database, given: str
 ) -> None:
     hold(jobrunner, 4)
-    if given == "variable":
-        tick = jobrunner.start("tick", env={"JOBRUNNER_CONCURRENCY": "2"})
-    else:
-        tick = jobrunner.start("tick", "--concurrency", "2", env={"JOBRUNNER_CONCURRENCY": "4"})
+    words, env = said(given, "--concurrency", "2", "4")
+    tick = jobrunner.start("tick", *words, env=env)
     wait_for(lambda: len(app.trace()) == 2, 30, "two handlers at work")
     # A second tick of this host finds no free place, whatever time it takes to look.
     jobrunner.tick("--concurrency", "2")
@@ -109,10 +111,8 @@ def test_concurrency_from_flag_or_variable_limits_runs_at_once(
 def test_batch_from_flag_or_variable_limits_the_runs_of_a_tick(jobrunner: Commands, app: App, given: str) -> None:
     for _ in range(5):
         jobrunner.enqueue("append")
-    if given == "variable":
-        jobrunner.tick(env={"JOBRUNNER_BATCH": "2"})
-    else:
-        jobrunner.tick("--batch", "2", env={"JOBRUNNER_BATCH": "5"})
+    words, env = said(given, "--batch", "2", "5")
+    jobrunner.tick(*words, env=env)
     assert len(app.trace()) == 2
 
 
@@ -121,10 +121,8 @@ def test_grace_from_flag_or_variable_is_used_at_a_stop(
     jobrunner: Commands, app: App, database: Database, given: str
 ) -> None:
     hold(jobrunner, 1)
-    if given == "variable":
-        tick = jobrunner.start("tick", env={"JOBRUNNER_GRACE": "0"})
-    else:
-        tick = jobrunner.start("tick", "--grace", "0", env={"JOBRUNNER_GRACE": "10m"})
+    words, env = said(given, "--grace", "0", "10m")
+    tick = jobrunner.start("tick", *words, env=env)
     wait_for(app.trace, 30, "the handler is at work")
     tick.send_signal(signal.SIGTERM)
     tick.wait(30)
