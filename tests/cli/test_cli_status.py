@@ -252,9 +252,9 @@ def test_jobs_lists_what_this_host_can_run_with_its_policies(jobrunner: Commands
     assert found["special"]["max_attempts"] == 7
     text = jobrunner("types").stdout
     (line,) = [line for line in text.splitlines() if line.startswith("special")]
-    assert line.split()[:4] == ["special", "7", "none", "9s"]
+    assert (line.split()[:3], " 9s" in line, "fixed 42s" in line) == (["special", "7", "none"], True, True)
     (line,) = [line for line in text.splitlines() if line.startswith("echo")]
-    assert line.split()[:4] == ["echo", "5", "15m", "5s"]
+    assert (line.split()[:3], " 5s" in line) == (["echo", "5", "15m"], True)
 
 
 def test_jobs_without_handlers_says_what_to_set(jobrunner: Commands) -> None:

@@ -50,7 +50,7 @@ def test_enqueue_command_drops_silently_and_counts_the_drop(
     done = jobrunner("enqueue", "dropping", *options)
     assert (done.stdout, done.stderr) == ("", "")
     done = jobrunner("enqueue", "dropping", "--json", *options)
-    assert (done.stdout, done.stderr) == ('{"id": null, "created": false, "dropped": true}\n', "")
+    assert (done.stdout, done.stderr) == ('{"id": null, "created": false, "replaced": false, "dropped": true}\n', "")
     assert (waiting(database, "dropping"), dropped(database, "dropping")) == (2, 2)
     at = database.value("SELECT dropped_at FROM job_types")
     assert abs(at - database.now()) < timedelta(seconds=30)
