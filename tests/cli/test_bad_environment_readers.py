@@ -33,7 +33,9 @@ def test_a_run_whose_id_cannot_be_printed_is_not_enqueued_twice(
     assert done.returncode == 0
     assert len(done.stderr.splitlines()) == 1
     assert "done, but standard output cannot be written (No space left on device): " in done.stderr
-    assert done.stderr.endswith('{"id": 1, "created": true}\n' if form else ": 1\n")
+    assert done.stderr.endswith(
+        '{"id": 1, "created": true, "replaced": false, "dropped": false}\n' if form else ": 1\n"
+    )
     assert database.query("SELECT id FROM job_runs") == [{"id": 1}]
 
 

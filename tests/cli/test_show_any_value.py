@@ -9,11 +9,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import harness.hypothesis_profile  # noqa: F401 - loads the profile
+from jobrunner.admin.status import Status
 from jobrunner.cli import render
 from jobrunner.cli.questions import status
 from jobrunner.cli.timetable.schedule import show
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.store.questions.overview import DeadRun, FailingRun, RunningRun, State, Tick
+from jobrunner.store.questions.overview import DeadRun, FailingRun, RunningRun, Tick
 from jobrunner.store.queue.output_limits import fit, fit_report
 from jobrunner.store.sql.encoding import read_json
 
@@ -53,14 +54,15 @@ DEEP = st.sampled_from([90, 101, 300, 800, 3000, 100_000]).map(lambda depth: "["
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def found(value: Any) -> State:
+def found(value: Any) -> Status:
     of_type = {"id": 1, "job_type": "x", "max_attempts": value}
     ended = {"attempts": value, "error_type": value, "last_error": value}
     lease = {"host": "h", "locked_by": "w", "started_at": NOW, "heartbeat_at": None, "locked_until": NOW}
     running = RunningRun(**of_type, **lease, progress=value, cancel_requested_at=None, attempt=value)
     dead = DeadRun(1, "x", finished_at=NOW, **ended)
     tick = Tick("h", "w", "1", NOW, None, None, None, NOW, counts=value, error=value)
-    return State(
+    return Status(
+        database="x", findings=[], handlers_problem=None, state_problem=None,
         at=NOW, runs={"queued": 1}, runs_at_least=[], due=0, due_at_least=False, oldest_due_seconds=None,
         running=[running],
         failing=[FailingRun(**of_type, **ended, next_try_at=NOW)], dead=[dead], schedules=[], unknown_types=[],
@@ -74,7 +76,7 @@ def found(value: Any) -> State:
 def test_any_stored_value_is_shown_without_a_traceback(text: str) -> None:
     value = read_json(text)
     with redirect_stdout(StringIO()) as shown:
-        status._show("x", found(value), [], None)
+        status._show(found(value))
         render.fields({"result": value, "payload": {"a": value}})
         render.echo_json({"result": value, **vars(found(value))})
         render.table(("DETAIL",), [[show._words(value)]])
