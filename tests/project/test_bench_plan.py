@@ -40,7 +40,8 @@ def names(measures: Any) -> set[str]:
 def test_other_sizes_of_peers_are_measured_in_a_full_run_or_on_request(room, monkeypatch):
     """The everyday run stays short."""
     plan, peers = room("plan"), room("peers")
-    baselines = [each for each in room("plan").MEASURES if each.group in {"baselines", "enqueue"}]
+    room("measures")  # registers them
+    baselines = [each for each in plan.MEASURES if each.group in {"baselines", "enqueue"}]
     (huey,) = (peer for peer in peers.PEERS if peer.name == "huey")
     monkeypatch.setattr(plan, "MEASURES", [*baselines, *room("peer_measures")._measures(huey)])
     larger = "spike: huey, best settings"

@@ -42,8 +42,8 @@ def test_module_that_misbehaves_at_import_harms_no_tick(
     app.write("odd", ODD[what])
     app.imports = "odd,handlers"
     runs = [queue(database, "echo", {"a": number}) for number in range(4)]
-    # Were SIGTERM still ignored, this one would have to be killed.
-    slow = queue(database, "sleep", {"seconds": 600}, timeout=0.5)
+    # Were SIGTERM still ignored, this one would have to be killed, after five seconds.
+    slow = queue(database, "wait_for", {"path": "/nowhere/to be found"}, timeout=0.5)
     done = jobrunner.tick(env={"JOBRUNNER_CONCURRENCY": "2"}, timeout=40)
     assert (done.stdout, done.stderr) == ("", "")
     for run_id in runs:
