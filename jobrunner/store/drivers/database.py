@@ -205,6 +205,8 @@ class Database:
         try:
             yield
         except DriverError as error:
+            if failures.is_missing_schema(error) or failures.is_missing_column(error):
+                self._refuse_unreleased()
             if failures.is_missing_schema(error):
                 cause = None if self._connection is None else rights.hidden(self._connection)
                 if cause is not None:
@@ -223,6 +225,13 @@ class Database:
             if failures.is_refused(error):
                 raise self._unreachable(error.orig, error.statement) from None
             raise
+
+    def _refuse_unreleased(self) -> None:
+        from jobrunner.store.drivers import unreleased
+
+        refusal = None if self._connection is None else unreleased.refusal(self._connection, self.location.label)
+        if refusal is not None:
+            raise refusal from None
 
     def _held(self) -> DatabaseHeld:
         holder = self._holder or Holder(

@@ -62,6 +62,12 @@ def is_damaged(error: BaseException) -> bool:
     return "malformed" in str(error)
 
 
+def is_missing_column(error: DriverError) -> bool:
+    """Whether the statement failed because one of our tables has no such column."""
+    words = str(error.orig)
+    return getattr(error.orig, "sqlstate", None) == "42703" or "no such column" in words or "no column named" in words
+
+
 def is_missing_schema(error: DriverError) -> bool:
     """Whether the statement failed because one of our tables does not exist."""
     state = getattr(error.orig, "sqlstate", None)

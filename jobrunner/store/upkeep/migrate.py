@@ -17,7 +17,7 @@ from jobrunner.errors import DatabaseUnavailable, JobrunnerError, SchemaMismatch
 from jobrunner.settings.state_folder import make_private
 from jobrunner.store.callers.borrowed import Transaction
 from jobrunner.store.callers.callers_transaction import joined
-from jobrunner.store.drivers import locks
+from jobrunner.store.drivers import locks, unreleased
 from jobrunner.store.drivers.connection import Connection, DriverError
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.drivers.lent import engine_on
@@ -137,6 +137,8 @@ def _upgrade(connection: Connection, location: Location, progress: _Progress = l
     with engine_on(connection) as engine:
         _lock(connection)
         _create_schema(connection)
+        if unreleased.is_unreleased(connection):
+            raise unreleased.refused(location.label)
         found = Inventory(connection, location.label)
         before = _version(connection, engine)
         if found.is_without_tables():
@@ -193,7 +195,10 @@ def _downgrade_on(
     before = _version(connection, engine)
     if version > before:
         raise UsageError(f"the database {location.label} has schema {before}; the way up is: jobrunner migrate")
-    if before in (0, SCHEMA_REVISION):
+    was_released = not unreleased.is_unreleased(connection)
+    if version > 0 and not was_released:
+        raise unreleased.refused(location.label)
+    if was_released and before in (0, SCHEMA_REVISION):
         found.check_names()
     if version == before and (version > 0 or found.is_empty()):
         return False
@@ -211,7 +216,10 @@ def _downgrade_on(
         _migrated(connection, engine, location, "downgrade", f"{version:04}")
         return True
     found.remove("view", "trigger")
-    _run("downgrade", "base", connection.schema, connection=engine)
+    if was_released:
+        _run("downgrade", "base", connection.schema, connection=engine)
+    else:
+        found.remove("table")
     found.remove("function")
     connection.execute(f"DROP TABLE {MARK}.{VERSION_TABLE}")
     return True

@@ -225,7 +225,9 @@ class Inventory:
         if piece.kind == "trigger" and self._traits.has_schemas:
             # There it belongs to its table, which has the schema.
             name = f"{piece.name} ON {MARK}.{_table_of(piece)}"
-        self._connection.execute(f"DROP {piece.kind.upper()} {name}")
+        # Views and tables of other names, which were never released, may depend on a table.
+        others = " CASCADE" if piece.kind == "table" and self._traits.has_schemas else ""
+        self._connection.execute(f"DROP {piece.kind.upper()} {name}{others}")
 
 
 def _table_of(trigger: Piece) -> str:

@@ -38,7 +38,8 @@ def statement(words: dict[str, str], notify: Notify | None = None) -> str:
 INSERT INTO {schema}job_ticks
   (host, worker, version, application, types, started_at, finished_at, counts, ended_by)
 SELECT {given}, {given}, {given}, {given}, '', {now}, {now}, '{{}}', 'empty' FROM {schema}job_state
-WHERE oldest_code <= {CODE_LEVEL} AND (SELECT version_num FROM {schema}{VERSION_TABLE}) = '{SCHEMA_REVISION:04}'
+WHERE oldest_code <= {CODE_LEVEL} AND released <> ''
+  AND (SELECT version_num FROM {schema}{VERSION_TABLE}) = '{SCHEMA_REVISION:04}'
   AND ((SELECT min(run_at) FROM {schema}job_claimable WHERE releases >= 0) IS NULL
     AND NOT (SELECT is_due FROM {schema}job_gates_due)
     OR EXISTS (SELECT name FROM {schema}job_pauses WHERE kind = 'host' AND name = {given}))

@@ -3242,11 +3242,12 @@ WHERE jobrunner_schema.job_hosts.id = %(host_id)s::VARCHAR AND jobrunner_schema.
     ),
     ('ticks.schema', ()): (
         """SELECT jobrunner_schema.job_schema_version.version_num, (SELECT jobrunner_schema.job_state.oldest_code
-FROM jobrunner_schema.job_state) AS oldest_code
+FROM jobrunner_schema.job_state) AS oldest_code, (SELECT jobrunner_schema.job_state.released
+FROM jobrunner_schema.job_state) AS released
 FROM jobrunner_schema.job_schema_version""",
         {},
         {},
-        (('version_num', None), ('oldest_code', None)),
+        (('version_num', None), ('oldest_code', None), ('released', None)),
     ),
     ('ticks.take_prune_turn', ()): (
         """UPDATE jobrunner_schema.job_state SET pruned_at=jobrunner_schema.jobrunner_now() RETURNING jobrunner_schema.job_state.pruned_at, jobrunner_schema.job_state.server""",

@@ -3201,11 +3201,12 @@ WHERE id = :host_id AND reported_at > ((CAST(round((julianday('now') - 2440587.5
     ),
     ('ticks.schema', ()): (
         """SELECT job_schema_version.version_num, (SELECT job_state.oldest_code
-FROM job_state) AS oldest_code
+FROM job_state) AS oldest_code, (SELECT job_state.released
+FROM job_state) AS released
 FROM job_schema_version""",
         {},
         {},
-        (('version_num', None), ('oldest_code', None)),
+        (('version_num', None), ('oldest_code', None), ('released', None)),
     ),
     ('ticks.take_prune_turn', ()): (
         """UPDATE job_state SET pruned_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) RETURNING pruned_at, server""",

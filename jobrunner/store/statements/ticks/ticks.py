@@ -57,7 +57,8 @@ _VERSION = Table(VERSION_TABLE, MetaData(), Column("version_num", String))
 def schema() -> Select[Any]:
     """The version of the schema, and the oldest level of the code that it fits."""
     oldest = select(job_state.c.oldest_code).scalar_subquery().label("oldest_code")
-    return select(_VERSION.c.version_num, oldest)
+    released = select(job_state.c.released).scalar_subquery().label("released")
+    return select(_VERSION.c.version_num, oldest, released)
 
 
 def open() -> Insert:  # noqa: A001 - the name of the statement

@@ -9,6 +9,7 @@ CREATE TABLE job_state (
   metrics_host TEXT,
   metrics_at INTEGER,
   server TEXT,
+  released TEXT NOT NULL DEFAULT '0.1.0',
   CONSTRAINT job_state_readable CHECK (pruned_at BETWEEN 0 AND 253402214400000000 AND metrics_at BETWEEN 0 AND 253402214400000000)
 ) STRICT;
 

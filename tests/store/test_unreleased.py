@@ -1,0 +1,38 @@
+"""A database whose tables were made before the first release is named as that by every command, in the same words."""
+
+import pytest
+
+from harness import Commands, Database
+from harness.calls import WITH_A_SCHEMA
+from harness.handlers_rows import queue
+
+SAID = "were made by a jobrunner that was never released"
+CHANGES = {
+    "the last one before the release": ["ALTER TABLE job_state DROP COLUMN released"],
+    "an early one": [
+        "ALTER TABLE job_state DROP COLUMN released",
+        "ALTER TABLE job_ticks DROP COLUMN application",
+        "DROP TABLE job_hosts",
+        "UPDATE job_schema_version SET version_num = '1'",
+    ],
+}
+
+
+@pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES.keys())
+def test_database_of_an_unreleased_version_is_named_as_that_by_every_command_and_begun_anew_as_it_says(
+    jobrunner: Commands, database: Database, changes: list[str]
+) -> None:
+    for change in changes:
+        database.execute(change)
+    # Also where nothing is due, and a tick asks one question only.
+    jobrunner.refused(78, "tick", says=[SAID])
+    queue(database, "echo")
+    said = {jobrunner.refused(78, *words, says=[SAID]) for words in [*WITH_A_SCHEMA, ["migrate"], ["downgrade", "1"]]}
+    assert len(said) == 1
+    (first, then) = ("downgrade 0 --delete-data", "migrate")
+    assert f"jobrunner {first}, then jobrunner {then}" in said.pop()
+    jobrunner(*first.split())
+    jobrunner(then)
+    jobrunner.enqueue("echo")
+    jobrunner.tick()
+    assert database.value("SELECT status FROM job_runs") == "succeeded"
