@@ -50,7 +50,9 @@ PEOPLE = {
         "a person's command: reads whole tables in the order of their keys, and writes them by these",
     ),
     "hosts.with_other_commands": "what apply asks: the reports of the hosts, of which there is one for each",
-    "rights.lacking": "after a refusal: reads the catalogs",
+    **dict.fromkeys(
+        ("rights.lacking", "unreleased.refusal", "unreleased.is_unreleased"), "after a refusal: reads the catalogs"
+    ),
     **dict.fromkeys(("standbys.replication", "standbys.sequences"), "a person's command: doctor reads the catalogs"),
     "numbering.reserve": "a sequence, no table of ours",
     **dict.fromkeys(

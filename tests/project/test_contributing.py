@@ -98,7 +98,14 @@ def copy_with(folder: Path, added: Mapping[str, tuple[str, str]]) -> Run:
         (folder / name).write_text(text.replace(line, line + more), "utf-8")
 
     def jobrunner(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(folder), **variables}
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "PYTHONPATH": str(folder),
+            "JOBRUNNER_DATABASE_URL": f"sqlite:///{folder}/runs.db",
+            "JOBRUNNER_STATE_DIR": str(folder / "state"),
+            **variables,
+        }
         command = [sys.executable, "-P", "-m", "jobrunner", *words]
         return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
 

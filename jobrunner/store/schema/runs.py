@@ -46,7 +46,7 @@ job_state = Table(
     # The server that the last pruning tick has seen: see servers.py. NULL: none yet, or a file.
     Column("server", short_text(60)),
     # The release that made these tables. Those that were made before the first one have no such column.
-    Column("released", short_text(20), nullable=False, server_default="0.1.0"),
+    Column("released", short_text(60), nullable=False, server_default="0.1.0"),
 )
 
 job_definitions = Table(
