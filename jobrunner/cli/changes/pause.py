@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from jobrunner.cli import environment, options, render, session, suggestions
+from jobrunner.cli.options.types import of_types
 from jobrunner.errors import UsageError
 from jobrunner.names import check_job_type
 from jobrunner.store.drivers.database import Database
@@ -30,14 +31,7 @@ def of_what(command: _Command) -> _Command:
             shell_complete=suggestions.hosts,
             help="A host; repeatable.",
         ),
-        click.option(
-            "--type",
-            "types",
-            multiple=True,
-            metavar="TYPE",
-            shell_complete=suggestions.job_types,
-            help="A job type; repeatable.",
-        ),
+        of_types("A job type", None, "types"),
     ):
         command = option(command)
     return command

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from jobrunner.cli import suggestions
+from jobrunner.cli.options.types import of_types
 from jobrunner.cli.parameters import Checked, instant_or_ago, job_id
 from jobrunner.errors import UsageError
 from jobrunner.lifecycle import Status
@@ -35,15 +36,7 @@ _OPTIONS: dict[str, Callable[[_Command], _Command]] = {
         multiple=True,
         help="Runs with this status; repeatable.",
     ),
-    "job_types": click.option(
-        "--type",
-        "job_types",
-        type=_TEXT,
-        multiple=True,
-        metavar="TYPE",
-        shell_complete=suggestions.job_types,
-        help="Runs of this type; repeatable.",
-    ),
+    "job_types": of_types("Runs of this type", stored_text),
     "schedule": click.option(
         "--schedule", type=_TEXT, metavar="NAME", shell_complete=suggestions.schedules, help="Runs of this schedule."
     ),

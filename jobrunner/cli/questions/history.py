@@ -10,6 +10,7 @@ import click
 from jobrunner.cli import environment, render, session, suggestions
 from jobrunner.cli.answers import answers
 from jobrunner.cli.options.selection import stored_text
+from jobrunner.cli.options.types import of_types
 from jobrunner.cli.parameters import Checked, instant_or_ago
 from jobrunner.durations import format_duration
 from jobrunner.store.questions import history as store
@@ -32,15 +33,7 @@ _START_TAKES = timedelta(minutes=1)
     help="From here: ISO 8601 with an offset, or 2h for two hours ago.",
 )
 @click.option("--until", type=_WHEN, metavar="TIME", help="Up to here. [default: now]")
-@click.option(
-    "--type",
-    "job_types",
-    type=_TEXT,
-    multiple=True,
-    metavar="TYPE",
-    shell_complete=suggestions.job_types,
-    help="Only of this job type; repeatable.",
-)
+@of_types("Only of this job type", stored_text)
 @click.option(
     "--schedule", type=_TEXT, metavar="NAME", shell_complete=suggestions.schedules, help="Only of this schedule."
 )

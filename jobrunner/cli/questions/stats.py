@@ -12,6 +12,7 @@ from jobrunner.admin.stats import stats as stats_of
 from jobrunner.cli import environment, render, session, suggestions
 from jobrunner.cli.answers import answers
 from jobrunner.cli.options.selection import stored_text
+from jobrunner.cli.options.types import of_types
 from jobrunner.cli.parameters import Checked, instant_or_ago
 from jobrunner.durations import format_duration
 from jobrunner.errors import UsageError
@@ -24,15 +25,7 @@ HEADINGS = (
 
 
 @click.command(context_settings={"allow_extra_args": True})
-@click.option(
-    "--type",
-    "job_types",
-    type=Checked(stored_text),
-    multiple=True,
-    metavar="TYPE",
-    shell_complete=suggestions.job_types,
-    help="Only of this job type; repeatable.",
-)
+@of_types("Only of this job type", stored_text)
 @click.option(
     "--since",
     type=Checked(instant_or_ago),

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from jobrunner.cli import environment, options, session, suggestions
-from jobrunner.cli.parameters import Checked
+from jobrunner.cli import environment, options, session
+from jobrunner.cli.options.types import of_types
 from jobrunner.names import check_job_type
 
 
@@ -22,15 +22,7 @@ from jobrunner.names import check_job_type
     flag_value="2m",
     help="Keep listening for new runs until the next tick takes over. [at most DURATION; --linger alone: 2m]",
 )
-@click.option(
-    "--type",
-    "types",
-    multiple=True,
-    type=Checked(check_job_type),
-    metavar="TYPE",
-    shell_complete=suggestions.job_types,
-    help="Work on this job type only; repeatable.",
-)
+@of_types("Work on this job type only", check_job_type, "types")
 @click.option(
     "--log-file",
     type=click.Path(path_type=Path, dir_okay=False),

@@ -9,6 +9,7 @@ import click
 
 from jobrunner.admin import archive as archives
 from jobrunner.cli import environment, render, session, suggestions
+from jobrunner.cli.options.types import of_types
 from jobrunner.cli.parameters import Checked, instant_or_ago
 from jobrunner.cli.upkeep.archive.finish import delete
 from jobrunner.names import check_job_type
@@ -23,15 +24,7 @@ from jobrunner.names import check_job_type
     metavar="TIME",
     help="Archive runs that ended before this: ISO 8601 with an offset, or 90d for 90 days ago.",
 )
-@click.option(
-    "--type",
-    "job_types",
-    multiple=True,
-    type=Checked(check_job_type),
-    metavar="TYPE",
-    shell_complete=suggestions.job_types,
-    help="Only of this type; repeatable.",
-)
+@of_types("Only of this type", check_job_type)
 @click.option("--keep", is_flag=True, help="Write the file only; delete nothing.")
 def runs(file: Path, until: datetime | timedelta, job_types: tuple[str, ...], keep: bool) -> None:
     """Write ended runs with their attempts to FILE, as JSON lines, and delete them once FILE is on the disk.
