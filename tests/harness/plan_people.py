@@ -51,7 +51,8 @@ PEOPLE = {
     ),
     "hosts.with_other_commands": "what apply asks: the reports of the hosts, of which there is one for each",
     **dict.fromkeys(
-        ("rights.lacking", "unreleased.refusal", "unreleased.is_unreleased"), "after a refusal: reads the catalogs"
+        ("rights.lacking", "rights.ask_alone", "unreleased.refusal", "unreleased.is_unreleased"),
+        "after a refusal: reads the catalogs",
     ),
     **dict.fromkeys(("standbys.replication", "standbys.sequences"), "a person's command: doctor reads the catalogs"),
     "numbering.reserve": "a sequence, no table of ours",

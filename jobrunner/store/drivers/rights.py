@@ -40,7 +40,7 @@ def hidden(connection: Connection) -> Cause | None:
     """The schema whose tables are there, and which our role may not use. Ends every transaction."""
     if connection.database == "sqlite":
         return None
-    found = _ask(connection, _HIDDEN, table=VERSION_TABLE)
+    found = ask_alone(connection, _HIDDEN, table=VERSION_TABLE)
     return of_rights(Lacking(row.role, "schema", row.name, ("USAGE",)) for row in found)
 
 
@@ -50,14 +50,14 @@ def lacking(connection: Connection, error: BaseException, statement: str) -> Cau
     None: it cannot be found out. It ends every transaction.
     """
     names = re.findall(r"\w+", str(error).splitlines()[0])
-    found = _ask(connection, _LACKING, names=names)
+    found = ask_alone(connection, _LACKING, names=names)
     # Only the rights that the statement may need: a role that only looks may lack others on purpose.
     needed = {*re.findall(r"SELECT|INSERT|UPDATE|DELETE", statement), "USAGE", "EXECUTE"}
     rights = [(row, tuple(each for each in row.rights.split() if each in needed)) for row in found]
     return of_rights(Lacking(row.role, row.kind, row.name, lacks) for row, lacks in rights if lacks)
 
 
-def _ask(connection: Connection, question: str, **values: object) -> list[Row]:
+def ask_alone(connection: Connection, question: str, **values: object) -> list[Row]:
     """The rows, in a transaction of its own that ends every other one; none if it cannot be asked."""
     try:
         connection.begin(writes=False)

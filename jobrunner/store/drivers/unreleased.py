@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from jobrunner.errors import SchemaMismatch
-from jobrunner.store.drivers.connection import Connection, DriverError
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.rights import ask_alone
 from jobrunner.store.sql.namespace import MARK
 from jobrunner.store.sql.versions import VERSION_TABLE
 
@@ -21,7 +22,7 @@ SELECT (SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('jo
 
 def is_unreleased(connection: Connection) -> bool:
     """Whether it has our tables as they were before the first release. Expects any transaction."""
-    return bool(connection.execute(_ON_SERVER if connection.traits.has_server else _IN_FILE).scalar_one())
+    return bool(connection.execute(_question(connection)).scalar_one())
 
 
 def refused(label: str) -> SchemaMismatch:
@@ -35,11 +36,8 @@ def refused(label: str) -> SchemaMismatch:
 
 def refusal(connection: Connection, label: str) -> SchemaMismatch | None:
     """The error, if that is why a statement failed. Ends every transaction."""
-    try:
-        connection.rollback()
-        connection.begin(writes=False)
-        return refused(label) if is_unreleased(connection) else None
-    except DriverError:
-        return None
-    finally:
-        connection.rollback()
+    return refused(label) if any(row.is_so for row in ask_alone(connection, _question(connection))) else None
+
+
+def _question(connection: Connection) -> str:
+    return _ON_SERVER if connection.traits.has_server else _IN_FILE
