@@ -60,8 +60,10 @@ def test_log_lines_of_a_run_that_fails_and_then_is_dead(jobrunner: Commands, dat
 
 def test_log_lines_of_a_run_that_is_recovered(jobrunner: Commands, app: App, database: Database, log: LogFile) -> None:
     run_id = jobrunner.enqueue("wait_for", {"path": str(app.path("never"))})
-    tick = jobrunner.start("tick", "--log-file", log.path, env=SHORT_LEASE)
+    tick = jobrunner.start("tick", "--log-file", log.path, env={"JOBRUNNER_LEASE": "20s"})
     wait_for(app.trace, 30, "the handler is at work")
+    # A child may begin before its tick has told that it claimed the run.
+    wait_for(lambda: log.lines("claimed"), 30, "the line of the claim")
     tick.kill()
     tick.wait(10)
     assert [line["event"] for line in log.lines()] == ["claimed"]
