@@ -17,7 +17,7 @@ import pytest
 
 from harness.app import App
 from harness.database import Database
-from harness.processes import command_line, kill_group, kill_marked, marked_processes
+from harness.processes import Patient, command_line, kill_group, kill_marked, marked_processes
 from harness.warm import WarmProcess, can_be_warm
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class Commands:
         environment = self.environment(env)
         words = [str(word) for word in args]
         is_warm = not (cold or self.is_cold) and can_be_warm(self.command, words, environment)
-        return (WarmProcess if is_warm else subprocess.Popen)(
+        return (WarmProcess if is_warm else Patient)(
             [self.command, *words],
             env=environment,
             cwd=cwd or self.home,

@@ -7,8 +7,10 @@ from operator import itemgetter
 from typing import Any
 
 import pytest
+import pytest_timeout  # type: ignore[import-untyped]
 
 from harness import warm
+from harness.waiting import stretched
 
 LONGEST_SECONDS = 60.0
 """What one test may take. What is rightly longer is marked `long` and runs in `make test-long`."""
@@ -30,16 +32,18 @@ def pytest_runtest_makereport(
     report = yield
     # Not its fixtures: whoever comes first makes those of the whole session.
     if report.when == "call" and report.passed and item.get_closest_marker("long") is None:
-        most = _most_seconds()
+        # Nobody is at fault for what else the machine is busy with.
+        most = stretched(LONGEST_SECONDS, _USUAL_LOAD)
         if call.duration > most:
             report.outcome = "failed"
             report.longrepr = f"took {call.duration:.0f} s: a test takes {most:.0f} s at most, or is marked long"
     return report
 
 
-def _most_seconds() -> float:
-    """As much longer as the machine is busy with something else: nobody is at fault for that."""
-    return LONGEST_SECONDS * max(1.0, os.getloadavg()[0] / (_USUAL_LOAD * (os.cpu_count() or 1)))
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: pytest_timeout.Settings) -> object:
+    """End a test that hangs: on a busy machine as much later as the waits in it give up."""
+    return pytest_timeout.pytest_timeout_set_timer(item, settings._replace(timeout=stretched(settings.timeout)))
 
 
 class Costs:

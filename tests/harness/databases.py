@@ -24,6 +24,7 @@ from psycopg import sql
 from harness.commands import COMMAND, clean_environment
 from harness.database import Database, PostgresDatabase, SQLiteDatabase
 from harness.postgres import Access, Server, data_place, or_fail
+from harness.processes import Patient
 from harness.warm import WarmProcess, can_be_warm
 
 sqlite_only = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
@@ -102,7 +103,7 @@ class PrivatePostgres:
 def migrate(url: str) -> None:
     with tempfile.TemporaryDirectory() as home:
         environment = clean_environment(Path(home)) | {"JOBRUNNER_DATABASE_URL": url}
-        command = WarmProcess if can_be_warm(COMMAND, ["migrate"], environment) else subprocess.Popen
+        command = WarmProcess if can_be_warm(COMMAND, ["migrate"], environment) else Patient
         try:
             started = command(
                 [COMMAND, "migrate"],

@@ -7,7 +7,23 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from harness.waiting import wait_for
+from harness.waiting import stretched, wait_for
+
+
+class Patient(subprocess.Popen[Any]):
+    """A process whose end is waited for longer on a busy machine: the limits in tests are those of a quiet one."""
+
+    def communicate(
+        self,
+        input: Any = None,  # noqa: A002 - as subprocess calls it
+        timeout: float | None = None,
+    ) -> tuple[Any, Any]:
+        """What it printed, and its end."""
+        return super().communicate(input, None if timeout is None else stretched(timeout))
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit status."""
+        return super().wait(None if timeout is None else stretched(timeout))
 
 
 def marked_processes(marks: list[bytes]) -> list[int]:

@@ -17,6 +17,7 @@ import pytest
 
 from harness import fork_setup, starter, worker
 from harness.postgres import short_temporary_folder
+from harness.processes import Patient
 
 PLAIN_LOCALE = {"LANG": "C.UTF-8"}
 _given: dict[str, str] = {}
@@ -40,7 +41,7 @@ def can_be_warm(command: str, words: list[str], environment: Mapping[str, str]) 
     )
 
 
-class WarmProcess(subprocess.Popen[Any]):
+class WarmProcess(Patient):
     """A command that was forked from the starter: to a test the same as one that was started as a script.
 
     The starter is its parent and waits for it. How it ended comes through a socket.

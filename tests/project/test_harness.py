@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+import pytest_timeout
 
 from harness import (
     App,
@@ -245,6 +246,23 @@ def test_wait_for_returns_the_value_and_names_what_did_not_come() -> None:
     with pytest.raises(AssertionError, match=r"not within 0.1 s: the moon"):
         wait_for(lambda: None, 0.1, "the moon")
     assert time.monotonic() - before < 5
+
+
+def test_on_a_busy_machine_waits_and_tests_have_as_much_more_time(
+    jobrunner: Commands, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = 8.0 * (os.cpu_count() or 1)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
+    before = time.monotonic()
+    with pytest.raises(AssertionError, match=r"not within 0.1 s: the moon"):
+        wait_for(lambda: None, 0.1, "the moon")
+    assert time.monotonic() - before > 0.8
+    late = jobrunner.start_python("import time; time.sleep(2)")
+    assert late.wait(0.3) == 0
+    assert jobrunner.start("--version", cold=True).communicate(timeout=10)[1] == ""
+    settings = pytest_timeout._get_item_settings(request.node)
+    request.config.hook.pytest_timeout_set_timer(item=request.node, settings=settings)
+    assert signal.getitimer(signal.ITIMER_REAL)[0] > 7 * settings.timeout
 
 
 def test_json_of_a_command_that_printed_no_json_shows_the_output(jobrunner: Commands) -> None:
