@@ -25,9 +25,9 @@ class OldRows:
 
 @dataclass(frozen=True)
 class Pruned:
-    """What was deleted, or with ``is_dry_run`` would be; and the runs that the database refuses to delete."""
+    """What was deleted, or with ``dry_run`` would be; and the runs that the database refuses to delete."""
 
-    is_dry_run: bool
+    dry_run: bool
     rows: list[OldRows]
     kept: list[int]
 

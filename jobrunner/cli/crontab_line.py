@@ -19,8 +19,8 @@ _PATHS = ("JOBRUNNER_APP_DIR", "JOBRUNNER_CONFIG", "JOBRUNNER_LOG", "JOBRUNNER_S
 _DATABASE_URLS = ("JOBRUNNER_DATABASE_URL", "DATABASE_URL")
 
 
-LOG_FILE = click.option(
-    "--log-file",
+LOG = click.option(
+    "--log",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="The file that the tick appends its log to.",
@@ -38,11 +38,11 @@ class Installation:
         self._configuration = self._config.file if is_named else None
         self.identity = str(self._env_file or self._configuration or "default")
 
-    def line(self, log_file: Path | None) -> str:
+    def line(self, log: Path | None) -> str:
         """The line, with absolute paths. Raises ConfigurationError if its ticks would have other settings than this."""
         _check_reaches_cron(self._config, self._env_file, self._from_file)
         words = [*_program(), "tick"]
-        paths = (("--env-file", self._env_file), ("--config", self._configuration), ("--log-file", _log(log_file)))
+        paths = (("--env-file", self._env_file), ("--config", self._configuration), ("--log", _log(log)))
         for flag, path in paths:
             words += [] if path is None else [flag, str(path)]
         return tick_line.tick_line(words, self.identity, sets_path="PATH" not in self._from_file)
@@ -94,5 +94,5 @@ def _log(path: Path | None) -> Path | None:
     if path is None:
         return None
     if not path.absolute().parent.is_dir():
-        raise UsageError(f"--log-file: there is no folder {path.absolute().parent}; make it first")
+        raise UsageError(f"--log: there is no folder {path.absolute().parent}; make it first")
     return path.absolute()

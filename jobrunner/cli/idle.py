@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jobrunner.settings.config import Config
     from jobrunner.worker.processes import TickProcesses
 
-_PATHS = ("--env-file", "--config", "--log-file")
+_PATHS = ("--env-file", "--config", "--log")
 # Less than five minutes, because no tick comes at the very second.
 _METRICS_STAY_SECONDS = 280.0
 
@@ -133,7 +133,7 @@ def _tick(given: dict[str, str]) -> bool:
     environment.add_env_file(given.get("--env-file"))
     if "--config" in given:
         environment.name_config(given["--config"])
-    config = environment.load({**settings, "log": given.get("--log-file")})
+    config = environment.load({**settings, "log": given.get("--log")})
     folders = state_folder.for_state(config.state_dir)
     if config.linger or any(map(_is_tick_abandoned, folders)):
         return False

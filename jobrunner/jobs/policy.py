@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from jobrunner.backoff import Backoff
 from jobrunner.errors import WrongOption
-from jobrunner.jobs.job_options import OF_POLICY, Length, checked
+from jobrunner.jobs.job_options import OF_POLICY, checked
 from jobrunner.jobs.limits import make_limits
 from jobrunner.jobs.payload import check_match
 from jobrunner.model import KeyScope, Limits, Policy
@@ -44,14 +44,9 @@ def options_of(policy: Policy) -> dict[str, Any]:
     return {name: values[name] for name in OF_POLICY}
 
 
-def data_name(option: str) -> str:
-    """The name of an option in data. That of a duration says that it is in seconds."""
-    return f"{option}_seconds" if isinstance(OF_POLICY[option].kind, Length) else option
-
-
 def as_data(policy: Policy) -> dict[str, Any]:
     """Plain JSON data; ``from_data`` is its inverse."""
-    values = {data_name(name): _plain(value) for name, value in options_of(policy).items()}
+    values = {name: _plain(value) for name, value in options_of(policy).items()}
     return {"job_type": policy.job_type, "is_async": policy.is_async, **values}
 
 
@@ -69,7 +64,7 @@ def from_data(data: Mapping[str, Any]) -> Policy:
     job_type, is_async = data["job_type"], data["is_async"]
     if not isinstance(job_type, str) or type(is_async) is not bool:
         raise ValueError(data)
-    given = {name: data[data_name(name)] for name in OF_POLICY}
+    given = {name: data[name] for name in OF_POLICY}
     given |= {"backoff": Backoff.from_data(given["backoff"])}
     # None is no option of a time limit: it is written in words.
     given |= {"timeout": "none"} if given["timeout"] is None else {}

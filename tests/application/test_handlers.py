@@ -242,5 +242,5 @@ def test_the_policies_of_the_types_are_listed(jobrunner: Commands, app: App) -> 
     app.add(SIGNALS + ERRORS)
     found = {each["job_type"]: each for each in jobrunner("types", "--json").json()}
     assert (found["ask"]["max_attempts"], found["ask"]["backoff"]["shape"]) == (3, "fixed")
-    assert (found["picky"]["max_attempts"], found["picky"]["timeout_seconds"]) == (5, 900.0)
-    assert (found["picky"]["kill_after_seconds"], found["sleep"]["timeout_seconds"]) == (5.0, 300.0)
+    assert (found["picky"]["max_attempts"], found["picky"]["timeout"]) == (5, 900.0)
+    assert (found["picky"]["kill_after"], found["sleep"]["timeout"]) == (5.0, 300.0)

@@ -161,7 +161,7 @@ def test_each_value_that_is_taken_works_in_a_child(jobrunner: Commands, app: App
     app.write("handlers", "\n".join([NAMES, *(line for lines in handlers.values() for line in lines)]))
     known = {each["job_type"]: each for each in jobrunner("types", "--json").json()}
     assert sorted(known) == sorted(handlers)
-    assert known["timeout_2"]["timeout_seconds"] == 2
+    assert known["timeout_2"]["timeout"] == 2
     for name in handlers:
         queue(database, name)
     jobrunner.tick(env={"JOBRUNNER_CONCURRENCY": "2"})

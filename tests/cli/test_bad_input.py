@@ -105,7 +105,7 @@ def test_a_closed_standard_input_holds_no_payload(jobrunner: Commands, database:
 @pytest.mark.parametrize("place", ["/dev/stdout", "/dev/stderr"])
 def test_pipe_is_accepted_as_log_file_if_it_is_the_commands_own_output(jobrunner: Commands, place: str) -> None:
     """Containers log in this way. Every other pipe is refused: a tick would wait for its reader."""
-    done = shell(jobrunner, f"jobrunner tick --log-file {place}")
+    done = shell(jobrunner, f"jobrunner tick --log {place}")
     lines = {"/dev/stdout": done.stdout, "/dev/stderr": done.stderr}
     assert (done.returncode, lines[place].count(b"\n")) == (0, 1)
     assert b'"event": "tick"' in lines[place]
@@ -116,7 +116,7 @@ def test_pipe_with_a_reader_is_refused_as_log_file(jobrunner: Commands, database
     pipe = tmp_path / "files" / "fifo"
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        done = jobrunner.finish_bytes(start(jobrunner, Bad(("tick", "--log-file", str(pipe)), "")))
+        done = jobrunner.finish_bytes(start(jobrunner, Bad(("tick", "--log", str(pipe)), "")))
     finally:
         os.close(reader)
     assert complaints(done, Bad((), "pipe or a socket", code=78)) == []

@@ -113,7 +113,7 @@ def test_the_current_folder_is_not_on_the_import_path(jobrunner: Commands, tmp_p
     folder.mkdir()
     for name in ("click", "sqlalchemy", "structlog", "alembic", "getpass", "handlers_here", "cronsim"):
         (folder / f"{name}.py").write_text("raise SystemExit('a stray module was imported')\n")
-    log = ["--log-file", str(tmp_path / "log")]
+    log = ["--log", str(tmp_path / "log")]
     schedule = ["schedule", "add", "n", "--type", "echo", "--cron", "@daily"]
     for words in (["migrate"], ["enqueue", "echo"], schedule, ["tick", *log], ["types"]):
         done = subprocess.run(

@@ -82,7 +82,7 @@ def test_commands_and_options_are_completed(
 
 @every_shell
 def test_completion_of_a_path_is_left_to_the_shell(jobrunner: Commands, shell: str) -> None:
-    assert [kind for kind, _ in completed(jobrunner, shell, "jobrunner", "tick", "--log-file", "x")] == ["file"]
+    assert [kind for kind, _ in completed(jobrunner, shell, "jobrunner", "tick", "--log", "x")] == ["file"]
 
 
 def script(jobrunner: Commands, shell: str, tmp_path: Path) -> Path:

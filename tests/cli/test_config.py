@@ -143,7 +143,7 @@ def test_log_file_from_flag_or_variable_is_written(jobrunner: Commands, tmp_path
     if given == "variable":
         jobrunner.tick(env={"JOBRUNNER_LOG": str(wanted)})
     else:
-        jobrunner.tick("--log-file", wanted, env={"JOBRUNNER_LOG": str(other)})
+        jobrunner.tick("--log", wanted, env={"JOBRUNNER_LOG": str(other)})
     assert wanted.read_text().count("\n") == 1
     assert not other.exists()
 

@@ -273,11 +273,11 @@ def test_durations_of_a_job_are_read(jobrunner: Commands, app: App, database: Da
         """,
     )
     numbers, texts, waits = jobrunner("types", "--json").json()
-    assert (numbers["timeout_seconds"], numbers["kill_after_seconds"]) == (90, 1.5)
+    assert (numbers["timeout"], numbers["kill_after"]) == (90, 1.5)
     assert numbers["backoff"] == {
         "shape": "exponential", "seconds": [30.0], "exponent": 3, "cap_seconds": 3600.0, "jitter": 0.5,
     }  # fmt: skip
-    assert (texts["timeout_seconds"], texts["kill_after_seconds"]) == (5400, 0.5)
+    assert (texts["timeout"], texts["kill_after"]) == (5400, 0.5)
     assert (texts["backoff"]["shape"], texts["backoff"]["cap_seconds"]) == ("polynomial", 86400.0)
     assert (waits["max_waiting"], waits["when_full"], waits["on_stop"], waits["concurrency"]) == (10, "drop", "drop", 2)
     assert waits["backoff"]["seconds"] == [60.0, timedelta(minutes=10).total_seconds()]

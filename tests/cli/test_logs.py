@@ -24,7 +24,7 @@ def about(line: dict[str, Any]) -> tuple[Any, ...]:
 
 def test_log_lines_of_a_run_that_succeeds(jobrunner: Commands, log: LogFile) -> None:
     run_id = jobrunner.enqueue("echo")
-    done = jobrunner.tick("--log-file", log.path)
+    done = jobrunner.tick("--log", log.path)
     assert (done.stdout, done.stderr) == ("", "")
     assert [line["event"] for line in log.lines()] == ["claimed", "succeeded", "tick"]
     claimed, succeeded, tick = log.lines()
@@ -44,14 +44,14 @@ def test_log_line_of_an_idle_tick(jobrunner: Commands, log: LogFile) -> None:
 
 def test_log_lines_of_a_run_that_fails_and_then_is_dead(jobrunner: Commands, database: Database, log: LogFile) -> None:
     run_id = jobrunner.enqueue("fail", {"message": "as\nasked"}, max_attempts=2)
-    jobrunner.tick("--log-file", log.path)
+    jobrunner.tick("--log", log.path)
     (failed,) = log.lines("failed")
     assert about(failed) == (run_id, "fail", 1, "failed")
     assert (failed["error_type"], failed["error"], failed["level"]) == ("RuntimeError", "as asked", "warning")
     run_at = database.value("SELECT run_at FROM job_runs")
     assert abs(datetime.fromisoformat(failed["next_try"]) - run_at) <= timedelta(seconds=1)
     database.move_clock(timedelta(hours=1))
-    jobrunner.tick("--log-file", log.path)
+    jobrunner.tick("--log", log.path)
     (dead,) = log.lines("dead")
     assert about(dead) == (run_id, "fail", 2, "dead")
     assert (dead["error_type"], dead["error"], dead["level"]) == ("RuntimeError", "as asked", "warning")
@@ -60,7 +60,7 @@ def test_log_lines_of_a_run_that_fails_and_then_is_dead(jobrunner: Commands, dat
 
 def test_log_lines_of_a_run_that_is_recovered(jobrunner: Commands, app: App, database: Database, log: LogFile) -> None:
     run_id = jobrunner.enqueue("wait_for", {"path": str(app.path("never"))})
-    tick = jobrunner.start("tick", "--log-file", log.path, env={"JOBRUNNER_LEASE": "20s"})
+    tick = jobrunner.start("tick", "--log", log.path, env={"JOBRUNNER_LEASE": "20s"})
     wait_for(app.trace, 30, "the handler is at work")
     # A child may begin before its tick has told that it claimed the run.
     wait_for(lambda: log.lines("claimed"), 30, "the line of the claim")
@@ -68,7 +68,7 @@ def test_log_lines_of_a_run_that_is_recovered(jobrunner: Commands, app: App, dat
     tick.wait(10)
     assert [line["event"] for line in log.lines()] == ["claimed"]
     database.move_clock(timedelta(seconds=30))
-    jobrunner.tick("--log-file", log.path)
+    jobrunner.tick("--log", log.path)
     (recovered,) = log.lines("recovered")
     assert about(recovered) == (run_id, "wait_for", 1, "failed")
     assert recovered["error_type"] == "lease_expired"
@@ -81,7 +81,7 @@ def test_log_lines_of_a_run_that_is_recovered(jobrunner: Commands, app: App, dat
 def test_log_lines_of_a_running_run_that_is_stopped(jobrunner: Commands, app: App, log: LogFile, end: str) -> None:
     app.add(OBEDIENT)
     run_id = jobrunner.enqueue("obedient")
-    tick = jobrunner.start("tick", "--log-file", log.path, "--grace", "0", env=SHORT_LEASE)
+    tick = jobrunner.start("tick", "--log", log.path, "--grace", "0", env=SHORT_LEASE)
     wait_for(app.trace, 30, "the handler is at work")
     if end == "released":
         tick.send_signal(signal.SIGTERM)
@@ -97,7 +97,7 @@ def test_log_lines_of_a_running_run_that_is_stopped(jobrunner: Commands, app: Ap
 def test_log_lines_of_expanded_slots(jobrunner: Commands, database: Database, log: LogFile) -> None:
     jobrunner("schedule", "add", "hourly", "--type", "echo", "--cron", "@hourly")
     database.move_clock(timedelta(hours=3))
-    jobrunner.tick("--log-file", log.path)
+    jobrunner.tick("--log", log.path)
     (expanded,) = log.lines("expanded")
     assert (expanded["schedule"], expanded["run_id"], expanded["job_type"]) == ("hourly", 1, "echo")
     (skipped,) = log.lines("skipped")
@@ -107,10 +107,10 @@ def test_log_lines_of_expanded_slots(jobrunner: Commands, database: Database, lo
 @sqlite_only
 def test_the_log_file_is_private_and_appended_to(jobrunner: Commands, log: LogFile) -> None:
     log.path.write_text('{"event": "earlier"}\n')
-    jobrunner.tick("--log-file", log.path)
+    jobrunner.tick("--log", log.path)
     assert [line["event"] for line in log.lines()] == ["earlier", "tick"]
     fresh = log.path.with_name("fresh")
-    done = subprocess.run([COMMAND, "tick", "--log-file", fresh], env=jobrunner.environment(), umask=0, timeout=60)
+    done = subprocess.run([COMMAND, "tick", "--log", fresh], env=jobrunner.environment(), umask=0, timeout=60)
     assert done.returncode == 0
     assert fresh.stat().st_mode & 0o777 == 0o600
 
@@ -118,7 +118,7 @@ def test_the_log_file_is_private_and_appended_to(jobrunner: Commands, log: LogFi
 @sqlite_only
 def test_a_full_disk_under_the_log_does_not_end_the_tick(jobrunner: Commands, database: Database) -> None:
     jobrunner.enqueue("echo")
-    done = jobrunner.tick("--log-file", "/dev/full")
+    done = jobrunner.tick("--log", "/dev/full")
     assert (done.stdout, done.stderr) == ("", "")
     assert database.value("SELECT status FROM job_runs") == "succeeded"
 

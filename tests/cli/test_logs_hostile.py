@@ -15,7 +15,7 @@ HOSTILE = [
 def test_hostile_texts_never_add_a_second_log_line(jobrunner: Commands, log: LogFile) -> None:
     for message in HOSTILE:
         jobrunner.enqueue("fail", {"message": message}, max_attempts=1)
-    jobrunner.tick("--log-file", log.path)
+    jobrunner.tick("--log", log.path)
     assert len(log.lines("claimed")) == len(log.lines("dead")) == len(HOSTILE)
     assert len(log.lines()) == 2 * len(HOSTILE) + 1
     assert max(len(line) for line in log.path.read_text().splitlines()) < 5000

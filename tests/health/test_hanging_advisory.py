@@ -29,7 +29,7 @@ def test_advisory_locks_of_any_role_block_no_claim_no_apply_and_no_listening(
             stranger.execute(f"SELECT pg_advisory_lock({key})")
         migrating = jobrunner.start("migrate", env=SOON)
         assert "echoed" in jobrunner("apply").stdout
-        listening = jobrunner.tick("--linger", "--log-file", log, env=LIVING)
+        listening = jobrunner.tick("--linger", "--log", log, env=LIVING)
         assert listening.stderr == ""
         assert [outcomes(database, run_id) for run_id in runs] == [["succeeded"]] * 2
         session = stranger.info.backend_pid

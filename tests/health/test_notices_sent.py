@@ -34,7 +34,7 @@ def test_many_ticks_at_once_and_a_kill_tell_each_dead_run_at_most_once_and_say_w
     database.move_clock(timedelta(minutes=20))
     tick(jobrunner, web)
     assert sum(runs for _, runs in told(web)) == 31
-    unsent = jobrunner.status()["unsent_notices"]
+    unsent = jobrunner.status()["unsent_notifications"]
     found = {(each["job_type"], each["outcome"], each["receiver"]) for each in unsent}
     assert found == {("lost_0", "lost", "chat"), ("lost_1", "lost", "chat")}
     assert "chat" in jobrunner("status").stdout
@@ -48,7 +48,7 @@ def test_receiver_that_hangs_holds_up_no_run_and_its_secret_is_nowhere(
     dead(database)
     first = queue(database, "echo")
     log = tmp_path / "log"
-    process = jobrunner.start("tick", "--log-file", log, env={"CHAT_URL": web.url})
+    process = jobrunner.start("tick", "--log", log, env={"CHAT_URL": web.url})
     web.wait_for(1)
     # The tick that waits for the receiver has ended all its runs, and another one begins new runs meanwhile.
     assert run_of(database, first)["status"] == "succeeded"

@@ -160,6 +160,6 @@ def test_ping_url_is_in_no_log_and_no_row(jobrunner: Commands, app: App, databas
     app.path("jobrunner.toml").write_text(CONFIG)
     slot(database, jobrunner, "nightly", "echo", {})
     log = tmp_path / "log"
-    jobrunner.tick("--log-file", log, env={"PING": "http://127.0.0.1:1/s3cret"})
+    jobrunner.tick("--log", log, env={"PING": "http://127.0.0.1:1/s3cret"})
     assert "Connection refused" in log.read_text()
     assert "s3cret" not in log.read_text() + database.describe()

@@ -104,6 +104,6 @@ def test_verbose_tick_does_not_print_the_password(jobrunner: Commands) -> None:
 @sqlite_only
 def test_unreachable_database_is_also_written_to_the_log_file(jobrunner: Commands, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    jobrunner("tick", "--log-file", log, env={"JOBRUNNER_DATABASE_URL": REFUSED}, check=False)
+    jobrunner("tick", "--log", log, env={"JOBRUNNER_DATABASE_URL": REFUSED}, check=False)
     assert '"result": "failed"' in log.read_text()
     assert PASSWORD not in log.read_text()

@@ -199,9 +199,7 @@ def test_an_option_of_a_job_type_is_added_by_its_list_alone(tmp_path: Path) -> N
         (tmp_path / "handlers.py").write_text(handler)
         return jobrunner("types", *words, **variables)
 
-    found = {
-        each["job_type"]: each["quiet_time_seconds"] for each in json.loads(types("quiet_time=420", "--json").stdout)
-    }
+    found = {each["job_type"]: each["quiet_time"] for each in json.loads(types("quiet_time=420", "--json").stdout)}
     assert found == {"coded": 420.0, "filed": 540.0}
     head, *rows = types("").stdout.splitlines()
     assert (head.split()[-2:], [row.split()[-1] for row in rows]) == (["QUIET", "TIME"], ["-", "9m"])

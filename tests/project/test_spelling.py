@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import jobrunner as library
 from harness import Commands, Database, PostgresDatabase, postgresql_only, sqlite_only
 from harness.pages import ROOT
+from harness.tables.names import ELSEWHERE, NAMES, OPTIONS, OPTIONS_ELSEWHERE
 from jobrunner import Context, Entry, job
 from jobrunner.application.grouping import Group
 from jobrunner.application.job import Job
@@ -21,100 +23,15 @@ from jobrunner.cli.options import ALL
 from jobrunner.cli.options.run import flag_of
 from jobrunner.cli.program import every_command
 from jobrunner.errors import UsageError
+from jobrunner.jobs.job_options import OF_POLICY
 from jobrunner.jobs.run_options import OF_RUN
 from jobrunner.renamed import RENAMED
+from jobrunner.schedules.options import OPTIONS as SCHEDULE_OPTIONS
+from jobrunner.settings.config import SETTINGS
 
 OLD = RENAMED["parameter"]
 COLUMNS = {"idempotency_key"}
 """Names of columns, which SQL and JSON publish."""
-# Each option, with the form of its value (a flag has none; … means repeatable) and the one thing that it means. A new
-# option belongs here; if its name or its meaning is there already, it is that option.
-MEANINGS = {
-    "--after": ("JOB_ID…", "a run that must have ended before"),
-    "--again": ("flag", "also what was done already"),
-    "--all": ("flag", "everything that the command is about"),
-    "--allow-host": ("NAME…", "a host name under which the dashboard is reached"),
-    "--allow-unknown": ("flag", "accept what this host has no handler for"),
-    "--applied": ("flag", "an effect was applied, or was not"),
-    "--attempt": ("N", "an attempt by its number"),
-    "--batch": ("N", "how many runs a tick claims"),
-    "--before": ("JOB_ID", "the run below which a list goes on"),
-    "--budget": ("DURATION", "how long a tick takes new runs"),
-    "--check": ("flag", "exit with 1 if something would change"),
-    "--concurrency": ("N", "how many runs a host has at work"),
-    "--concurrency-key": ("K", "runs by their concurrency key"),
-    "--cron": ("EXPR", "when a schedule fires, as a crontab has it"),
-    "--crontab": ("flag", "look at the crontab"),
-    "--debug": ("flag", "call the handler in this process"),
-    "--delete-data": ("flag", "agree to the loss of data"),
-    "--description": ("TEXT", "what a schedule is for"),
-    "--dry-run": ("flag", "show what would change, and change nothing"),
-    "--ends-at": ("TIME", "when a schedule ends"),
-    "--error-like": ("TEXT", "runs by a part of their error"),
-    "--follow": ("flag", "print what is new until the run has ended"),
-    "--force": ("flag", "also runs that have succeeded"),
-    "--from": ("now|missed", "which missed slots a resumed schedule passes over"),
-    "--gone": ("code|file", "a source that no host has any more"),
-    "--grace": ("DURATION", "how long handlers may go on at a stop"),
-    "--host": ("HOST…", "hosts"),
-    "--if-parent-fails": ("cancel|run", "what to do if the run to wait for ends dead or cancelled"),
-    "--if-taken": ("existing|raise|replace", "what to do if a key is taken"),
-    "--jitter": ("DURATION", "how far runs of a schedule are spread"),
-    "--json": ("flag", "print one JSON document"),
-    "--jsonl": ("flag", "print a JSON document for each line"),
-    "--keep": ("flag", "delete nothing"),
-    "--key": ("K", "the idempotency key of a run"),
-    "--limit": ("N", "how many at most"),
-    "--linger": ("[DURATION]", "how long to listen for new runs"),
-    "--log-file": ("FILE", "where a tick appends its log"),
-    "--max-attempts": ("N", "how many attempts a run has"),
-    "--max-runs": ("N", "how many runs a schedule makes"),
-    "--metrics": ("flag", "answer /metrics"),
-    "--misfire": ("latest|skip|all", "which missed slots get a run"),
-    "--misfire-most": ("N", "how many missed slots get a run at once"),
-    "--misfire-window": ("DURATION", "how old a missed slot may be"),
-    "--name": ("NEW", "the new name of a schedule"),
-    "--only": ("NAME…", "findings by their names"),
-    "--outcome": ("JSON", "what a call would have returned"),
-    "--output": ("FILE", "the file to write instead of standard output"),
-    "--over": ("DURATION", "over which time starts are spread"),
-    "--overlap": ("skip|queue|allow|replace", "what to do when the previous run has not finished"),
-    "--paused": ("flag", "add a schedule paused"),
-    "--payload": ("JSON|@FILE|-", "the arguments of a run"),
-    "--port": ("N", "the port to listen on"),
-    "--prefix": ("PATH", "the path that a proxy adds"),
-    "--priority": ("N", "the priority of a run"),
-    "--proxy": ("ADDRESS…", "a proxy whose headers are trusted"),
-    "--read-only": ("flag", "nobody who is meant can change anything"),
-    "--reason": ("TEXT", "why, for the audit trail"),
-    "--redact": ("NAME…", "names whose values are hidden"),
-    "--run-at": ("TIME", "the earliest start of a run"),
-    "--schedule": ("NAME", "a schedule by its name"),
-    "--since": ("TIME", "not earlier than this"),
-    "--start-deadline": ("DURATION", "how long a run of a schedule may wait for its start"),
-    "--status": ("queued|running|succeeded|failed|dead|cancelled…", "runs by their statuses"),
-    "--strict": ("flag", "commit each result before the next run begins"),
-    "--system": ("flag", "the crontab names users"),
-    "--timeout": ("DURATION", "the limit of each attempt"),
-    "--timezone": ("ZONE", "the time zone of an expression"),
-    "--trust-header": ("NAME", "the header in which a proxy names the user"),
-    "--type": ("TYPE…", "job types"),
-    "--until": ("TIME", "not later than this"),
-    "--user": ("NAME", "the user whose ticks run the jobs"),
-    "--user-file": ("FILE", "the file of the users of the dashboard"),
-    "--verbose": ("flag", "log to stderr"),
-    "--waiting-for": ("time|retry|parent|pause|limit|key|tick…", "runs by what they wait for"),
-    "--watch": ("flag", "show it again and again"),
-    "--yes": ("flag", "do not ask"),
-}
-ELSEWHERE = {
-    "schedule add --schedule": ("EXPR", "when a schedule fires: its name is the argument, and toml calls it schedule"),
-    "schedule edit --schedule": ("EXPR", "the same"),
-    "schedule add --type": ("TYPE", "the job type to run: a schedule has one"),
-    "schedule edit --type": ("TYPE", "the same"),
-    "web --host": ("text", "an address of this host, as servers call it"),
-}
-"""Where an option of this name means something else, and why it may."""
 
 
 def form(option: click.Option) -> str:
@@ -250,8 +167,94 @@ def test_each_option_means_one_thing_in_every_command_and_each_thing_has_one_opt
             if isinstance(option, click.Option) and option not in ALL:
                 name = max(option.opts, key=len)
                 found.add(name)
-                meant, _ = ELSEWHERE.get(f"{path} {name}") or MEANINGS.get(name, ("not in MEANINGS", ""))
+                meant, _ = OPTIONS_ELSEWHERE.get(f"{path} {name}") or OPTIONS.get(name, ("not in OPTIONS", ""))
                 assert form(option) == meant, f"{path} {name}"
-    assert MEANINGS.keys() == found
-    meanings = [MEANINGS[name][1] for name in found]
-    assert sorted(meanings) == sorted(set(meanings))
+    assert OPTIONS.keys() == found
+
+
+def test_each_option_that_is_a_setting_has_the_name_of_the_setting() -> None:
+    own = {name.removeprefix("--").replace("-", "_") for name in spelled(every_command()["tick"]) if name[1] == "-"}
+    assert own - SETTINGS.keys() == {"type", "verbose", "no_strict", "env_file", "config", "utc"}
+
+
+TABLES: dict[str, dict[str, str]] = {
+    "option of a run": {name: row.words for name, row in OF_RUN.items()},
+    "option of a job type": {name: row.words for name, row in OF_POLICY.items()},
+    "option of a schedule": {row.name: row.help for row in SCHEDULE_OPTIONS.values()},
+    "setting": {name: row.words for name, row in SETTINGS.items()},
+    "name": NAMES,
+}
+IN_TWO_TABLES = {
+    "max_attempts": "an option of a job type, and of one run",
+    "timeout": "an option of a job type, and of one run",
+    "concurrency": "a setting of a host, and of a type on a host",
+}
+
+
+def vocabulary() -> dict[str, str]:
+    """Each name with its meaning. That of an option of the command line goes first: it is the shortest."""
+    known = {name.removeprefix("--").replace("-", "_"): meaning for name, (_, meaning) in OPTIONS.items()}
+    for table in reversed(TABLES.values()):
+        known = {**table, **known}
+    return known
+
+
+def fields_of_json() -> Iterator[tuple[str, str, str]]:
+    """The record, the name and the form of each field in the schemas."""
+    for path in sorted((ROOT / "docs" / "reference" / "schemas").rglob("*.json")):
+        schema = json.loads(path.read_text("utf-8"))
+        records = {**schema.get("$defs", {}), schema["title"]: schema}
+        for record, each in records.items():
+            for name, field in each.get("properties", {}).items():
+                yield record, name, form_of_json(field)
+
+
+def form_of_json(field: dict[str, Any]) -> str:
+    """The type of a field, without null."""
+    if "anyOf" in field:
+        return " or ".join(sorted({form_of_json(each) for each in field["anyOf"]} - {"null"}))
+    if "array" in field.values():
+        return f"list of {form_of_json(field['items'])}"
+    return str(field.get("$ref") or ("string" if "enum" in field else field.get("type", "any value")))
+
+
+def parameters() -> Iterator[tuple[str, str]]:
+    """The function and the name of each parameter of an export, and the options that it takes as keywords."""
+    for function, signature in signatures():
+        for name, each in signature.parameters.items():
+            if name != "self" and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD) and name[0] != "_":
+                yield function.removesuffix(".__init__"), name
+    for options in (library.RunOptions, library.ManyOptions, library.EntryOptions, library.JobOptions):
+        yield from ((options.__name__, name) for name in options.__annotations__)
+
+
+def test_each_field_and_parameter_has_a_meaning_of_its_own_and_no_table_has_a_name_twice() -> None:
+    used = {name for _, name, _ in fields_of_json()} | {name for _, name in parameters()}
+    assert used - vocabulary().keys() == set(), "a new name belongs into harness/tables/names.py"
+    assert NAMES.keys() - used == set()
+    counts = Counter(name for table in TABLES.values() for name in table)
+    assert {name for name, count in counts.items() if count > 1} == IN_TWO_TABLES.keys()
+    meanings = Counter(vocabulary().values())
+    assert [meaning for meaning, count in meanings.items() if count > 1] == []
+
+
+def test_each_name_of_a_field_has_one_form_in_all_records() -> None:
+    forms: dict[str, set[str]] = {}
+    for record, name, shape in fields_of_json():
+        if f"{record}.{name}" not in ELSEWHERE:
+            forms.setdefault(name, set()).add(shape)
+    assert {name: shapes for name, shapes in forms.items() if len(shapes) > 1} == {}
+    ends = {"at": {"string"}, "seconds": {"number"}, "id": {"integer"}}
+    for end, expected in ends.items():
+        assert {name: shapes for name, shapes in forms.items() if name.endswith(f"_{end}") and shapes != expected} in (
+            {},
+            {"trace_id": {"string"}},
+        )
+
+
+def test_every_other_meaning_of_a_name_is_in_use() -> None:
+    places = {f"{record}.{name}" for record, name, _ in fields_of_json()}
+    places |= {f"{function}.{name}" for function, name in parameters()}
+    assert [place for place in ELSEWHERE if place not in places] == []
+    paths = {f"{path} {name}" for path, command in every_command().items() for name in spelled(command)}
+    assert OPTIONS_ELSEWHERE.keys() <= paths

@@ -130,5 +130,5 @@ def test_cron_finds_a_line_without_all_its_fields(cron: Cron) -> None:
 def test_the_example_shows_one_line_in_both_forms() -> None:
     (user,) = commands(EXAMPLE, has_user=False)
     (system,) = commands(system_form(EXAMPLE), has_user=True)
-    assert user == system == f"{PROGRAM} tick --env-file {ENV_FILE} --log-file {LOG_FILE}"
+    assert user == system == f"{PROGRAM} tick --env-file {ENV_FILE} --log {LOG_FILE}"
     assert EXAMPLE.endswith("\n")

@@ -65,7 +65,7 @@ def test_the_installed_line_ticks_under_the_real_cron(
     folder.mkdir()
     named = {name: value for name, value in jobrunner.environment().items() if name.startswith("JOBRUNNER_")}
     env_file = write_env_file(folder / "app.env", **named, TRACE_FILE=str(app.trace_file))
-    done = install("install", "--env-file", env_file, "--log-file", folder / "tick.log")
+    done = install("install", "--env-file", env_file, "--log", folder / "tick.log")
     assert done.returncode == 0, done
     run_id = jobrunner.enqueue("append")
     cron.start(install.crontab().decode(), "")
@@ -164,7 +164,7 @@ def test_crontab_line_has_absolute_paths(tmp_path: Path) -> None:
     (tmp_path / "app.env").write_text("JOBRUNNER_CONCURRENCY=2\n")
     (tmp_path / "jobrunner.toml").write_text("")
     (tmp_path / "log").mkdir()
-    words = ("--env-file", "app.env", "--config", "jobrunner.toml", "--log-file", "log/tick")
+    words = ("--env-file", "app.env", "--config", "jobrunner.toml", "--log", "log/tick")
     done = printed(tmp_path, *words)
     files = [tmp_path / name for name in ("app.env", "jobrunner.toml", "log/tick")]
     flags = " ".join(f"{flag} {file}" for flag, file in zip(words[::2], files, strict=True))
@@ -179,7 +179,7 @@ def test_crontab_line_in_the_docs_is_the_one_that_is_printed(tmp_path: Path) -> 
     env_file, log_file = tmp_path / "app.env", tmp_path / "tick.log"
     env_file.write_text("")
     shown = block.text.replace("/etc/jobrunner/app.env", str(env_file)).replace("/srv/app/.venv/bin/jobrunner", COMMAND)
-    assert printed(tmp_path, "--env-file", env_file, "--log-file", log_file).stdout == shown.replace(
+    assert printed(tmp_path, "--env-file", env_file, "--log", log_file).stdout == shown.replace(
         "/var/log/jobrunner/tick.log", str(log_file)
     )
 

@@ -30,11 +30,11 @@ def test_the_slots_of_an_expression_as_json(bare: Any) -> None:
     found = bare("30 2 * * *", *BERLIN, *AFTER, "-n", "5", "--json").json()
     assert all(each.pop("run_at") is None for each in found)
     assert found == [
-        {"utc": "2026-03-28T01:30:00Z", "local": "2026-03-28T02:30:00+01:00"},
-        {"utc": "2026-03-29T01:00:00Z", "local": "2026-03-29T03:00:00+02:00"},
-        {"utc": "2026-03-30T00:30:00Z", "local": "2026-03-30T02:30:00+02:00"},
-        {"utc": "2026-03-31T00:30:00Z", "local": "2026-03-31T02:30:00+02:00"},
-        {"utc": "2026-04-01T00:30:00Z", "local": "2026-04-01T02:30:00+02:00"},
+        {"scheduled_for": "2026-03-28T01:30:00Z", "local": "2026-03-28T02:30:00+01:00"},
+        {"scheduled_for": "2026-03-29T01:00:00Z", "local": "2026-03-29T03:00:00+02:00"},
+        {"scheduled_for": "2026-03-30T00:30:00Z", "local": "2026-03-30T02:30:00+02:00"},
+        {"scheduled_for": "2026-03-31T00:30:00Z", "local": "2026-03-31T02:30:00+02:00"},
+        {"scheduled_for": "2026-04-01T00:30:00Z", "local": "2026-04-01T02:30:00+02:00"},
     ]
 
 
@@ -75,17 +75,17 @@ def test_schedule_without_a_dst_effect_has_no_warning(bare: Any) -> None:
 
 
 def test_intervals_and_aliases_are_expressions_too(bare: Any) -> None:
-    assert bare("@daily", *AFTER, "-n", 1, "--json").json()[0]["utc"] == "2026-03-28T00:00:00Z"
+    assert bare("@daily", *AFTER, "-n", 1, "--json").json()[0]["scheduled_for"] == "2026-03-28T00:00:00Z"
     anchored = "every 10m from 2026-01-01T09:03:00+01:00"
-    assert bare(anchored, *AFTER, "-n", 1, "--json").json()[0]["utc"] == "2026-03-28T00:03:00Z"
+    assert bare(anchored, *AFTER, "-n", 1, "--json").json()[0]["scheduled_for"] == "2026-03-28T00:03:00Z"
 
 
 def test_schedule_next_starts_from_now_without_after(bare: Any) -> None:
     before = datetime.now(UTC)
     (found,) = bare("* * * * *", "-n", 1, "--json").json()
-    slot = datetime.fromisoformat(found["utc"])
+    slot = datetime.fromisoformat(found["scheduled_for"])
     assert before < slot <= datetime.now(UTC) + timedelta(minutes=1)
-    later = datetime.fromisoformat(bare("* * * * *", "-n", 1, "--json", "--since", "+2h").json()[0]["utc"])
+    later = datetime.fromisoformat(bare("* * * * *", "-n", 1, "--json", "--since", "+2h").json()[0]["scheduled_for"])
     assert timedelta(hours=2) <= later - slot <= timedelta(hours=2, minutes=2)
 
 

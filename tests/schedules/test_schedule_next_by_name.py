@@ -16,8 +16,8 @@ def test_schedule_next_by_name_shows_the_slots_that_ticks_expand(jobrunner: Comm
     go_to(database, utc(2026, 3, 28))
     add(jobrunner, "nightly report")
     found = jobrunner("schedule", "next", "nightly report", "-n", 3, "--json").json()
-    assert [set(each) for each in found] == [{"utc", "local", "run_at"}] * 3
-    slots = [datetime.fromisoformat(each["utc"]) for each in found]
+    assert [set(each) for each in found] == [{"scheduled_for", "local", "run_at"}] * 3
+    slots = [datetime.fromisoformat(each["scheduled_for"]) for each in found]
     assert slots == [utc(2026, 3, 28, 1, 30), utc(2026, 3, 29, 1), utc(2026, 3, 30, 0, 30)]
     for slot in slots:
         expand(jobrunner, slot + timedelta(seconds=1))
@@ -38,7 +38,7 @@ def test_schedule_next_by_name_respects_limits_and_jitter(jobrunner: Commands, d
         assert len(jobrunner("schedule", "next", name, "--json").json()) == 2
         assert told in jobrunner("schedule", "next", name).stdout
     (found,) = jobrunner("schedule", "next", "jittery", "-n", 1, "--json").json()
-    assert found["utc"] == "2026-03-28T01:30:00Z"
+    assert found["scheduled_for"] == "2026-03-28T01:30:00Z"
     expand(jobrunner, utc(2026, 3, 28, 1, 30, 5))
     run_at = database.value(
         "SELECT r.run_at FROM job_runs r JOIN job_definitions d ON d.id = r.definition_id WHERE d.name = 'jittery'"

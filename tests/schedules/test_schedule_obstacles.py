@@ -78,7 +78,7 @@ def test_schedule_recovers_after_a_host_clock_was_ahead(jobrunner: Commands, dat
     assert "no slot up to 2026-05-01T15:00:00Z gets a run: a clock was ahead" in said
     assert "schedule resume n --from now" in said
     assert_shown_everywhere(jobrunner, said)
-    assert jobrunner("schedule", "next", "n", "--json").json()[0]["utc"] == "2026-05-01T16:00:00Z"
+    assert jobrunner("schedule", "next", "n", "--json").json()[0]["scheduled_for"] == "2026-05-01T16:00:00Z"
     told = jobrunner("schedule", "resume", "n", "--from", "now").stdout
     assert (
         "schedule n: not paused; slots up to 2026-05-01 15:00:00Z are expanded again, because a clock was ahead" in told

@@ -17,7 +17,7 @@ def test_backfill_over_changes_of_the_clock_makes_each_slot_once(jobrunner: Comm
     found = backfill(jobrunner, "2026-03-27T00:00:00+01:00", "2026-03-31T23:59:00+02:00")
     slots = [utc(2026, 3, 27, 1, 30), utc(2026, 3, 28, 1, 30), utc(2026, 3, 29, 1)]
     slots += [utc(2026, 3, 30, 0, 30), utc(2026, 3, 31, 0, 30)]
-    assert slots_with_runs(database, "n") == [datetime.fromisoformat(row["slot"]) for row in found] == slots
+    assert slots_with_runs(database, "n") == [datetime.fromisoformat(row["scheduled_for"]) for row in found] == slots
     go_to(database, utc(2026, 10, 27, 12))
     backfill(jobrunner, "2026-10-24T00:00:00Z", "2026-10-26T12:00:00Z")
     fold = [utc(2026, 10, 24, 0, 30), utc(2026, 10, 25, 0, 30), utc(2026, 10, 26, 1, 30)]

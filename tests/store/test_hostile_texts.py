@@ -135,7 +135,7 @@ def test_any_handler_text_is_stored_and_is_harmless_in_terminal_and_log(
     # Two ticks, for both logs: each has the first attempts of half of them.
     log = tmp_path / "log"
     types = [f"--type=bad/{name}" for name in list(ENDS)[::2]]
-    logged = jobrunner.tick("--log-file", log, *types)
+    logged = jobrunner.tick("--log", log, *types)
     told = jobrunner.tick("-v")
     assert (logged.stdout, logged.stderr, told.stdout) == ("", "", "")
     assert {name: run_of(database, run_id)["status"] for name, run_id in runs.items()} == ENDS

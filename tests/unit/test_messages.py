@@ -173,7 +173,7 @@ BAD_POLICIES: dict[str, Any] = {
     "a word for a limit": {**POLICY, "concurrency": "x"},
     "a limit beyond any": {**POLICY, "concurrency": 10**30},
     "endless attempts": {**POLICY, "max_attempts": 10**30},
-    "an endless timeout": {**POLICY, "timeout_seconds": 10**400},
+    "an endless timeout": {**POLICY, "timeout": 10**400},
     "a word for a flag": {**POLICY, "is_async": "no"},
     "no backoff": {**POLICY, "backoff": None},
     "a backoff of words": {**POLICY, "backoff": {**POLICY["backoff"], "seconds": ["x"]}},

@@ -145,7 +145,10 @@ def test_backfill_shows_what_it_would_make_and_then_makes_it(database: Database)
     now = database.now()
     database.execute("DELETE FROM job_types")
     begin, end = ((now - timedelta(days=days)).date() for days in (4, 1))
-    asked, form = Asked(database), {"name": "nightly", "from": f"{begin} 00:00", "to": f"{end} 00:00", "reason": "lost"}
+    asked, form = (
+        Asked(database),
+        {"name": "nightly", "since": f"{begin} 00:00", "until": f"{end} 00:00", "reason": "lost"},
+    )
     before = database.value("SELECT count(*) FROM job_runs")
     page = asked("/schedule/backfill", form).body.decode()
     assert "make 4 runs" in page
@@ -156,7 +159,7 @@ def test_backfill_shows_what_it_would_make_and_then_makes_it(database: Database)
     assert "4 has a run" in page
     assert "make " not in page
     assert database.query("SELECT detail FROM job_events ORDER BY id DESC")[0]["detail"]["reason"] == "lost"
-    assert asked("/schedule/backfill", {**form, "from": "yesterday"}).status == 400
+    assert asked("/schedule/backfill", {**form, "since": "yesterday"}).status == 400
 
 
 def test_all_schedules_are_counted_and_asked_before_they_are_paused_or_resumed(database: Database) -> None:

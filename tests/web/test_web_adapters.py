@@ -19,7 +19,7 @@ from harness.web import FORM, SAME, Tags, one_of_each
 from jobrunner.web.routes import ROUTES
 
 WEB_APPS = Path(__file__).parents[1] / "harness" / "web_apps.py"
-SPAN = {"from": "2026-01-31", "to": "2026-01-31"}
+SPAN = {"since": "2026-01-31", "until": "2026-01-31"}
 GIVEN = {
     "zone": "Asia/Kolkata",
     "reason": "x",

@@ -83,8 +83,8 @@ FILLED = {
     "reason": "because of a test",
     "run_at": "+2h",
     "priority": "7",
-    "from": days_ago(3),
-    "to": days_ago(1),
+    "since": days_ago(3),
+    "until": days_ago(1),
     "payload": '{"value": "another"}',
 }
 

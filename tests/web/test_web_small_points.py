@@ -22,19 +22,19 @@ def test_preview_of_a_backfill_waits_for_no_lock_and_a_span_of_many_years_is_ref
 ) -> None:
     one_of_each(database)
     asked, now = Asked(database), database.now()
-    short = {"name": SCHEDULE, "from": f"{now - timedelta(days=3):%Y-%m-%d}", "to": f"{now:%Y-%m-%d %H:%M}"}
+    short = {"name": SCHEDULE, "since": f"{now - timedelta(days=3):%Y-%m-%d}", "until": f"{now:%Y-%m-%d %H:%M}"}
     with locked_definition(database, SCHEDULE):
         found = asked("/schedule/backfill", short)
         assert (found.status, b"4 would be made" in found.body) == (200, True), found.body.decode()
     database.execute("UPDATE job_definitions SET schedule = '* * * * *'")
     for begin, words in (("2001-01-01", "more than 10000 slots"), (f"{now - timedelta(days=1):%F %R}", "1441 slots")):
-        refused = asked("/schedule/backfill", {**short, "from": begin})
+        refused = asked("/schedule/backfill", {**short, "since": begin})
         text = refused.body.decode()
         assert refused.status == 400
         assert words in text, text
         assert "choose a shorter span" in text
         assert "--" not in re.sub(r"<[^>]*>", "", text)
-    future = {**short, "to": f"{now + timedelta(days=2):%Y-%m-%d}"}
+    future = {**short, "until": f"{now + timedelta(days=2):%Y-%m-%d}"}
     assert b"the last slot lies in the future" in asked("/schedule/backfill", future).body
 
 

@@ -33,7 +33,7 @@ def test_every_command_knows_commands_without_any_python(jobrunner: Commands, ap
     assert database.value("SELECT count(*) FROM job_runs") == 1
 
     listed = jobrunner("types", "--json", env=env).json()
-    assert [(job["job_type"], job["max_attempts"], job["timeout_seconds"]) for job in listed] == [
+    assert [(job["job_type"], job["max_attempts"], job["timeout"]) for job in listed] == [
         ("backup", 2, None),
         ("other", 5, 900.0),
     ]

@@ -88,8 +88,8 @@ def test_an_idle_tick_writes_the_same_line_to_its_log(jobrunner: Commands, tmp_p
     (tmp_path / "app.env").write_text(f"JOBRUNNER_LOG={log}\n")
     (tmp_path / "other.toml").write_text('[settings]\nlog = "log"\n')
     words: dict[str, list[object]] = {
-        "flag": ["--log-file", log],
-        "joined flag": [f"--log-file={log}"],
+        "flag": ["--log", log],
+        "joined flag": [f"--log={log}"],
         "environment": [],
         "env file": ["--env-file", tmp_path / "app.env"],
         "configuration file": ["--config", tmp_path / "other.toml"],
@@ -113,7 +113,7 @@ def test_an_idle_tick_writes_the_same_line_to_its_log(jobrunner: Commands, tmp_p
         (["--type", "echo"], {}),
         (["-v"], {}),
         (["--batch", "1", "--type", "echo"], {}),
-        (["--log-file", "/dev/null", "--log-file", "/dev/null"], {}),
+        (["--log", "/dev/null", "--log", "/dev/null"], {}),
         ([], {"JOBRUNNER_FAULT": "tick.before_close=cut"}),
         ([], {"JOBRUNNER_LINGER": "1s"}),
         (["--linger", "1s"], {}),

@@ -12,7 +12,7 @@ from jobrunner.cli.answers import answers
 from jobrunner.durations import format_duration
 from jobrunner.jobs.job_options import OF_POLICY, Length, Names, Waits
 from jobrunner.jobs.options import Kind, Number, OneOf, Row, parse_timeout
-from jobrunner.jobs.policy import as_data, data_name, options_of
+from jobrunner.jobs.policy import as_data, options_of
 from jobrunner.model import Policy
 
 
@@ -25,7 +25,7 @@ def _of_option(row: Row) -> Any:
 
 JobType: Any = TypedDict(  # type: ignore[misc]  # its fields are those of the table
     "JobType",
-    {"job_type": str, "is_async": bool} | {data_name(name): _of_option(row) for name, row in OF_POLICY.items()},
+    {"job_type": str, "is_async": bool} | {name: _of_option(row) for name, row in OF_POLICY.items()},
 )
 JobType.__doc__ = "A job type with its policy. ``backoff`` has what the pauses are computed from, in seconds."
 

@@ -24,13 +24,13 @@ from jobrunner.names import check_job_type
 )
 @of_types("Work on this job type only", check_job_type, "types")
 @click.option(
-    "--log-file",
+    "--log",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Append the log to this file, as JSON lines.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Log to stderr, also without a terminal.")
-def tick(verbose: bool, log_file: Path | None, types: tuple[str, ...], **flags: Any) -> None:
+def tick(verbose: bool, log: Path | None, types: tuple[str, ...], **flags: Any) -> None:
     """Work on what is due, then exit. Cron calls this every minute; ticks may overlap.
 
     A tick recovers runs whose owner died, makes the runs of due schedules, and works on due runs until none is left,
@@ -44,5 +44,5 @@ def tick(verbose: bool, log_file: Path | None, types: tuple[str, ...], **flags: 
     """
     from jobrunner.cli import ticking
 
-    config = environment.load({**flags, "log": log_file})
+    config = environment.load({**flags, "log": log})
     ticking.run(config, types=types or None, on_stderr=verbose or session.on_terminal())

@@ -69,10 +69,10 @@ class Filled:
     "retried": its run was cancelled, and is queued again.
     """
 
-    slot: datetime
+    scheduled_for: datetime
     answer: _Decided
     run_id: int | None = None
-    COLUMNS: ClassVar = "slot, answer, run=run_id"
+    COLUMNS: ClassVar = "slot=scheduled_for, answer, run=run_id"
 
 
 def trigger(connection: Connection, name: str, payload_limit: int, actor: Actor) -> Enqueued:
@@ -105,14 +105,14 @@ def backfill(
     new = _run(definition, payload_limit)
     slots = _slots(definition, span, at)
     found = _decide(slots, _runs_of(connection, definition.id, slots), span, at)
-    made = [(filled.slot, origin) for filled, origin in found if origin is not None]
+    made = [(filled.scheduled_for, origin) for filled, origin in found if origin is not None]
     listed = [{"scheduled_for": slot, "origin": origin} for slot, origin in made]
     ids: list[Enqueued] = []
     for begin in range(0, len(listed), _AT_ONCE):
         ids += enqueue_many.enqueue(connection, new, listed[begin : begin + _AT_ONCE], None)
         progress(len(ids) - begin, len(listed))
     enqueued = iter(ids)
-    answers = [filled if origin is None else _made(filled.slot, next(enqueued)) for filled, origin in found]
+    answers = [filled if origin is None else _made(filled.scheduled_for, next(enqueued)) for filled, origin in found]
     for filled in answers:
         if filled.answer == "retried" and filled.run_id is not None:
             _retry(connection, filled.run_id, actor)

@@ -232,7 +232,7 @@ class State:
     uncertain: int
     uncertain_effects: list[OpenEffect]
     ticks: list[Tick]
-    unsent_notices: list[Unsent]
+    unsent_notifications: list[Unsent]
 
     def tables(self) -> list[tuple[str, list[Any]]]:
         """The records that people see as tables, each list with its title."""
@@ -249,7 +249,7 @@ _TABLES = {
     "limits": "limited",
     "uncertain_effects": "uncertain effects: {uncertain} (jobrunner effects list)",
     "running_limits": "limited on all hosts together",
-    "unsent_notices": "notifications that were not sent (docs/howto/notifications.md)",
+    "unsent_notifications": "notifications that were not sent (docs/howto/notifications.md)",
     "ticks": "last tick per host",
 }
 
@@ -291,7 +291,7 @@ def status(
         uncertain=uncertain.count(connection),
         uncertain_effects=uncertain.listed(connection, newest),
         ticks=read(connection, Tick, Prepared("overview.last_ticks")),
-        unsent_notices=_unsent(connection, newest),
+        unsent_notifications=_unsent(connection, newest),
     )
 
 

@@ -139,7 +139,7 @@ def trigger(call: Call) -> Redirect:
 def fill(call: Call) -> Page:
     """Make runs for past slots that have none. First it shows what it would make."""
     name = call.form.get("name", "")
-    begin, end = (fields.instant(call.form.get(each, "")) for each in ("from", "to"))
+    begin, end = (fields.instant(call.form.get(each, "")) for each in ("since", "until"))
     if begin > end:
         raise UsageError("from is later than to; no slot lies between them")
     settings = config.load(os.environ)
@@ -152,14 +152,14 @@ def fill(call: Call) -> Page:
         else call.read(partial(backfill.preview, **given))[1]
     )
     counts = Counter(each.answer for each in slots)
-    fields_again = [(each, call.form[each]) for each in ("name", "from", "to", "again", "reason") if each in call.form]
+    again = ("name", "since", "until", "again", "reason")
     values = {
         "name": name,
         "slots": slots,
         "counts": counts,
         "makes": counts["would be made"] + counts["would be retried"],
         "is_done": call.is_agreed,
-        "again": fields_again,
+        "again": [(each, call.form[each]) for each in again if each in call.form],
     }
     return Page("backfill.html", values, slots)
 

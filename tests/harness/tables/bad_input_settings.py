@@ -268,8 +268,8 @@ def command_rows() -> Section:
             rows[f"{flag} {short(value)}"] = Bad(("tick", f"{flag}={value}"), flag)
     for name in ("fifo", "socket", "none/log", "half/log"):
         place = f"{HERE}/{name}"
-        rows[f"--log-file {name}"] = Bad(("tick", "--log-file", place), place, code=78)
-    rows["--log-file, a folder"] = Bad(("tick", "--log-file", HERE), "--log-file")
+        rows[f"--log {name}"] = Bad(("tick", "--log", place), place, code=78)
+    rows["--log, a folder"] = Bad(("tick", "--log", HERE), "--log")
     for words in (
         ("no-such-command",),
         (ESCAPES,),

@@ -44,7 +44,7 @@ def _just_before(at: datetime) -> datetime:
 class Slot:
     """A slot. ``run_at``, if the schedule has a jitter, is when its run is due."""
 
-    utc: str
+    scheduled_for: str
     local: str
     run_at: datetime | None
 

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import click
 
-from jobrunner.cli.crontab_line import LOG_FILE, Installation
+from jobrunner.cli.crontab_line import LOG, Installation
 
 
 @click.command()
-@LOG_FILE
+@LOG
 @click.pass_context
-def line(context: click.Context, log_file: Path | None) -> None:
+def line(context: click.Context, log: Path | None) -> None:
     """Print the crontab line that runs a tick of this installation each minute.
 
     It has the absolute paths of this program, of its env file and of its configuration file.
 
     Example: jobrunner crontab line
     """
-    click.echo(Installation(context).line(log_file))
+    click.echo(Installation(context).line(log))
