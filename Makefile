@@ -73,6 +73,7 @@ statements: $(INSTALLED)-test ## Compile the statements of a tick for both datab
 
 docs: $(INSTALLED)-test ## Write what is made from the code in docs/reference: commands, API, JSON and its schemas
 	@$(VENV)/bin/python scripts/cli_page.py
+	@$(VENV)/bin/python scripts/man_page.py
 	@$(VENV)/bin/python scripts/api_page.py
 	@$(VENV)/bin/python scripts/page_tables.py
 	@$(VENV)/bin/python scripts/json_schemas.py

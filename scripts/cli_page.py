@@ -16,21 +16,24 @@ from jobrunner.cli.program import MODULES, cli, every_command
 _CONTEXT = click.Context(cli, **cli.context_settings)
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "cli.md"
 
-_HEAD = """\
+TERMINAL = """\
+On a terminal, tables fit its width, words are not broken, what is wrong is coloured, and times are in the time zone
+of the reader with their offset. `--utc` shows them in UTC, and `NO_COLOR=1` or `TERM=dumb` has no colours. Into a
+pipe or a file, the same commands write plain text in UTC, without colours and as wide as it is; for programs there is
+`--json`. Control characters in the texts of jobs are shown as escapes everywhere.
+"""
+
+_HEAD = f"""\
 # Commands
 
 <!-- Made by `make docs` from the help texts of the commands. Change those, and not this page. -->
 
 `jobrunner COMMAND --help` shows the same. [Settings](settings.md) change the defaults of `tick`.
 
-On a terminal, tables fit its width, words are not broken, what is wrong is coloured, and times are in the time zone
-of the reader with their offset. `--utc` shows them in UTC, and `NO_COLOR=1` or `TERM=dumb` has no colours. Into a
-pipe or a file, the same commands write plain text in UTC, without colours and as wide as it is; for programs there is
-`--json`. Control characters in the texts of jobs are shown as escapes everywhere.
-
+{TERMINAL}
 """
 
-_EXIT_CODES = """\
+EXIT_CODES = """\
 ## Exit codes
 
 | code | meaning |
@@ -47,22 +50,36 @@ _EXIT_CODES = """\
 
 def page() -> str:
     """The whole page."""
-    commands = [(f"jobrunner {words}", each) for words, each in every_command().items() if words in MODULES]
-    lists = "".join(f"- [`{name}`](#{_anchor(name)}): {_first_line(command)}\n" for name, command in commands)
-    texts = "\n".join(_section(name, command) for name, command in commands)
-    common = f"## Options of every command\n\n{_table([*options.ALL, _help_option()])}"
-    return f"{_HEAD}{lists}\n{common}\n{texts}\n{_EXIT_CODES}"
+    found = commands()
+    lists = "".join(f"- [`{name}`](#{_anchor(name)}): {_first_line(command)}\n" for name, command in found)
+    texts = "\n".join(_section(name, command) for name, command in found)
+    common = f"## Options of every command\n\n{_table(common_options())}"
+    return f"{_HEAD}{lists}\n{common}\n{texts}\n{EXIT_CODES}"
+
+
+def commands() -> list[tuple[str, click.Command]]:
+    """Each command that is no group, with all its words, in alphabetical order."""
+    return [(f"jobrunner {words}", each) for words, each in every_command().items() if words in MODULES]
 
 
 def _section(name: str, command: click.Command) -> str:
-    context = click.Context(command, parent=_CONTEXT)
-    usage = " ".join([name, *command.collect_usage_pieces(context)])
-    own = [each for each in command.params if isinstance(each, click.Option) and each not in options.ALL]
-    parts = [f"## {name}", f"Usage: `{usage}`", *_paragraphs(command)]
+    parts = [f"## {name}", f"Usage: `{usage(name, command)}`", *paragraphs(command)]
+    own = own_options(command)
     return "\n\n".join([*parts, _table(own).rstrip("\n")] if own else parts) + "\n"
 
 
-def _paragraphs(command: click.Command) -> Iterator[str]:
+def usage(name: str, command: click.Command) -> str:
+    """How the command is called."""
+    return " ".join([name, *command.collect_usage_pieces(click.Context(command, parent=_CONTEXT))])
+
+
+def own_options(command: click.Command) -> list[click.Option]:
+    """Those that not every command has."""
+    return [each for each in command.params if isinstance(each, click.Option) and each not in options.ALL]
+
+
+def paragraphs(command: click.Command) -> Iterator[str]:
+    """The help text; code and lists are marked as in Markdown."""
     for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
         if paragraph.startswith("\b\n"):  # click leaves its lines as they are, and so does a list
             yield "\n".join(_item(line) for line in paragraph.splitlines()[1:])
@@ -84,24 +101,19 @@ def _item(line: str) -> str:
 
 def _first_line(command: click.Command) -> str:
     """The first sentence; the list of commands in a help text is made of the same."""
-    text = next(_paragraphs(command))
+    text = next(paragraphs(command))
     return re.split(r"(?<=\.) ", text)[0]
 
 
 def _table(found: list[click.Option]) -> str:
-    rows = "".join(f"| {_names(each)} | {_cell(_marked(_help(each)))} |\n" for each in found)
+    rows = "".join(f"| {_cell(f'`{names}`')} | {_cell(said)} |\n" for names, said in map(help_record, found))
     return f"| option | |\n|---|---|\n{rows}"
 
 
-def _names(option: click.Option) -> str:
-    """All its names, with what it takes."""
-    shown, _ = option.get_help_record(_CONTEXT)  # type: ignore[misc]
-    return _cell(f"`{shown}`")
-
-
-def _help(option: click.Option) -> str:
-    _, said = option.get_help_record(_CONTEXT)  # type: ignore[misc]
-    return re.sub(r"\s+", " ", said)
+def help_record(option: click.Option) -> tuple[str, str]:
+    """All its names with what it takes, and what it does, with code marked."""
+    names, said = option.get_help_record(_CONTEXT)  # type: ignore[misc]
+    return names, _marked(re.sub(r"\s+", " ", said))
 
 
 def _marked(text: str) -> str:
@@ -119,10 +131,11 @@ def _anchor(title: str) -> str:
     return title.lower().replace(" ", "-")
 
 
-def _help_option() -> click.Option:
-    found = cli.get_help_option(_CONTEXT)
-    assert found is not None
-    return found
+def common_options() -> list[click.Option]:
+    """Those of every command."""
+    help_option = cli.get_help_option(_CONTEXT)
+    assert help_option is not None
+    return [*options.ALL, help_option]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,19 @@
-"""What a help text lists."""
+"""The help texts, and what they list."""
 
 import re
+from functools import cache
+
+from click.testing import CliRunner
+
+from jobrunner.cli.program import cli
+
+
+@cache
+def help_of(*command: str) -> str:
+    """What a command's --help says."""
+    done = CliRunner().invoke(cli, [*command, "--help"], prog_name="jobrunner")
+    assert done.exit_code == 0
+    return done.stdout
 
 
 def listed_commands(text: str) -> list[str]:

@@ -12,18 +12,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from sqlalchemy import Engine, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from harness import App, Commands, Database, handlers_rows, pages, typed_jobs
 from harness.doc_tables import DOCS, first_table, names_in, path_of, text_of
-from harness.help_texts import listed_commands
+from harness.help_texts import help_of, listed_commands
 from jobrunner import Context, errors, lifecycle
 from jobrunner.admin.doctor.database import CHECK_SECONDS
 from jobrunner.application import registry
 from jobrunner.application.enqueueing import Enqueued
-from jobrunner.cli.program import MODULES, cli
+from jobrunner.cli.program import MODULES
 from jobrunner.errors import JobrunnerError
 from jobrunner.lifecycle import Event, Status
 from jobrunner.settings import config
@@ -32,14 +31,6 @@ from jobrunner.store.upkeep import damage
 
 ROOT = Path(__file__).parents[2]
 SCHEDULES = text_of("schedules.md")
-
-
-@cache
-def help_of(*command: str) -> str:
-    """What a command's --help says."""
-    done = CliRunner().invoke(cli, [*command, "--help"], prog_name="jobrunner")
-    assert done.exit_code == 0
-    return done.stdout
 
 
 def test_diagram_is_made_from_the_table_of_transitions():

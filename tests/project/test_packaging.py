@@ -81,8 +81,10 @@ def files(folder: Path) -> set[str]:
 def test_the_wheel_holds_the_package_and_nothing_beside_it(distributions: Distributions) -> None:
     """A top-level `alembic` would hide the library of that name in every application."""
     found = set(contents(distributions.wheel))
-    tops = {name.split("/")[0] for name in found}
-    assert {re.sub(r"-\d.*\.dist-info", ".dist-info", top) for top in tops} == {"jobrunner", "cron_jobrunner.dist-info"}
+    tops = {re.sub(r"^cron_jobrunner-[\d.]+\.", "", name.split("/")[0]) for name in found}
+    assert tops == {"jobrunner", "dist-info", "data"}
+    beside = {name.partition(".data/")[2] for name in found if ".data/" in name}
+    assert beside == {"data/share/man/man1/jobrunner.1"}
     own = {f"jobrunner/{name}" for name in files(distributions.checkout / "jobrunner")}
     assert {name for name in found if name.startswith("jobrunner/")} == own
     migrations = "jobrunner/store/schema/migrations"
