@@ -32,12 +32,12 @@ if TYPE_CHECKING:
         TransactionTooLong,
         UsageError,
     )
-    from jobrunner.jobs.blocks import TransactionBlock
     from jobrunner.jobs.context import Context
     from jobrunner.jobs.effect import Effect, EffectInProgress, NotApplied, OnUncertain, UncertainEffect
     from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
     from jobrunner.jobs.parents import After
     from jobrunner.jobs.run_options import EntryOptions, ManyOptions, RunOptions
+    from jobrunner.jobs.transaction_block import TransactionBlock
     from jobrunner.model import KeyScope, Misfire, OnParentFailure, OnStop, Overlap, Taken, WhenFull
     from jobrunner.schedules.declare import Schedule, Schedules
     from jobrunner.store.callers.borrowed import Transaction
@@ -146,7 +146,7 @@ _MODULES = {
         ),
         "errors",
     ),
-    "TransactionBlock": "jobs.blocks",
+    "TransactionBlock": "jobs.transaction_block",
     "Context": "jobs.context",
     **dict.fromkeys(("Effect", "EffectInProgress", "NotApplied", "OnUncertain", "UncertainEffect"), "jobs.effect"),
     **dict.fromkeys(("Discard", "HandlerStopped", "Retry", "Snooze"), "jobs.outcomes"),

@@ -16,7 +16,7 @@ RUN_FIELDS = ("run_id", "job_type", "attempt", "max_attempts", "slot", "late_sec
 NOTICE_FIELDS = ("event", "subject")
 """What a program that receives notices finds as JOBRUNNER_… in its environment."""
 TESTED = "JOBRUNNER_TESTED"
-"""What the testing kit tells to the processes that it starts: see ``testing.tested``."""
+"""What the testing kit tells to the processes that it starts: see ``testing.own_databases``."""
 
 NO_SETTINGS = frozenset(
     {

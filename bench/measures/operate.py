@@ -20,7 +20,7 @@ from jobrunner.store.drivers.database import Database
 from jobrunner.store.drivers.location import locate
 from jobrunner.store.questions import error_groups, history, overview
 from jobrunner.store.questions.explain import subjects
-from jobrunner.store.questions.runs import listing, queries
+from jobrunner.store.questions.runs import run_details, run_list
 from jobrunner.store.questions.selection import Selection
 from jobrunner.web.core import Web
 from jobrunner.web.messages import Request
@@ -37,9 +37,9 @@ CLAIM_BESIDE_WAITING = "claim 100 beside waiting runs, {db}"
 Ask = Callable[[Connection, int], object]
 ASKED: dict[str, Ask] = {
     "explain": lambda connection, run_id: subjects.explain(connection, str(run_id)),
-    "show": queries.show,
-    "runs": lambda connection, _: listing.page(connection, Selection(), 50),
-    "runs --status dead": lambda connection, _: listing.page(connection, Selection(statuses=(Status.DEAD,)), 50),
+    "show": run_details.show,
+    "runs": lambda connection, _: run_list.page(connection, Selection(), 50),
+    "runs --status dead": lambda connection, _: run_list.page(connection, Selection(statuses=(Status.DEAD,)), 50),
     "errors": lambda connection, _: error_groups.errors(connection, Selection()),
     "stats": lambda connection, _: stats(connection, timedelta(days=7)),
     "history": lambda connection, _: history.history(connection, history.Asked(since=timedelta(hours=12))),

@@ -13,7 +13,7 @@ from jobrunner.lifecycle import Status
 from jobrunner.model import Actor
 from jobrunner.store.changes import bulk
 from jobrunner.store.changes.bulk import Batch, Changing
-from jobrunner.store.changes.kinds import Change
+from jobrunner.store.changes.run_changes import Change
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions.selection import Selection
 from jobrunner.text import picked

@@ -9,7 +9,7 @@ from jobrunner.errors import BadPayload
 from jobrunner.jobs.payload import Payload, checked_text, parse_payload
 from jobrunner.masking import MASK
 from jobrunner.masking.values import Names
-from jobrunner.store.changes.admin import NewPayload
+from jobrunner.store.changes.one_run import NewPayload
 
 Check: TypeAlias = Callable[[str, Payload], object]
 """Raises a JobrunnerError if the handler of this job type cannot take this payload."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jobrunner import clock, names
-from jobrunner.children.at_work import is_surely_on
+from jobrunner.children.process_title import is_surely_on
 from jobrunner.model import Owner
 from jobrunner.settings.paths import StrPath
 from jobrunner.settings.state_folder import files_in, is_private, make_private

@@ -20,8 +20,8 @@ from jobrunner.durations import parse_duration
 from jobrunner.errors import UsageError
 from jobrunner.lifecycle import Status
 from jobrunner.model import Actor
-from jobrunner.store.changes.admin import Answer
 from jobrunner.store.changes.bulk import Batch
+from jobrunner.store.changes.one_run import Answer
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.questions.selection import Selection
 from jobrunner.text import whole_number

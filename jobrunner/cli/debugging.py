@@ -27,7 +27,7 @@ from jobrunner.errors import ConnectionLost, DatabaseUnavailable, HandlersUnavai
 from jobrunner.jobs.payload import check_match
 from jobrunner.model import ClaimedRun, Owner
 from jobrunner.settings.config import Config
-from jobrunner.store.changes import admin, bulk
+from jobrunner.store.changes import bulk, one_run
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.queue import claims, finalize, holding, limits
@@ -156,7 +156,7 @@ class _Beginning:
         if returned.runs:
             # Not queued: a tick would call a handler that somebody wanted to step through.
             self._was_committed = True
-            admin.cancel(connection, run_id, self._who)
+            one_run.cancel(connection, run_id, self._who)
         return not returned.locked
 
 

@@ -10,7 +10,7 @@ import click
 
 import jobrunner
 from jobrunner.cli import options, reporting, streams
-from jobrunner.cli.lazy import LazyGroup
+from jobrunner.cli.lazy_group import LazyGroup
 from jobrunner.renamed import new_name
 
 _SECTIONS = {

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
+from jobrunner.crontab.import_records import Job, Takeover
 from jobrunner.crontab.names import name_jobs
-from jobrunner.crontab.takeover import Job, Takeover
 from jobrunner.errors import ConfigurationError, JobrunnerError
 from jobrunner.settings import toml_file
 from jobrunner.settings.toml_schedules import declarations

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from jobrunner.crontab.descriptions import descriptions
+from jobrunner.crontab.import_records import Host, Job, Remark, Takeover
 from jobrunner.crontab.names import name_jobs
 from jobrunner.crontab.parse import Blank, Comment, Crontab, Entry, Unreadable, Variable, without_input
-from jobrunner.crontab.takeover import Host, Job, Remark, Takeover
 from jobrunner.errors import BadSchedule, ConfigurationError
 from jobrunner.jobs import commands
 from jobrunner.schedules.cron_fields import extension_in

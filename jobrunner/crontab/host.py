@@ -11,8 +11,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from jobrunner.crontab.import_records import Host
 from jobrunner.crontab.parse import Entry, read
-from jobrunner.crontab.takeover import Host
 from jobrunner.errors import BadSchedule, JobrunnerError, UsageError
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.text import one_line

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import dropwhile
 
-from jobrunner.crontab.takeover import Job
+from jobrunner.crontab.import_records import Job
 
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)\}?", re.ASCII)
 _WORD = re.compile(r"""[^\s|&;<>(){}"'`$]+|&&|\|\||[|&;(){}]""")

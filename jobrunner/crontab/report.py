@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jobrunner.crontab.import_records import Takeover
 from jobrunner.crontab.parse import Crontab
-from jobrunner.crontab.takeover import Takeover
 from jobrunner.text import visible
 
 

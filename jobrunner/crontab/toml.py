@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from jobrunner.crontab.takeover import Job
+from jobrunner.crontab.import_records import Job
 from jobrunner.jobs import commands
 from jobrunner.text import visible
 

@@ -14,8 +14,8 @@ from jobrunner.effects.ending import RunEnd
 from jobrunner.effects.once import Call, EffectRun, Once, execute, execute_async
 from jobrunner.effects.transaction import PlainTransaction
 from jobrunner.errors import UsageError
-from jobrunner.jobs.blocks import TransactionBlock
 from jobrunner.jobs.effect import Effect, OnUncertain, check_key, check_on_uncertain
+from jobrunner.jobs.transaction_block import TransactionBlock
 
 
 class RunEffects:

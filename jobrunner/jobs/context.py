@@ -11,8 +11,8 @@ from jobrunner.errors import UsageError
 from jobrunner.text import shown
 
 if TYPE_CHECKING:
-    from jobrunner.jobs.blocks import TransactionBlock
     from jobrunner.jobs.effect import Effect, OnUncertain
+    from jobrunner.jobs.transaction_block import TransactionBlock
 
 
 class Context:

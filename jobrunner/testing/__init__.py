@@ -4,9 +4,9 @@ With pytest the fixture ``jobs`` is a ``Jobs``. There is no in-memory twin: the 
 application's own database.
 """
 
-from jobrunner.store.callers.kit import Run
+from jobrunner.store.callers.testing_kit import Run
 from jobrunner.testing.attempts import Drained, Ended, context
+from jobrunner.testing.enqueued_runs import Made
 from jobrunner.testing.jobs import Jobs
-from jobrunner.testing.made import Made
 
 __all__ = ["Drained", "Ended", "Jobs", "Made", "Run", "context"]

@@ -18,15 +18,15 @@ from jobrunner.errors import UsageError
 from jobrunner.lifecycle import Status
 from jobrunner.model import ClaimedRun, Owner
 from jobrunner.settings import config
-from jobrunner.store.callers import callers_transaction, kit
+from jobrunner.store.callers import callers_transaction, testing_kit
 from jobrunner.store.callers.callers_transaction import joined
-from jobrunner.store.callers.kit import Run
+from jobrunner.store.callers.testing_kit import Run
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.queue import claims, finalize, holding
 from jobrunner.store.queue.claims import ClaimRequest
 from jobrunner.testing.address import url_of
 from jobrunner.testing.attempts import Drained, Ended, attempt
-from jobrunner.testing.made import Made, asked, fits, listed
+from jobrunner.testing.enqueued_runs import Made, asked, fits, listed
 from jobrunner.testing.ticks import has_django, run_tick
 from jobrunner.worker.attempt import result_of, with_wait
 
@@ -68,14 +68,14 @@ class Jobs:
     @contextmanager
     def enqueued(self) -> Iterator[Made]:
         """The runs that this block enqueues, and no others: ``with jobs.enqueued() as made:``."""
-        last = self.do(kit.newest_id)
-        made = Made(lambda: self.do(lambda each: kit.runs_after(each, last)))
+        last = self.do(testing_kit.newest_id)
+        made = Made(lambda: self.do(lambda each: testing_kit.runs_after(each, last)))
         yield made
         made.close()
 
     def all(self, handler: Any = None, /, **payload: Any) -> list[Run]:
         """All runs, or those of this handler (or job type) whose payloads hold these values, in whatever status."""
-        found = self.do(lambda each: kit.runs_after(each, 0))
+        found = self.do(lambda each: testing_kit.runs_after(each, 0))
         return found if handler is None else [run for run in found if fits(run, handler, payload)]
 
     def assert_enqueued(self, handler: Any, /, **payload: Any) -> Run:
@@ -102,7 +102,7 @@ class Jobs:
 
     def now(self) -> datetime:
         """What jobrunner takes for now."""
-        return self.do(kit.database_now)
+        return self.do(testing_kit.database_now)
 
     def move_clock(self, by: Duration) -> None:
         """Move jobrunner's clock on (a negative timedelta: back), until the end of the test's transaction.
@@ -111,7 +111,7 @@ class Jobs:
         """
         distance = by if isinstance(by, timedelta) else parse_duration(by)
         until_end = callers_transaction.is_open(self.connection)
-        self.do(lambda each: kit.move_clock(each, distance, until_end=until_end))
+        self.do(lambda each: testing_kit.move_clock(each, distance, until_end=until_end))
 
     # Work
 
@@ -145,7 +145,7 @@ class Jobs:
 
     def clear(self) -> None:
         """Delete all runs, schedules and keys: for tests that commit."""
-        self.do(kit.clear)
+        self.do(testing_kit.clear)
 
     def do(self, work: Callable[[Connection], T]) -> T:
         """Run ``work`` in the transaction of the connection."""
@@ -195,7 +195,7 @@ def _run(jobs: Jobs, run: ClaimedRun, owner: Owner, payload_limit: int, finish: 
 
 def _claim(connection: Connection, owner: Owner) -> ClaimedRun | None:
     known = registered()
-    policies = [known[each].policy for each in kit.due_types(connection) if each in known]
+    policies = [known[each].policy for each in testing_kit.due_types(connection) if each in known]
     request = ClaimRequest(owner, os.urandom(16).hex(), policies, limit=1, permits=1, lease=_LEASE)
     claimed = claims.claim(connection, request).runs if policies else []
     return claimed[0] if claimed else None

@@ -13,7 +13,7 @@ from typing import Any
 from jobrunner.application.registry import registered
 from jobrunner.errors import UsageError
 from jobrunner.jobs.commands import DATABASE_URLS
-from jobrunner.testing.tested import variables
+from jobrunner.testing.own_databases import variables
 
 _GUARD = "jobrunner.testing.guard"
 
@@ -45,11 +45,11 @@ def _environment(url: str, given: Mapping[str, str], databases: list[str], refus
     """The environment of a tick that knows the handlers of this process."""
     base = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     if has_django():
-        from jobrunner.contrib.django import conf, tested
+        from jobrunner.contrib.django import conf, own_databases
 
-        if (problem := tested.in_memory()) is not None:
+        if (problem := own_databases.in_memory()) is not None:
             raise UsageError(problem)
-        told = tested.to_tell() | {"urls": databases}
+        told = own_databases.to_tell() | {"urls": databases}
         found = base | conf.environment(url) | dict(given) | variables(told, str(refusals))
         return found | {"JOBRUNNER_IMPORT": conf.imports(found["JOBRUNNER_IMPORT"])}
     modules = sorted({each.function.__module__ for each in registered().values()})

@@ -13,7 +13,7 @@ from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.drivers.location import Location
 from jobrunner.store.drivers.waits import Waits
-from jobrunner.store.questions import viewing
+from jobrunner.store.questions import page_start
 from jobrunner.store.upkeep.check import check_schema
 from jobrunner.worker.watchdog import watching
 
@@ -52,7 +52,7 @@ class Access:
         """The database's now, and what ``work`` reads. It also finds out whether the database can be written to."""
 
         def both(connection: Connection) -> tuple[datetime, T]:
-            found = viewing.look(connection, self.location)
+            found = page_start.look(connection, self.location)
             self.is_writable = found.is_writable
             return found.at, work(connection)
 

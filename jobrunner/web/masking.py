@@ -17,14 +17,14 @@ from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions import definitions, overview
 from jobrunner.store.questions.error_groups import ErrorGroup
 from jobrunner.store.questions.explain.explanation import Explanation
-from jobrunner.store.questions.runs import queries, run_values
-from jobrunner.store.questions.runs.listing import SelectedRun
+from jobrunner.store.questions.runs import run_details, run_values
+from jobrunner.store.questions.runs.run_list import SelectedRun
 from jobrunner.store.questions.trails import PastEvent
 from jobrunner.store.questions.uncertain import OpenEffect
 
 T = TypeVar("T")
 _RUN_OF: Mapping[type, str] = {
-    **dict.fromkeys((queries.Run, SelectedRun, definitions.ListedRun), "id"),
+    **dict.fromkeys((run_details.Run, SelectedRun, definitions.ListedRun), "id"),
     **dict.fromkeys((overview.RunningRun, overview.FailingRun, overview.DeadRun), "id"),
     **dict.fromkeys((definitions.DefinitionEvent, PastEvent, OpenEffect), "run_id"),
     ErrorGroup: "sample_id",
@@ -83,7 +83,7 @@ class Masks:
         if isinstance(found, _AS_IT_IS):
             return known
         if is_dataclass(found) and not isinstance(found, type):
-            if isinstance(found, queries.Run):
+            if isinstance(found, run_details.Run):
                 known.add(found.id)
             texts = [value for name in _texts_of(type(found)) if (value := getattr(found, name)) not in (None, "", [])]
             if texts and (run_id := _run_of(found)) is not None:

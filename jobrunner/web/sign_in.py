@@ -19,8 +19,8 @@ from jobrunner.web.call import Page
 from jobrunner.web.core import for_nobody, root_of, trouble
 from jobrunner.web.guard import HEADERS, SAFE_METHODS, foreign
 from jobrunner.web.messages import Request, Response, cookies_of
-from jobrunner.web.people import LONGEST_PASSWORD, People, Person, UserFile
 from jobrunner.web.permissions import READ_ONLY, Verb, Visitor
+from jobrunner.web.users import LONGEST_PASSWORD, People, Person, UserFile
 
 T = TypeVar("T")
 LONGEST_SESSION_SECONDS = 12 * 3600

@@ -18,8 +18,8 @@ from jobrunner.store.queue.claims import Claim, ClaimRequest
 from jobrunner.store.queue.holding import Renewal
 from jobrunner.store.queue.ticks import ticks
 from jobrunner.text import first_line_of
+from jobrunner.worker.background_calls import BackgroundCalls
 from jobrunner.worker.batch_size import BatchSize
-from jobrunner.worker.beside import Beside
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.heartbeat import FENCE_SHARE, Heartbeat
@@ -57,13 +57,18 @@ class _Sent:
 
 
 class Claimer:
-    """Claims runs. Main thread only; ``beside`` makes calls in another thread.
+    """Claims runs. Main thread only; ``background`` makes calls in another thread.
 
     Every method that asks the database raises DatabaseUnavailable.
     """
 
     def __init__(
-        self, context: TickContext, hand: Hand, heartbeat: Heartbeat, returner: Returner, beside: Beside[Answer]
+        self,
+        context: TickContext,
+        hand: Hand,
+        heartbeat: Heartbeat,
+        returner: Returner,
+        background: BackgroundCalls[Answer],
     ) -> None:
         # The async types of this host, also those that this tick does not claim: their runs take no permits.
         self.exempt_types: frozenset[str] = frozenset()
@@ -79,7 +84,7 @@ class Claimer:
         self._batch_size = BatchSize(_MOST_HELD, self._config.lease, first=_FIRST_CLAIMED)
         # The claim of one run that failed with its payload. The next one of these types is sent without.
         self._unread: ClaimRequest | None = None
-        self._beside = beside
+        self._background = background
         self._sent: _Sent | None = None
 
     def request(
@@ -123,10 +128,10 @@ class Claimer:
 
         No other claim may be sent meanwhile: the last answer says how many permits this tick may use.
         """
-        if not self._beside.is_usable():
+        if not self._background.is_usable():
             return False
         self._sent = sent = self._prepare(request)
-        self._beside.ask(sent.write)
+        self._background.ask(sent.write)
         return True
 
     def is_asking(self) -> bool:
@@ -135,7 +140,7 @@ class Claimer:
 
     def answer(self) -> Taken | None:
         """The runs of the claim that was sent in another thread. None means that there is no answer yet."""
-        sent, answer = self._sent, self._beside.answer()
+        sent, answer = self._sent, self._background.answer()
         if sent is None or answer is None:
             return None
         self._sent = None
@@ -143,7 +148,7 @@ class Claimer:
 
     def close(self) -> None:
         """Wait for a claim that has no answer yet, take its runs in hand, and end the other thread."""
-        self._beside.close()
+        self._background.close()
         with suppress(Exception):
             self.answer()
 

@@ -15,7 +15,7 @@ from jobrunner.store.queue import finalize, holding
 from jobrunner.store.queue.finalize import Ended, Refusal
 from jobrunner.store.queue.holding import Renewal
 from jobrunner.text import first_line_of
-from jobrunner.worker.beside import Beside
+from jobrunner.worker.background_calls import BackgroundCalls
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.hand import Hand, PendingWrite, RunInHand
 from jobrunner.worker.phase import Phase
@@ -44,13 +44,13 @@ class Finalizer:
     answer, or with the reason why there will be none.
     """
 
-    def __init__(self, context: TickContext, hand: Hand, beside: Beside[Answers], leave: Leave) -> None:
+    def __init__(self, context: TickContext, hand: Hand, background: BackgroundCalls[Answers], leave: Leave) -> None:
         self.trouble: DatabaseUnavailable | None = None
         self._has_logged = False
         self._context = context
         self._hand = hand
         self._log = context.log
-        self._beside = beside
+        self._background = background
         self._leave = leave
         # When the last group was sent.
         self._sent_at = 0.0
@@ -100,7 +100,7 @@ class Finalizer:
 
     def close(self) -> None:
         """End the other thread."""
-        self._beside.close()
+        self._background.close()
 
     def _next_group(self) -> list[tuple[RunInHand, PendingWrite]]:
         """Choose the results that are written together next, and move their runs to phase WRITING."""
@@ -124,8 +124,8 @@ class Finalizer:
         ends = [(held.lease, held.result) for held, _ in group if held.result is not None]
         work = partial(self._write, ends)
         self._sent_at = clock.elapsed()
-        if len(group) >= _WORTH_A_THREAD and self._beside.is_usable():
-            self._beside.ask(work)
+        if len(group) >= _WORTH_A_THREAD and self._background.is_usable():
+            self._background.ask(work)
             return
         try:
             answers: Answers | Exception = work(self._context.database)
@@ -134,7 +134,7 @@ class Finalizer:
         self._take(answers)
 
     def _take_answer(self) -> bool:
-        answers = self._beside.answer()
+        answers = self._background.answer()
         if answers is None:
             return False
         self._take(answers)

@@ -12,7 +12,7 @@ from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.store.queue.claims import Claim
 from jobrunner.store.queue.finalize import Ended, Refusal
 from jobrunner.worker.attempt import StopReason, with_wait
-from jobrunner.worker.beside import Beside
+from jobrunner.worker.background_calls import BackgroundCalls
 from jobrunner.worker.claimer import Claimer
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.finalizer import MOST_UNWRITTEN, Finalizer
@@ -36,8 +36,10 @@ _UNREADABLE = AttemptResult(
 class Life:
     """Takes runs from the claim to the finalizer. Main thread only."""
 
-    def __init__(self, context: TickContext, hand: Hand, pools: Pools, claimer: Claimer, beside: Beside[Any]) -> None:
-        self.finalizer = Finalizer(context, hand, beside, self.leave)
+    def __init__(
+        self, context: TickContext, hand: Hand, pools: Pools, claimer: Claimer, background: BackgroundCalls[Any]
+    ) -> None:
+        self.finalizer = Finalizer(context, hand, background, self.leave)
         # Whether a run has ended that other runs wait for.
         self.has_ended_parent = False
         self._context = context
@@ -80,9 +82,9 @@ class Life:
             request = self._claimer.request(policies, wanted, capacity.claimable, capacity.limits)
             # Set before the claim, because what happens meanwhile may be a reason to ask again soon.
             pool.ask_at = clock.elapsed() + period.ask_again_seconds
-            # Beside, if every child has work, which goes on meanwhile, or if a write would hold this claim up.
-            is_beside = not capacity.claimable.permits or self._hand.count(Phase.WRITING) > 0
-            if is_beside and self._claimer.ask(request):
+            # In another thread, if every child has work, which goes on meanwhile, or if a write would hold it up.
+            is_in_background = not capacity.claimable.permits or self._hand.count(Phase.WRITING) > 0
+            if is_in_background and self._claimer.ask(request):
                 self._asked_for = pool
                 return
             self._take_for(pool, *self._claimer.take(request))

@@ -14,7 +14,7 @@ from jobrunner.errors import ConnectionLost, DatabaseUnavailable
 from jobrunner.store.queue.ticks import listen
 from jobrunner.store.queue.ticks.listen import Listener
 from jobrunner.store.upkeep.check import check_schema
-from jobrunner.worker import housekeeping, record
+from jobrunner.worker import housekeeping, tick_record
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.period import LOOK_AGAIN_SECONDS, Period
 
@@ -164,7 +164,7 @@ class Listening(Period):
         if self._database.write(partial(listen.report_listening, row=self._context.row)):
             return
         # It is another server by now, which was promoted without the row. Another tick may have its number there.
-        record.open_row(self._context)
+        tick_record.open_row(self._context)
         self._log.warning("linger", result="its row was lost, and it has a new one")
         self._database.write(partial(listen.report_listening, row=self._context.row))
 

@@ -16,8 +16,8 @@ from jobrunner.children.supervisor import Supervisor
 from jobrunner.errors import DatabaseHeld, DatabaseUnavailable, HandlersUnavailable
 from jobrunner.worker import dependants
 from jobrunner.worker.abandon import abandon
+from jobrunner.worker.background_calls import BackgroundCalls
 from jobrunner.worker.backpressure import declare_limits
-from jobrunner.worker.beside import Beside
 from jobrunner.worker.claimer import Claimer
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.hand import Hand
@@ -28,9 +28,9 @@ from jobrunner.worker.outage import Call, Outage
 from jobrunner.worker.period import LOOK_AGAIN_SECONDS, Budget, Period
 from jobrunner.worker.phase import AT_WORK_PHASES, Phase
 from jobrunner.worker.pools.pools import Pools
-from jobrunner.worker.record import report_host
 from jobrunner.worker.returner import Returner
 from jobrunner.worker.stopper import Stopper
+from jobrunner.worker.tick_record import report_host
 
 _LONGEST_STEP_SECONDS = 0.5
 
@@ -45,11 +45,11 @@ class Loop:
         self._period: Period = listening or self._budget
         self._hand = hand = Hand(context.config.lease, supervisor.page)
         self._heartbeat = Heartbeat(context, hand, supervisor.wake)
-        beside: Beside[Any] = Beside(context, supervisor.wake)
+        background: BackgroundCalls[Any] = BackgroundCalls(context, supervisor.wake)
         self._returner = Returner(context, hand)
-        self._claimer = Claimer(context, hand, self._heartbeat, self._returner, beside.another())
+        self._claimer = Claimer(context, hand, self._heartbeat, self._returner, background.another())
         self._pools = Pools(context, hand, supervisor)
-        self._life = Life(context, hand, self._pools, self._claimer, beside)
+        self._life = Life(context, hand, self._pools, self._claimer, background)
         self._finalizer = self._life.finalizer
         self._stopper = Stopper(context, hand, self._pools, self._life)
         self._outage = Outage()

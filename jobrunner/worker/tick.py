@@ -23,10 +23,10 @@ from jobrunner.worker.counting import count_ends
 from jobrunner.worker.housekeeping import do_housekeeping
 from jobrunner.worker.listening import Listening
 from jobrunner.worker.loop import Loop
-from jobrunner.worker.noticing import note_late, tell
+from jobrunner.worker.notices import note_late, tell
 from jobrunner.worker.processes import TickProcesses
-from jobrunner.worker.record import open_row, report_host
 from jobrunner.worker.stop_signals import noting_stop_signals
+from jobrunner.worker.tick_record import open_row, report_host
 from jobrunner.worker.watchdog import Watchdog
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from typing import Any
 
 from jobrunner.crontab.convert import take_over
+from jobrunner.crontab.import_records import Host, Job, Takeover
 from jobrunner.crontab.parse import read
-from jobrunner.crontab.takeover import Host, Job, Takeover
 
 HOST = Host("app", "/home/app", "Europe/Berlin")
 

@@ -20,7 +20,7 @@ from harness.tick_parts import context_of
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor, Lease, Limits, Owner, Policy, TickKind
 from jobrunner.rates import parse_rate
-from jobrunner.store.changes import admin
+from jobrunner.store.changes import one_run
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.steps import follow
@@ -191,7 +191,7 @@ class World:
 
     def _priority(self, priority: int) -> None:
         for row in self.database.query("SELECT id FROM job_runs WHERE status IN ('queued', 'failed') LIMIT 2"):
-            change = partial(admin.set_priority, run_id=row["id"], actor=Actor("me"), priority=priority)
+            change = partial(one_run.set_priority, run_id=row["id"], actor=Actor("me"), priority=priority)
             self.store.write(change)
 
     def _tick(self, host: str) -> None:

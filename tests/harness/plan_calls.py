@@ -18,8 +18,8 @@ from jobrunner.rates import parse_rate
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, SlotRange
 from jobrunner.settings.notify import Notify
 from jobrunner.settings.notify import read as read_notify
-from jobrunner.store.changes import admin, told_secrets
-from jobrunner.store.changes.admin import NewPayload
+from jobrunner.store.changes import one_run, written_secrets
+from jobrunner.store.changes.one_run import NewPayload
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.steps import follow
 from jobrunner.store.questions import facts, findings, metrics
@@ -149,7 +149,7 @@ def enqueueing_again(*, ended: bool) -> Call:
                 connection.execute(
                     update(job_runs).where(columns.id == run_id).values(status="dead", finished_at=columns.created_at)
                 )
-            admin.retry(connection, ids.pop() or 0, Actor("someone"))
+            one_run.retry(connection, ids.pop() or 0, Actor("someone"))
         enqueue.enqueue(connection, keyed, if_taken="replace")
         enqueue_many.enqueue(connection, NewRun("known", "{}"), KEYED, None, ["replace"] * len(KEYED))
 
@@ -262,13 +262,13 @@ BUSY: dict[str, Call] = {
     "notices.definitions_of": on(notices.definitions_of, [held.run_id for held in AT_WORK]),
     "notices.take": on(notices.take, ["somebody"], OWNER.name, 20),
     "notices.settle": on(notices.settle, OWNER.name, SETTLED, SETTLED),
-    "admin.cancel": on(admin.cancel, AT_WORK[0].run_id, Actor("someone")),
-    "admin.retry payload": lambda connection: admin.retry(
+    "one_run.cancel": on(one_run.cancel, AT_WORK[0].run_id, Actor("someone")),
+    "one_run.retry payload": lambda connection: one_run.retry(
         connection, dead_run(connection), Actor("someone"), payload=NewPayload({"a": 1}, '{"a":1}', Names())
     ),
-    "told_secrets.hide": lambda connection: told_secrets.hide(connection, dead_run(connection), Secrets()),
-    "admin.retry": lambda connection: admin.retry(connection, dead_run(connection), Actor("someone")),
-    "admin.discard": lambda connection: admin.discard(connection, waiting_run(connection), Actor("someone", "why")),
+    "written_secrets.hide": lambda connection: written_secrets.hide(connection, dead_run(connection), Secrets()),
+    "one_run.retry": lambda connection: one_run.retry(connection, dead_run(connection), Actor("someone")),
+    "one_run.discard": lambda connection: one_run.discard(connection, waiting_run(connection), Actor("someone", "why")),
 }
 # A batch of 500 goes at a time, and with each run what belongs to it. Of what a tick leaves behind, 1000 are counted.
 OLD: dict[str, Call] = {

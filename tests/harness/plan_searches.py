@@ -15,7 +15,7 @@ from jobrunner.store.questions import definitions, error_groups, findings, known
 from jobrunner.store.questions.explain import runs as explained
 from jobrunner.store.questions.explain import subjects
 from jobrunner.store.questions.explain.schedules import explain_schedule
-from jobrunner.store.questions.runs import listing, queries, run_view
+from jobrunner.store.questions.runs import run_details, run_list, run_view
 from jobrunner.store.questions.selection import WAITING_FOR, Selection
 from jobrunner.store.sql.statement import Prepared
 from jobrunner.store.upkeep import inspection
@@ -55,7 +55,7 @@ def of_a_schedule(look: Callable[..., Any]) -> Call:
 
 
 LOOK: dict[str, Call] = {
-    "listing.page": partial(listing.page, selection=Selection(), limit=50),
+    "run_list.page": partial(run_list.page, selection=Selection(), limit=50),
     "error_groups.errors": partial(error_groups.errors, selection=Selection(), seconds=0),
     **{f"search.find {name}": searching(**given) for name, given in SEARCHES.items()},
 }
@@ -72,8 +72,8 @@ ASKED: dict[str, Call] = {
     "known_names.hosts": known_names.hosts,
     "rhythm.look": rhythm.look,
     "trails.last_ticks": trails.last_ticks,
-    "queries.show": lambda connection: queries.show(connection, OLDEST),
-    "queries.created_at": lambda connection: queries.created_at(connection, OLDEST),
+    "run_details.show": lambda connection: run_details.show(connection, OLDEST),
+    "run_details.created_at": lambda connection: run_details.created_at(connection, OLDEST),
     "run_view.look of an old run": lambda connection: run_view.look(connection, OLDEST),
     "run_view.look": lambda connection: run_view.look(connection, waiting_run(connection)),
 }

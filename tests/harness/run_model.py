@@ -20,7 +20,7 @@ import harness.hypothesis_profile  # noqa: F401 - loads the profile
 from harness import Database
 from jobrunner.lifecycle import FINISHED, TRANSITIONS, Outcome, Status
 from jobrunner.model import Actor, Lease, Owner, Policy
-from jobrunner.store.changes import admin
+from jobrunner.store.changes import one_run
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
@@ -243,7 +243,7 @@ class People(Observed):
 
     def cancel(self, run_id: int) -> None:
         old = self.seen.runs[run_id]
-        answer = self.write(lambda connection: admin.cancel(connection, run_id, Actor("someone")))
+        answer = self.write(lambda connection: one_run.cancel(connection, run_id, Actor("someone")))
         assert (answer.status, answer.applied) == (old["status"], old["status"] not in FINISHED)
         if not answer.applied:
             self.expect()
@@ -258,7 +258,7 @@ class People(Observed):
 
     def retry(self, run_id: int, *, force: bool = False) -> None:
         old = self.seen.runs[run_id]
-        answer = self.write(lambda connection: admin.retry(connection, run_id, Actor("someone"), force=force))
+        answer = self.write(lambda connection: one_run.retry(connection, run_id, Actor("someone"), force=force))
         can = old["status"] in (Status.FAILED, Status.DEAD, Status.CANCELLED)
         assert answer.applied == (can or (force and old["status"] == Status.SUCCEEDED))
         if not answer.applied:
@@ -275,14 +275,14 @@ class People(Observed):
 
     def discard(self, run_id: int) -> None:
         old = self.seen.runs[run_id]
-        answer = self.write(lambda connection: admin.discard(connection, run_id, Actor("someone", "no\x00use")))
+        answer = self.write(lambda connection: one_run.discard(connection, run_id, Actor("someone", "no\x00use")))
         assert answer.applied == (old["status"] in (Status.QUEUED, Status.FAILED, Status.CANCELLED))
         named = [run_id] if answer.applied else []
         for row in self.expect(named, events_of=named).values():
             assert (row["status"], row["last_error"]) == (Status.DEAD, "no\ufffduse")
 
     def miss(self, run_id: int) -> None:
-        for act in (admin.cancel, admin.retry):
+        for act in (one_run.cancel, one_run.retry):
             answer = self.write(partial(act, run_id=run_id + 10**9, actor=Actor("someone")))
             assert (answer.status, answer.applied) == (None, False)
         self.expect()

@@ -18,7 +18,7 @@ from jobrunner.settings.config import load
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
 from jobrunner.store.drivers.waits import Waits, of_tick
-from jobrunner.worker.beside import Beside
+from jobrunner.worker.background_calls import BackgroundCalls
 from jobrunner.worker.claimer import Claimer
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.finalizer import Finalizer
@@ -77,10 +77,10 @@ def tick_parts(database: Database, lease: timedelta = LEASE, **settings: Any) ->
     context = context_of(database, store, lease, **settings)
     hand = Hand(lease, BegunPage(None))
     heartbeat = Heartbeat(context, hand, lambda: None)
-    beside: Beside[Any] = Beside(context, lambda: None)
-    finalizer = Finalizer(context, hand, beside, lambda held, _: hand.release(held))
+    background: BackgroundCalls[Any] = BackgroundCalls(context, lambda: None)
+    finalizer = Finalizer(context, hand, background, lambda held, _: hand.release(held))
     try:
-        claimer = Claimer(context, hand, heartbeat, Returner(context, hand), beside.another())
+        claimer = Claimer(context, hand, heartbeat, Returner(context, hand), background.another())
         yield TickParts(store, context, hand, heartbeat, finalizer, claimer)
     finally:
         finalizer.close()

@@ -13,7 +13,7 @@ from harness.stores import opening
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.questions.explain import subjects
-from jobrunner.store.questions.runs import queries
+from jobrunner.store.questions.runs import run_details
 
 EXPLAINED, SHOWN = 22, 12
 # Of each type one behind a gate and one that is not; and one of each status.
@@ -84,6 +84,6 @@ def test_explain_and_show_send_few_statements_beside_few_rows_and_beside_many(da
                 f"explain {subject}": sent(store, partial(subjects.explain, subject=subject)) for subject in asked
             }
             assert {name: count for name, count in counts.items() if count > EXPLAINED} == {}, counts
-            shown = {row["id"]: sent(store, partial(queries.show, run_id=row["id"])) for row in kinds}
+            shown = {row["id"]: sent(store, partial(run_details.show, run_id=row["id"])) for row in kinds}
             assert {name: count for name, count in shown.items() if count > SHOWN} == {}, shown
             assert len(asked) > 12

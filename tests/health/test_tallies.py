@@ -15,7 +15,7 @@ from harness.tallying import count_all
 from jobrunner.admin import stats
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor
-from jobrunner.store.changes.admin import cancel, discard
+from jobrunner.store.changes.one_run import cancel, discard
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.queue.finalize import finalize_all

@@ -31,7 +31,7 @@ from harness.database import translated
 from harness.handlers_rows import queue
 from harness.postgres import EXTERNAL
 from harness.processes import marked_processes
-from jobrunner.store.callers import kit
+from jobrunner.store.callers import testing_kit
 from jobrunner.store.drivers.database import Database as Store
 
 TESTS = Path(__file__).parents[1]
@@ -112,7 +112,7 @@ def test_an_instant_that_a_test_takes_is_never_still_to_come_in_the_database(dat
     """A row "two minutes ago" was a part of a millisecond younger for SQLite: what stops after two minutes went on."""
     for _ in range(50):
         taken = database.now()
-        assert store.read(kit.database_now) >= taken
+        assert store.read(testing_kit.database_now) >= taken
 
 
 def test_wait_until_shows_the_tables_when_it_gives_up(database: Database) -> None:

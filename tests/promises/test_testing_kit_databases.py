@@ -13,7 +13,7 @@ import pytest
 from harness import PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only
 from harness.long import some
 from jobrunner.errors import UsageError
-from jobrunner.store.drivers import only_these
+from jobrunner.store.drivers import allowed_databases
 
 OPENED = """
 import asyncio, json, sqlite3, sys
@@ -21,12 +21,12 @@ import asyncpg, psycopg
 from sqlalchemy import create_engine
 from sqlalchemy.ext.asyncio import create_async_engine
 from jobrunner.errors import UsageError
-from jobrunner.store.drivers import only_these
+from jobrunner.store.drivers import allowed_databases
 
 # As a driver that is not watched.
 files, servers = sqlite3.connect, psycopg.connect
 told = json.load(sys.stdin)
-only_these.allow_only(told["allowed"], lambda sentence: None, real=told["real"])
+allowed_databases.allow_only(told["allowed"], lambda sentence: None, real=told["real"])
 
 
 def by_engine(url):
@@ -130,7 +130,9 @@ def test_file_that_is_known_to_be_real_is_refused_also_without_an_engine(
 
 def test_database_of_another_kind_is_not_the_one_of_the_same_name() -> None:
     refusals: list[str] = []
-    guard = only_these._Guard(["postgresql://ada@db.internal/shop", "mysql://db.internal/stock"], refusals.append)
+    guard = allowed_databases._Guard(
+        ["postgresql://ada@db.internal/shop", "mysql://db.internal/stock"], refusals.append
+    )
     mysql = SimpleNamespace(name="mysql")
     with pytest.raises(UsageError, match=r"would open mysql://db\.internal/shop"):
         guard.before_engine(mysql, None, [], {"host": "db.internal", "db": "shop"})

@@ -17,7 +17,7 @@ from harness.stores import opening
 from harness.tick_parts import context_of, tick_parts
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor, Lease, Owner
-from jobrunner.store.changes import admin
+from jobrunner.store.changes import one_run
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.queue import claims, expiries, holding
@@ -104,7 +104,7 @@ def test_run_is_not_pruned_after_its_retry_was_confirmed(
     pruning, person = open_store(), open_store()
     told: list[bool] = []
     retrying = threading.Thread(
-        target=lambda: told.append(person.write(lambda each: admin.retry(each, old, Actor("someone"))).applied)
+        target=lambda: told.append(person.write(lambda each: one_run.retry(each, old, Actor("someone"))).applied)
     )
 
     def retry_meanwhile(_: Connection, statement: str, __: object) -> None:

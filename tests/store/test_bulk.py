@@ -16,9 +16,9 @@ from harness.stores import opening
 from harness.terminal import open_terminal, read_terminal
 from jobrunner.lifecycle import Status
 from jobrunner.model import Actor, Policy
-from jobrunner.store.changes import admin, bulk, kinds
+from jobrunner.store.changes import bulk, one_run, run_changes
 from jobrunner.store.changes.bulk import Batch, Changing
-from jobrunner.store.changes.kinds import Change
+from jobrunner.store.changes.run_changes import Change
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.questions.selection import Selection
 from jobrunner.store.queue import backpressure
@@ -56,13 +56,13 @@ def in_bulk(store: Store, change: Change, selection: Selection, at: datetime | N
 
 
 AT = datetime.fromisoformat("2027-01-01T00:00:00+00:00")
-ACTIONS: dict[str, tuple[Callable[[], Change], Callable[..., admin.Answer]]] = {
-    "retry": (kinds.retry, admin.retry),
-    "retry --force": (partial(kinds.retry, force=True), partial(admin.retry, force=True)),
-    "cancel": (kinds.cancel, admin.cancel),
-    "discard": (partial(kinds.discard, "the reason"), admin.discard),
-    "reschedule": (partial(kinds.reschedule, AT), partial(admin.reschedule, run_at=AT)),
-    "priority": (partial(kinds.set_priority, 7), partial(admin.set_priority, priority=7)),
+ACTIONS: dict[str, tuple[Callable[[], Change], Callable[..., one_run.Answer]]] = {
+    "retry": (run_changes.retry, one_run.retry),
+    "retry --force": (partial(run_changes.retry, force=True), partial(one_run.retry, force=True)),
+    "cancel": (run_changes.cancel, one_run.cancel),
+    "discard": (partial(run_changes.discard, "the reason"), one_run.discard),
+    "reschedule": (partial(run_changes.reschedule, AT), partial(one_run.reschedule, run_at=AT)),
+    "priority": (partial(run_changes.set_priority, 7), partial(one_run.set_priority, priority=7)),
 }
 
 
@@ -111,10 +111,10 @@ def test_runs_whose_active_key_another_run_has_are_refused_and_counted(store: St
     for key, run_id in (("twice", second), ("held", holder), ("free", free)):
         insert = "INSERT INTO job_keys (job_type, idempotency_key, run_id, created_at) VALUES ('keyed', ?, ?, ?)"
         database.execute(insert, [key, run_id, database.now()])
-    assert in_bulk(store, kinds.retry(), Selection(statuses=(Status.DEAD,))) == Batch(2, key_taken=2)
+    assert in_bulk(store, run_changes.retry(), Selection(statuses=(Status.DEAD,))) == Batch(2, key_taken=2)
     assert [status_of(database, each) for each in (first, second, held, free)] == ["queued", "dead", "dead", "queued"]
     assert database.value("SELECT run_id FROM job_keys WHERE idempotency_key = 'twice'") == first
-    assert in_bulk(store, kinds.retry(), Selection(statuses=(Status.DEAD,))) == Batch(0, key_taken=2)
+    assert in_bulk(store, run_changes.retry(), Selection(statuses=(Status.DEAD,))) == Batch(0, key_taken=2)
 
 
 @postgresql_only
@@ -125,10 +125,10 @@ def test_locked_run_is_skipped_and_counted_and_no_claim_waits(store: Store, data
 
         def while_locked(connection: Any) -> Batch:
             connection.execute(f"SELECT id FROM job_runs WHERE id = {locked} FOR UPDATE")
-            return in_bulk(store, kinds.set_priority(9), Selection(job_types=("mail",)))
+            return in_bulk(store, run_changes.set_priority(9), Selection(job_types=("mail",)))
 
         assert other.write(while_locked) == Batch(1, locked=1)
-    assert in_bulk(store, kinds.set_priority(9), Selection(job_types=("mail",))) == Batch(1)
+    assert in_bulk(store, run_changes.set_priority(9), Selection(job_types=("mail",))) == Batch(1)
     assert database.query("SELECT priority FROM job_runs WHERE id IN (?, ?)", [locked, free]) == [{"priority": 9}] * 2
 
 

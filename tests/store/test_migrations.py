@@ -21,7 +21,7 @@ from harness.databases import Copies
 from jobrunner.errors import JobrunnerError
 from jobrunner.lifecycle import FINISHED, Status
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.drivers.lent import engine_on
+from jobrunner.store.drivers.lent_connection import engine_on
 from jobrunner.store.drivers.location import locate
 from jobrunner.store.schema import metadata
 from jobrunner.store.schema.views import views

@@ -95,6 +95,6 @@ def test_sqlite_searches_the_partial_indexes_and_never_scans_the_runs(database: 
         "holding.report",
         "finalize.finalize_all of one",
         "finalize.finalize_all",
-        "admin.cancel",
+        "one_run.cancel",
     ):
         assert "PRIMARY KEY" in used[name], (name, used[name])

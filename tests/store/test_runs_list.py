@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from harness import Commands, Database, sqlite_only
 from harness.invariants import insert_runs
 from jobrunner.cli.questions.runs import _more
-from jobrunner.store.questions.runs.listing import Page
+from jobrunner.store.questions.runs.run_list import Page
 
 HOSTILE = "\x1b[2J\u202eevil\nsecond"
 

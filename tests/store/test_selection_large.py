@@ -11,7 +11,7 @@ from harness.database import numbers
 from jobrunner.lifecycle import Status
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.questions import error_groups, search
-from jobrunner.store.questions.runs import listing
+from jobrunner.store.questions.runs import run_list
 from jobrunner.store.questions.selection import Selection
 
 RUNS = 5_000_000
@@ -71,5 +71,5 @@ def test_first_page_is_quick_beside_five_million_runs_and_no_search_takes_longer
 
 def _seconds(store: Store, selection: Selection) -> float:
     begin = time.monotonic()
-    store.read(partial(listing.page, selection=selection, limit=50))
+    store.read(partial(run_list.page, selection=selection, limit=50))
     return time.monotonic() - begin

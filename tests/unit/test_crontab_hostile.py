@@ -9,9 +9,9 @@ import pytest
 
 from jobrunner.crontab.convert import take_over
 from jobrunner.crontab.host import change_crontab
+from jobrunner.crontab.import_records import Host
 from jobrunner.crontab.parse import read
 from jobrunner.crontab.report import report
-from jobrunner.crontab.takeover import Host
 from jobrunner.crontab.toml import quoted, write
 from jobrunner.errors import JobrunnerError
 

@@ -3,7 +3,7 @@
 import pytest
 
 from jobrunner.admin.doctor import files
-from jobrunner.crontab.finding import Call, call_of, tick_lines
+from jobrunner.crontab.ticking_lines import Call, call_of, tick_lines
 
 MOUNTS = """\
 21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw

@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 
-from jobrunner.store.questions.runs.queries import Run
+from jobrunner.store.questions.runs.run_details import Run
 from jobrunner.store.schema import job_definitions, job_runs
 from jobrunner.store.timetable.records import DefinitionRow
 

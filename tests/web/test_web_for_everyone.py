@@ -14,7 +14,7 @@ from harness.handlers_rows import status_of
 from harness.web import one_of_each
 from harness.web_day import plant_a_day
 from harness.web_server import served
-from jobrunner.web import people
+from jobrunner.web import users
 from jobrunner.web.routes import ROUTES
 
 pytestmark = pytest.mark.timeout(600)
@@ -74,7 +74,7 @@ def problems_of(ada: Person) -> list[Any]:
 
 @sqlite_only
 def test_form_to_sign_in_can_be_read_by_everyone(jobrunner: Commands, person: NewPerson, tmp_path: Path) -> None:
-    people.add(tmp_path / "people", "ada", "correct horse", "all")
+    users.add(tmp_path / "people", "ada", "correct horse", "all")
     words, logs = ("--user-file", str(tmp_path / "people")), r"\S+ warning wrong password name=ada address=127.0.0.1\n"
     with served(jobrunner, *words, logs=logs) as server:
         ada = person().come(server.link())

@@ -12,13 +12,13 @@ from harness import Database, sqlite_only
 from harness.web import FORM, SAME
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.store.drivers.location import locate
-from jobrunner.web import EVERYTHING, Visitor, people
+from jobrunner.web import EVERYTHING, Visitor, users
 from jobrunner.web.addresses import WrongTries, address, origin_of, scheme_of
 from jobrunner.web.core import Web
 from jobrunner.web.messages import Request, Response
-from jobrunner.web.people import UserFile
 from jobrunner.web.sign_in import LinkSignIn, PasswordSignIn, ProxySignIn, SignIn
 from jobrunner.web.standalone import Place, Standalone
+from jobrunner.web.users import UserFile
 
 PASSWORD = "correct horse"
 PROXIES = frozenset(found for text in ("10.0.0.1", "fd00::1") if (found := address(text)))
@@ -67,7 +67,7 @@ def test_only_the_right_password_signs_in_and_wrong_tries_make_their_own_address
     database: Database, tmp_path: Path
 ) -> None:
     path = tmp_path / "people"
-    people.add(path, "ada", PASSWORD, "all")
+    users.add(path, "ada", PASSWORD, "all")
     log = Written()
     # The clock stands still: a try takes some tenths of a second, and beside other work some seconds.
     now = [0.0]
@@ -108,7 +108,7 @@ def test_person_who_is_taken_out_of_the_user_file_or_changed_there_is_signed_out
 ) -> None:
     path, log = tmp_path / "people", Written()
     for name in ("ada", "bob", "cleo", "dan"):
-        people.add(path, name, PASSWORD, "all")
+        users.add(path, name, PASSWORD, "all")
     page = page_behind(PasswordSignIn(UserFile(path), 8321, PROXIES, log, is_read_only=False), database)
     ada, bob, cleo, dan = clients = [Client(page, f"192.0.2.{number}") for number in range(4)]
     for client, name in zip(clients, ("ada", "bob", "cleo", "dan"), strict=True):
@@ -116,8 +116,8 @@ def test_person_who_is_taken_out_of_the_user_file_or_changed_there_is_signed_out
     path.write_text("".join(line for line in path.read_text().splitlines(True) if not line.startswith("ada:")))
     assert [client("/").status for client in clients] == [303, 200, 200, 200]
     assert ada.sign_in("ada", PASSWORD) == 403
-    people.add(path, "bob", "another one", "all")
-    people.add(path, "cleo", PASSWORD, "read-only")
+    users.add(path, "bob", "another one", "all")
+    users.add(path, "cleo", PASSWORD, "read-only")
     assert [client("/").status for client in clients] == [303, 303, 303, 200]
     assert [bob.sign_in("bob", PASSWORD), bob.sign_in("bob", "another one"), cleo.sign_in("cleo", PASSWORD)] == [
         403,
@@ -176,8 +176,8 @@ def test_waits_grow_to_a_minute_and_end() -> None:
 
 def test_unknown_name_takes_as_much_work_as_a_known_one(tmp_path: Path) -> None:
     path = tmp_path / "people"
-    people.add(path, "ada", PASSWORD, "all")
-    known = people.read(path)
+    users.add(path, "ada", PASSWORD, "all")
+    known = users.read(path)
 
     def work(name: str) -> float:
         began = time.thread_time()
@@ -189,25 +189,25 @@ def test_unknown_name_takes_as_much_work_as_a_known_one(tmp_path: Path) -> None:
 
 def test_user_file_is_written_for_one_name_and_refused_when_others_can_use_it(tmp_path: Path) -> None:
     path = tmp_path / "people"
-    people.add(path, "ada", PASSWORD, "all")
-    people.add(path, "bob", PASSWORD, "read-only")
-    people.add(path, "ada", "another one", "all")
+    users.add(path, "ada", PASSWORD, "all")
+    users.add(path, "bob", PASSWORD, "read-only")
+    users.add(path, "ada", "another one", "all")
     assert path.stat().st_mode & 0o777 == 0o600
-    found = people.read(path)
+    found = users.read(path)
     assert found.find("ada", PASSWORD) is None
-    for name, password, verbs in (("ada", "another one", EVERYTHING), ("bob", PASSWORD, people.ROLES["read-only"])):
+    for name, password, verbs in (("ada", "another one", EVERYTHING), ("bob", PASSWORD, users.ROLES["read-only"])):
         person = found.find(name, password)
         assert person is not None
         assert (person.visitor.name, person.visitor.verbs) == (name, verbs)
     for name, password, says in (("a:b", PASSWORD, "a name has"), ("", PASSWORD, "a name"), ("eve", "short", "from 8")):
         with pytest.raises(UsageError, match=says):
-            people.add(path, name, password, "all")
+            users.add(path, name, password, "all")
     for mode, says in ((0o644, "read by others"), (0o602, "written by others"), (0o666, "written by others")):
         path.chmod(mode)
         with pytest.raises(ConfigurationError, match=says):
-            people.read(path)
+            users.read(path)
         with pytest.raises(ConfigurationError, match=says):
-            people.add(path, "eve", PASSWORD, "all")
+            users.add(path, "eve", PASSWORD, "all")
     path.chmod(0o600)
     for text, says in (
         ("", "has nobody"),
@@ -221,12 +221,12 @@ def test_user_file_is_written_for_one_name_and_refused_when_others_can_use_it(tm
     ):
         path.write_text(text)
         with pytest.raises(ConfigurationError, match=says) as refused:
-            people.read(path)
+            users.read(path)
         assert PASSWORD not in str(refused.value)
     path.unlink()
     os.mkfifo(path)
     with pytest.raises(ConfigurationError, match="not a regular file"):
-        people.read(path)
+        users.read(path)
 
 
 @sqlite_only

@@ -15,7 +15,7 @@ from harness.plan_calls import KEPT
 from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor, Policy
-from jobrunner.store.changes import admin
+from jobrunner.store.changes import one_run
 from jobrunner.store.drivers import steps
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
@@ -91,13 +91,13 @@ def test_a_failed_parent_cancels_or_releases_as_was_said(
         ]
         assert database.query("SELECT * FROM job_parents") == []
         # A person looks at it, and wants both.
-        store.write(lambda connection: admin.retry(connection, child, Actor("me")))
+        store.write(lambda connection: one_run.retry(connection, child, Actor("me")))
         assert claimable(store) == {child}
 
 
 def fail(store: Store, database: Database, parent: int, how: str) -> None:
     if how == "cancelled":
-        store.write(lambda connection: admin.cancel(connection, parent, Actor("me")))
+        store.write(lambda connection: one_run.cancel(connection, parent, Actor("me")))
     elif how == "dead":
         end(store, claim_all(store, "a", KNOWN), DEAD)
     else:
@@ -116,7 +116,7 @@ def test_what_a_parent_ended_as_counts_after_it_was_retried_and_pruned(store: St
     held = {lease.run_id: lease for lease in claim_all(store, "a", KNOWN)}
     end(store, [held[dead]], DEAD)
     end(store, [held[fine]])
-    store.write(lambda connection: admin.retry(connection, dead, Actor("me")))
+    store.write(lambda connection: one_run.retry(connection, dead, Actor("me")))
     follow(store)
     assert status_of(database, child) == "cancelled"
     assert run_of(database, attach(store, late, fine))["gate"] == ""
@@ -130,7 +130,7 @@ def test_what_a_parent_ended_as_counts_after_it_was_retried_and_pruned(store: St
 def test_a_run_that_was_cancelled_and_pruned_is_no_work_when_its_parent_ends(store: Store, database: Database) -> None:
     parent, child = insert_runs(database, 2)
     attach(store, child, parent)
-    store.write(lambda connection: admin.cancel(connection, child, Actor("me")))
+    store.write(lambda connection: one_run.cancel(connection, child, Actor("me")))
     database.execute("DELETE FROM job_runs WHERE id = ?", [child])
     end(store, claim_all(store, "a", KNOWN))
     assert is_due(store)

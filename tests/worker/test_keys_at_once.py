@@ -15,7 +15,7 @@ from harness.connections import opened
 from harness.keys import end, one, runs, scope
 from jobrunner import Entry
 from jobrunner.model import Actor
-from jobrunner.store.changes import admin
+from jobrunner.store.changes import one_run
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
 
@@ -80,7 +80,7 @@ def test_retry_and_enqueue_of_an_active_key_at_once_leave_one_run_at_work(
 
     with ThreadPoolExecutor() as pool:
         second = library.enqueue(connection, "sync", {}, key="k")
-        retry = pool.submit(store.write, lambda each: admin.retry(each, first.id, Actor("someone")))
+        retry = pool.submit(store.write, lambda each: one_run.retry(each, first.id, Actor("someone")))
         wait_for(waits, 20, "the retry")
         connection.commit()
         refused = retry.result(20)
@@ -90,7 +90,7 @@ def test_retry_and_enqueue_of_an_active_key_at_once_leave_one_run_at_work(
             wrapped = Store(locate(database.url), patience=timedelta(seconds=20))
             own = wrapped.connect()
             own.begin()
-            assert admin.retry(own, first.id, Actor("someone")).applied
+            assert one_run.retry(own, first.id, Actor("someone")).applied
             answer = pool.submit(library.enqueue, other, "sync", {}, key="k")
             wait_for(waits, 20, "the enqueue")
             own.commit()
@@ -108,7 +108,7 @@ def test_retry_takes_its_key_again_or_is_refused(database: Database, connection:
     second = one(connection)
 
     def retry(run_id: int, *, force: bool = False) -> tuple[bool, int | None]:
-        answer = store.write(lambda each: admin.retry(each, run_id, Actor("someone"), force=force))
+        answer = store.write(lambda each: one_run.retry(each, run_id, Actor("someone"), force=force))
         return answer.applied, answer.key_holder
 
     assert retry(first.id) == (False, second.id)

@@ -18,10 +18,10 @@ from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor, Limits, Owner, Policy
 from jobrunner.rates import parse_rate
-from jobrunner.store.changes import admin
+from jobrunner.store.changes import one_run
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.questions.runs import queries
+from jobrunner.store.questions.runs import run_details
 from jobrunner.store.queue import claims, expiries, limits
 from jobrunner.store.queue.claims import Claim
 from jobrunner.store.queue.ticks import retention, ticks
@@ -68,7 +68,7 @@ def test_show_says_which_limit_a_run_waits_for(store: Store, database: Database)
         declare(store, limit)
         last = insert_runs(database, 4, limit.job_type)[-1]
         claim_all(store, "a", limit)
-        shown = store.read(partial(queries.show, run_id=last))
+        shown = store.read(partial(run_details.show, run_id=last))
         said[limit.job_type] = shown.waits_for if shown else None
     for job_type, pattern in {
         "capped": r"the limit max_running 3 of its type, which is used by run \d+, \d+, \d+",
@@ -86,7 +86,7 @@ def test_a_run_behind_others_of_its_key_waits_for_the_key_and_not_for_the_type(
     declare(store, both)
     last = [queue(database, "mail", {"customer": 1}) for _ in range(4)][-1]
     claim_all(store, "a", both)
-    shown = store.read(partial(queries.show, run_id=last))
+    shown = store.read(partial(run_details.show, run_id=last))
     assert shown is not None
     assert re.match(r"the limit max_running_per_key 1 of customer \[1\]", shown.waits_for or ""), shown.waits_for
 
@@ -143,11 +143,13 @@ def test_a_run_of_a_limited_type_is_never_lost_on_its_way_back(store: Store, dat
         held = claim_all(store, "a", *policies)
         waiting = [run_id for run_id in behind if status_of(database, run_id) == "queued"]
         for run_id in waiting:
-            assert store.write(lambda connection, run_id=run_id: admin.cancel(connection, run_id, Actor("me"))).applied  # type: ignore[misc]
+            assert store.write(
+                lambda connection, run_id=run_id: one_run.cancel(connection, run_id, Actor("me"))
+            ).applied  # type: ignore[misc]
         end(store, held)
         store.write(lambda connection: retention.prune(connection, dict.fromkeys(KEPT, timedelta(days=9))))
         for run_id in waiting:
-            assert store.write(lambda connection, run_id=run_id: admin.retry(connection, run_id, Actor("me"))).applied  # type: ignore[misc]
+            assert store.write(lambda connection, run_id=run_id: one_run.retry(connection, run_id, Actor("me"))).applied  # type: ignore[misc]
     else:
         claim_all(store, "a", *policies)
         send_back(store, database, how)
@@ -175,7 +177,7 @@ def send_back(store: Store, database: Database, how: str) -> None:
     if how == "dead and retried":
         for lease in held:
             assert store.write(
-                lambda connection, lease=lease: admin.retry(connection, lease.run_id, Actor("me"))
+                lambda connection, lease=lease: one_run.retry(connection, lease.run_id, Actor("me"))
             ).applied  # type: ignore[misc]
     database.execute("UPDATE job_runs SET run_at = ? WHERE status = 'failed'", [database.now()])
 

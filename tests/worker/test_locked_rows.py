@@ -15,7 +15,7 @@ from harness.plan_calls import request
 from harness.tick_parts import tick_parts
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor
-from jobrunner.store.changes import admin
+from jobrunner.store.changes import one_run
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
@@ -58,8 +58,8 @@ def test_application_row_that_references_a_run_blocks_no_tick(store: Store, data
         assert write(store, lambda each: claims.return_unstarted(each, back.token, [back.run_id])).runs == 1
         assert write(store, lambda each: holding.report(each, {told: {"output": "so"}})) == {told}
         assert [each.run_id for each in write(store, lambda each: expiries.recover(each, 9))] == [expired.run_id]
-        assert write(store, lambda each: admin.cancel(each, cancelled, Actor("someone"))).applied
-        assert write(store, lambda each: admin.retry(each, dead, Actor("someone"))).applied
+        assert write(store, lambda each: one_run.cancel(each, cancelled, Actor("someone"))).applied
+        assert write(store, lambda each: one_run.retry(each, dead, Actor("someone"))).applied
         claimed = write(store, lambda each: claims.claim(each, request()._replace(owner=OWNER)))
         assert {run.lease.run_id for run in claimed.runs} == {due, late}
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from jobrunner.admin.doctor.checks import Check, ok, warning, wrong
 from jobrunner.crontab import host
-from jobrunner.crontab.finding import TickLine, call_of, tick_lines
+from jobrunner.crontab.ticking_lines import TickLine, call_of, tick_lines
 from jobrunner.errors import JobrunnerError
 from jobrunner.text import one_line
 

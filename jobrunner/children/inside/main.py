@@ -23,7 +23,7 @@ from jobrunner import clock, failpoints
 from jobrunner.application import tracing
 from jobrunner.application.job import Job
 from jobrunner.application.registry import registered
-from jobrunner.children import at_work
+from jobrunner.children import process_title
 from jobrunner.children.begun_marks import BegunMarks
 from jobrunner.children.frames import Inbox, encode
 from jobrunner.children.inside import attribution, connections, reports
@@ -119,7 +119,7 @@ class Child:
             while not self._has_lost_connections() and (start := self._take()):
                 failpoints.hit("child.received")
                 # Before the child checks begin_before: from here on recovery can see which run it works on.
-                at_work.show(start.run_id)
+                process_title.show(start.run_id)
                 self._run(start)
             self._rest()
             if self._has_lost_connections():
@@ -146,7 +146,7 @@ class Child:
 
     def _rest(self) -> None:
         """Let the parent know that there is no token, and that no alarm is needed."""
-        at_work.show(None)
+        process_title.show(None)
         signal.setitimer(signal.ITIMER_REAL, 0)
         if not self._is_heard:
             self._ring()

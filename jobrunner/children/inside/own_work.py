@@ -16,8 +16,8 @@ from jobrunner.errors import UsageError
 if TYPE_CHECKING:
     from jobrunner.effects.database import ChildDatabase
     from jobrunner.effects.run import RunEffects
-    from jobrunner.jobs.blocks import TransactionBlock
     from jobrunner.jobs.effect import Effect, OnUncertain
+    from jobrunner.jobs.transaction_block import TransactionBlock
 
 
 class DatabaseAccess:

@@ -9,7 +9,7 @@ import click
 from jobrunner.cli import session
 from jobrunner.cli.bulk import Many, change_each, change_many, of_many
 from jobrunner.lifecycle import Status
-from jobrunner.store.changes import admin, kinds
+from jobrunner.store.changes import one_run, run_changes
 
 
 @click.command()
@@ -21,8 +21,8 @@ def discard(many: Many) -> None:
     """
     who = session.actor()
     if not many.is_by_ids:
-        change_many(many, lambda _: kinds.discard(who.reason or ""))
+        change_many(many, lambda _: run_changes.discard(who.reason or ""))
         return
     ended = "it has ended already"
     refusals = {Status.RUNNING: "it is at work; cancel it first", Status.SUCCEEDED: ended, Status.DEAD: ended}
-    change_each(many.job_ids, partial(admin.discard, actor=who), "discarded", refusals)
+    change_each(many.job_ids, partial(one_run.discard, actor=who), "discarded", refusals)

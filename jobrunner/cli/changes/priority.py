@@ -10,7 +10,7 @@ from jobrunner.cli import session
 from jobrunner.cli.bulk import NOT_WAITING, Many, change_each, change_many, of_many
 from jobrunner.cli.parameters import Checked
 from jobrunner.jobs.run_options import PRIORITY
-from jobrunner.store.changes import admin, kinds
+from jobrunner.store.changes import one_run, run_changes
 
 
 @click.command()
@@ -22,7 +22,7 @@ def priority(many: Many, number: int) -> None:
     Example: `jobrunner priority 60 --type report.send`
     """
     if not many.is_by_ids:
-        change_many(many, lambda _: kinds.set_priority(number))
+        change_many(many, lambda _: run_changes.set_priority(number))
         return
-    change = partial(admin.set_priority, actor=session.actor(), priority=number)
+    change = partial(one_run.set_priority, actor=session.actor(), priority=number)
     change_each(many.job_ids, change, f"priority {number}", NOT_WAITING)

@@ -11,7 +11,7 @@ from jobrunner.application.enqueueing import check_run_at
 from jobrunner.cli import session
 from jobrunner.cli.bulk import NOT_WAITING, OVER, Many, change_each, change_many, of_many
 from jobrunner.cli.parameters import Checked, parse_run_at
-from jobrunner.store.changes import admin, kinds
+from jobrunner.store.changes import one_run, run_changes
 
 
 @click.command()
@@ -35,7 +35,7 @@ def reschedule(many: Many, run_at: datetime | timedelta) -> None:
         return at + run_at if isinstance(run_at, timedelta) else run_at
 
     if not many.is_by_ids:
-        change_many(many, lambda at: kinds.reschedule(begin(at), is_spread=many.over is not None), begin)
+        change_many(many, lambda at: run_changes.reschedule(begin(at), is_spread=many.over is not None), begin)
         return
-    change = partial(admin.reschedule, actor=session.actor(), run_at=run_at)
+    change = partial(one_run.reschedule, actor=session.actor(), run_at=run_at)
     change_each(many.job_ids, change, "rescheduled", NOT_WAITING)

@@ -15,7 +15,7 @@ from jobrunner.cli.parameters import read_payload
 from jobrunner.errors import NotFoundError
 from jobrunner.lifecycle import Status
 from jobrunner.masking.values import Names
-from jobrunner.store.changes import admin, kinds
+from jobrunner.store.changes import one_run, run_changes
 from jobrunner.store.changes.bulk import Batch
 from jobrunner.text import picked
 
@@ -49,10 +49,10 @@ def retry(many: Many, force: bool, payload: str | None, allow_unknown: bool) -> 
     if allow_unknown:
         raise click.UsageError("--allow-unknown belongs to --payload")
     if not many.is_by_ids:
-        change_many(many, lambda _: kinds.retry(force=force), _spread_from_now)
+        change_many(many, lambda _: run_changes.retry(force=force), _spread_from_now)
         return
     change_each(
-        many.job_ids, partial(admin.retry, actor=session.actor(), force=force), "queued again", _not_retried(force)
+        many.job_ids, partial(one_run.retry, actor=session.actor(), force=force), "queued again", _not_retried(force)
     )
 
 
@@ -80,7 +80,7 @@ def _repair(many: Many, text: str, *, force: bool, allow_unknown: bool) -> None:
     config = environment.load()
     text = read_payload(text, config.payload_limit)
     database = session.open_database(config)
-    found = database.read(partial(admin.type_and_status, run_id=run_id))
+    found = database.read(partial(one_run.type_and_status, run_id=run_id))
     if found is None:
         raise NotFoundError(f"there is no run {run_id}")
     names = Names(config.notify.redact if config.notify is not None else ())
@@ -91,7 +91,7 @@ def _repair(many: Many, text: str, *, force: bool, allow_unknown: bool) -> None:
         nothing = f"retry: run {run_id} ({found.status}); nothing changed"
         click.echo(render.json_line(answer) if many.as_json else nothing)
         return
-    change = partial(admin.retry, actor=session.actor(), force=force, payload=new)
+    change = partial(one_run.retry, actor=session.actor(), force=force, payload=new)
     change_each(many.job_ids, change, "queued again with the new payload", _not_retried(force), quietly=many.as_json)
     if many.as_json:
         render.done(render.json_line(answer))

@@ -11,8 +11,8 @@ from jobrunner.cli.answers import answers, answers_in_lines
 from jobrunner.cli.options.selection import selection_options
 from jobrunner.cli.parameters import Checked, job_id
 from jobrunner.errors import UsageError
-from jobrunner.store.questions.runs import listing
-from jobrunner.store.questions.runs.listing import Page, SelectedRun
+from jobrunner.store.questions.runs import run_list
+from jobrunner.store.questions.runs.run_list import Page, SelectedRun
 from jobrunner.store.questions.selection import Selection
 from jobrunner.text import whole_number
 
@@ -45,7 +45,7 @@ def runs(selection: Selection, limit: int, before: int | None, as_json: bool, as
     if as_json and as_lines:
         raise UsageError("--json and --jsonl exclude each other; --jsonl prints a line for each run")
     database = session.open_database(environment.load())
-    found = database.read(partial(listing.page, selection=selection, limit=limit, before=before))
+    found = database.read(partial(run_list.page, selection=selection, limit=limit, before=before))
     if as_json:
         render.echo_json(found)
         return

@@ -12,7 +12,7 @@ from jobrunner.cli import environment, render, session
 from jobrunner.cli.answers import answers
 from jobrunner.cli.parameters import Checked, job_id
 from jobrunner.lifecycle import Status
-from jobrunner.store.questions.runs import explained
+from jobrunner.store.questions.runs import shown_run
 
 _HIDDEN = (
     "lease_token", "turn_at", "gate", "has_dependants", "output", "attempt_log", "event_log", "traceparent",
@@ -22,7 +22,7 @@ _HIDDEN = (
 
 @click.command()
 @click.argument("run_id", metavar="JOB_ID", type=Checked(job_id))
-@answers(explained.ShownRun, " with all columns, attempt_log and event_log")
+@answers(shown_run.ShownRun, " with all columns, attempt_log and event_log")
 def show(run_id: int, as_json: bool) -> None:
     """Show one run: its columns, each attempt with its error and output, and who changed it.
 
@@ -31,8 +31,8 @@ def show(run_id: int, as_json: bool) -> None:
     config = environment.load()
     database = session.open_database(config)
 
-    run, explanation = database.read(partial(explained.run, run_id=run_id, tick_age=config.health.tick_age))
-    found = explained.of_run(run, add_own_ticks(explanation, config, database.location.label))
+    run, explanation = database.read(partial(shown_run.run, run_id=run_id, tick_age=config.health.tick_age))
+    found = shown_run.of_run(run, add_own_ticks(explanation, config, database.location.label))
     if as_json:
         render.echo_json(found)
         return

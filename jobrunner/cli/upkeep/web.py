@@ -20,8 +20,8 @@ from jobrunner.text import whole_number
 
 if TYPE_CHECKING:
     from jobrunner.web.addresses import Address
-    from jobrunner.web.people import UserFile
     from jobrunner.web.sign_in import SignIn
+    from jobrunner.web.users import UserFile
 
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,60}")
 _UNCHECKED = "tick the box to give it the payload unchecked"
@@ -152,7 +152,7 @@ class _SignIn:
 
     def people(self) -> UserFile | None:
         """The people of the user file, if there is one."""
-        from jobrunner.web.people import UserFile
+        from jobrunner.web.users import UserFile
 
         return None if self.user_file is None else UserFile(self.user_file)
 

@@ -23,10 +23,10 @@ from jobrunner.jobs.payload import parse_payload
 from jobrunner.jobs.run_options import PRIORITY, checked
 from jobrunner.lifecycle import CLAIMABLE, Status
 from jobrunner.settings.config import Config
-from jobrunner.store.changes import admin, bulk
+from jobrunner.store.changes import bulk, one_run
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database
-from jobrunner.store.questions.runs import queries
+from jobrunner.store.questions.runs import run_details
 from jobrunner.store.questions.runs.logs import RunAtWork
 from jobrunner.store.queue.enqueue import enqueue
 from jobrunner.store.queue.enqueue_sql import Enqueued, NewRun
@@ -101,7 +101,7 @@ def _debug(config: Config, new: NewRun) -> int:
 
 def _show_traceback(database: Database, run_id: int) -> None:
     """Print the traceback of the last attempt, if it has one."""
-    shown = database.read(partial(queries.show, run_id=run_id))
+    shown = database.read(partial(run_details.show, run_id=run_id))
     if shown is not None and shown.attempt_log and (text := shown.attempt_log[-1].traceback):
         render.block(text, indent="   ")
 
@@ -149,7 +149,7 @@ class _Running:
     def _go_on(self, found: RunAtWork) -> None:
         if self._asked_to_stop and not self._is_cancelled:
             self._is_cancelled = True
-            self._database.write(partial(admin.cancel, run_id=self._run_id, actor=session.actor()))
+            self._database.write(partial(one_run.cancel, run_id=self._run_id, actor=session.actor()))
             streams.to_stderr("jobrunner: cancelling the run; Ctrl-C again leaves it alone")
         if self._tick is not None and self._tick.poll() is not None:
             self._report(self._tick)

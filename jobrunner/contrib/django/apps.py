@@ -12,7 +12,7 @@ from django.db.models.signals import post_migrate
 from django.utils.module_loading import autodiscover_modules
 
 import jobrunner
-from jobrunner.contrib.django import conf, tested
+from jobrunner.contrib.django import conf, own_databases
 from jobrunner.names import TESTED
 from jobrunner.store.sql.traits import databases
 
@@ -28,7 +28,7 @@ class JobrunnerConfig(AppConfig):
         super().__init__(app_name, app_module)
         self._told: dict[str, Any] | None = None
         if os.environ.get(TESTED):
-            from jobrunner.testing.tested import told
+            from jobrunner.testing.own_databases import told
 
             self._told = told()
         if self._told is not None:
@@ -38,7 +38,7 @@ class JobrunnerConfig(AppConfig):
     def ready(self) -> None:
         """Import the handlers: ``jobs.py`` of every app, and ``tasks.py`` if jobrunner runs Django's tasks."""
         if self._told is not None:
-            tested.be_in_a_test(self._told)
+            own_databases.be_in_a_test(self._told)
         checks.register(conf.check_settings)
         post_migrate.connect(_migrate, sender=self, dispatch_uid="jobrunner")
         autodiscover_modules("jobs")
@@ -48,13 +48,13 @@ class JobrunnerConfig(AppConfig):
 
 def _open_only(told: dict[str, Any]) -> None:
     """Hold Django to the databases of a test, and what a handler opens by itself, such as an engine of SQLAlchemy."""
-    from jobrunner.store.drivers import only_these
-    from jobrunner.testing.tested import note_refusal
+    from jobrunner.store.drivers import allowed_databases
+    from jobrunner.testing.own_databases import note_refusal
 
     real = [conf.url_for_libraries(each) for each in connections.all() if each.vendor in databases(has_server=False)]
-    opened = tested.take_over(told, conf.alias())
+    opened = own_databases.take_over(told, conf.alias())
     urls = [conf.url_for_libraries(connections[alias]) for alias in opened]
-    only_these.allow_only([*urls, *told.get("urls", ())], note_refusal, real=real)
+    allowed_databases.allow_only([*urls, *told.get("urls", ())], note_refusal, real=real)
 
 
 def _migrate(using: str, **_: Any) -> None:

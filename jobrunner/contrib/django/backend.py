@@ -25,7 +25,7 @@ from jobrunner.jobs.policy import make_policy
 from jobrunner.jobs.run_options import OF_RUN
 from jobrunner.model import Policy
 from jobrunner.store.callers.callers_transaction import joined
-from jobrunner.store.questions.runs import queries
+from jobrunner.store.questions.runs import run_details
 
 __all__ = ["AttemptEnded", "JobrunnerBackend", "ReturnValueNotJson"]
 
@@ -89,7 +89,7 @@ class JobrunnerBackend(package.BaseTaskBackend):
         with transaction.atomic(using=used.alias):
             run = jobrunner.enqueue(used, task.module_path, payload, **options)
             with joined(used) as connection:
-                created_at = queries.created_at(connection, run.id)
+                created_at = run_details.created_at(connection, run.id)
         results.put(result, id=str(run.id), enqueued_at=results.as_django_has_it(created_at))
         package.signals.task_enqueued.send(type(self), task_result=result)
         return result
@@ -108,7 +108,7 @@ class JobrunnerBackend(package.BaseTaskBackend):
     def find(self, run_id: int) -> Any:
         """The result of a run. None means that there is none, or that it is of no task."""
         with joined(self.connection) as connection:
-            run = queries.show(connection, run_id)
+            run = run_details.show(connection, run_id)
         return None if run is None else results.of_run(run, self.alias)
 
     def check(self, **_: Any) -> Iterable[CheckMessage]:

@@ -17,7 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.utils.module_loading import import_string
 
-from jobrunner.contrib.django import tested
+from jobrunner.contrib.django import own_databases
 from jobrunner.store.drivers.full_url import url_of_server
 from jobrunner.store.sql.traits import TRAITS
 
@@ -109,7 +109,7 @@ def url_in_use() -> str:
 
     While a test runner is at work it is that of the settings, because the variable names the real database.
     """
-    return ("" if tested.is_testing() else os.environ.get("JOBRUNNER_DATABASE_URL", "")) or database_url()
+    return ("" if own_databases.is_testing() else os.environ.get("JOBRUNNER_DATABASE_URL", "")) or database_url()
 
 
 def environment(url: str = "") -> dict[str, str]:

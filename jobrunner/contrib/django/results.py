@@ -16,7 +16,7 @@ from django.utils.module_loading import import_string
 
 from jobrunner.contrib.django import package
 from jobrunner.lifecycle import Outcome, Status
-from jobrunner.store.questions.runs.queries import Attempt, Run
+from jobrunner.store.questions.runs.run_details import Attempt, Run
 
 TaskResultStatus = package.base.TaskResultStatus
 _DEFAULT_ALIAS = package.base.DEFAULT_TASK_BACKEND_ALIAS

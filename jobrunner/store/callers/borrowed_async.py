@@ -15,7 +15,7 @@ from jobrunner.errors import UsageError
 from jobrunner.store.callers.borrowed import connection_of_caller, is_of, name_of, unscoped
 from jobrunner.store.drivers.connection import AsyncExecutor, Executor, Result
 from jobrunner.store.drivers.steps import Steps, follow, follow_async
-from jobrunner.store.sql import as_texts
+from jobrunner.store.sql import values_as_texts
 from jobrunner.store.sql.plain_cursors import execute_psycopg_async, has_converters, plain_texts
 from jobrunner.store.sql.statement import Compiled, Statement, Values, compiled
 from jobrunner.store.sql.traits import TRAITS
@@ -134,8 +134,8 @@ class _Asyncpg(_AsyncConnection):
 
     async def _send(self, statement: Compiled, parameters: Values) -> Sequence[Any]:
         text, names = statement.as_texts
-        rows = await self.driver.fetch(text, *[as_texts.sent(parameters[name]) for name in names])
-        return [as_texts.read(row[0], statement.instants) for row in rows]
+        rows = await self.driver.fetch(text, *[values_as_texts.sent(parameters[name]) for name in names])
+        return [values_as_texts.read(row[0], statement.instants) for row in rows]
 
 
 class _Aiosqlite(_AsyncConnection):

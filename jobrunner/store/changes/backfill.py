@@ -21,7 +21,7 @@ from jobrunner.lifecycle import Status
 from jobrunner.model import Actor, Definition, Origin
 from jobrunner.names import check_job_type
 from jobrunner.schedules.recurrence import Recurrence
-from jobrunner.store.changes import admin
+from jobrunner.store.changes import one_run
 from jobrunner.store.drivers.connection import Connection, RowMapping
 from jobrunner.store.questions import definitions
 from jobrunner.store.queue import enqueue, enqueue_many
@@ -133,7 +133,7 @@ def preview(connection: Connection, name: str, span: Span, payload_limit: int) -
 
 
 def _retry(connection: Connection, run_id: int, actor: Actor) -> None:
-    admin.retry(connection, run_id, actor)
+    one_run.retry(connection, run_id, actor)
     # This origin marks the run as requested by an operator, so the overlap policy "replace" does not cancel it.
     origin: Origin = "backfill"
     connection.execute(update(job_runs).where(job_runs.c.id == run_id).values(origin=origin))

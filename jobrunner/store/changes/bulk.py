@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, Status
 from jobrunner.model import Actor
-from jobrunner.store.changes.kinds import Change, take_keys
+from jobrunner.store.changes.run_changes import Change, take_keys
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions.search import check_schedule
 from jobrunner.store.questions.selection import Selection, condition, instant

@@ -24,7 +24,6 @@ from jobrunner.store.drivers import causes, commits, failures, rights
 from jobrunner.store.drivers.causes import Cause
 from jobrunner.store.drivers.connection import Connection, DriverError, Holder, Wire
 from jobrunner.store.drivers.location import Location
-from jobrunner.store.drivers.opening import open_connection, waits_unfairly
 from jobrunner.store.drivers.waits import Waits
 
 __all__ = ["Connection", "Database"]
@@ -56,7 +55,8 @@ class Database:
         self._wire: Wire | None = None
         self._holder: Holder | None = None
         self._is_cut = False
-        self.waits_unfairly = waits_unfairly(location)
+        # Whether a writer can starve while others write. If so, each write also renews the leases of its tick.
+        self.waits_unfairly = location.file is not None
 
     def second_connection(self) -> Database:
         """A second connection to the same database, for another thread."""
@@ -116,7 +116,7 @@ class Database:
         """The open connection, outside any transaction. Raises DatabaseUnavailable, never with the password."""
         if self._connection is None:
             try:
-                self._connection = open_connection(self.location, waits=self.waits, opened=self._opened)
+                self._connection = _open(self.location, waits=self.waits, opened=self._opened)
             except (DriverError, OSError, ValueError) as error:
                 raise self._unreachable(error) from None
         return self._connection
@@ -227,9 +227,9 @@ class Database:
             raise
 
     def _refuse_unreleased(self) -> None:
-        from jobrunner.store.drivers import unreleased
+        from jobrunner.store.drivers import unreleased_schema
 
-        refusal = None if self._connection is None else unreleased.refusal(self._connection, self.location.label)
+        refusal = None if self._connection is None else unreleased_schema.refusal(self._connection, self.location.label)
         if refusal is not None:
             raise refusal from None
 
@@ -252,3 +252,23 @@ class Database:
         if failures.is_denied(error) and self._connection is not None:
             return rights.lacking(self._connection, error, statement) or causes.cause(error, self.location)
         return causes.cause(error, self.location)
+
+
+def _open(location: Location, *, waits: Waits, opened: Callable[[Wire], None]) -> Connection:
+    """A connection for one thread. ``opened`` is called before its first statement. Raises DriverError."""
+    if location.file is None:
+        from jobrunner.store.drivers.postgresql import ServerConnection
+
+        server = ServerConnection(location.options, waits, location.schema)
+        opened(server.wire)
+        return server
+    from jobrunner.store.drivers.sqlite import FileConnection
+
+    file = FileConnection(location.file, waits)
+    opened(file.wire)
+    try:
+        file.prepare()
+    except DriverError:
+        file.close()
+        raise
+    return file

@@ -13,7 +13,7 @@ from importlib import import_module
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from jobrunner.store.sql import as_texts, plain_cursors
+from jobrunner.store.sql import plain_cursors, values_as_texts
 from jobrunner.store.sql.encoding import decoder, encoder
 from jobrunner.store.sql.namespace import qualified
 from jobrunner.store.sql.source import Source
@@ -81,15 +81,15 @@ class Compiled:
 
     @cached_property
     def as_texts(self) -> tuple[str, tuple[str, ...]]:
-        """The text for ``as_texts``, with parameters by number, and their names in this order."""
+        """The text for ``values_as_texts``, with parameters by number, and their names in this order."""
         numbers: dict[str, int] = {}
 
         def marked(found: re.Match[str]) -> str:
             name = found[1]
-            return "%" if name is None else as_texts.parameter(numbers.setdefault(name, len(numbers) + 1))
+            return "%" if name is None else values_as_texts.parameter(numbers.setdefault(name, len(numbers) + 1))
 
         text = _PARAMETER.sub(marked, self.text)
-        return as_texts.answering(text, len(self._names or ())), tuple(numbers)
+        return values_as_texts.answering(text, len(self._names or ())), tuple(numbers)
 
     @cached_property
     def undeclared(self) -> str:

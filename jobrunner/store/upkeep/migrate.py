@@ -17,10 +17,10 @@ from jobrunner.errors import DatabaseUnavailable, JobrunnerError, SchemaMismatch
 from jobrunner.settings.state_folder import make_private
 from jobrunner.store.callers.borrowed import Transaction
 from jobrunner.store.callers.callers_transaction import joined
-from jobrunner.store.drivers import locks, unreleased
+from jobrunner.store.drivers import locks, unreleased_schema
 from jobrunner.store.drivers.connection import Connection, DriverError
 from jobrunner.store.drivers.database import Database
-from jobrunner.store.drivers.lent import engine_on
+from jobrunner.store.drivers.lent_connection import engine_on
 from jobrunner.store.drivers.location import Location, of_file
 from jobrunner.store.drivers.sqlite import WAL, FileConnection, check_version
 from jobrunner.store.schema import job_runs
@@ -137,8 +137,8 @@ def _upgrade(connection: Connection, location: Location, progress: _Progress = l
     with engine_on(connection) as engine:
         _lock(connection)
         _create_schema(connection)
-        if unreleased.is_unreleased(connection):
-            raise unreleased.refused(location.label)
+        if unreleased_schema.is_unreleased(connection):
+            raise unreleased_schema.refused(location.label)
         found = Inventory(connection, location.label)
         before = _version(connection, engine)
         if found.is_without_tables():
@@ -195,9 +195,9 @@ def _downgrade_on(
     before = _version(connection, engine)
     if version > before:
         raise UsageError(f"the database {location.label} has schema {before}; the way up is: jobrunner migrate")
-    was_released = not unreleased.is_unreleased(connection)
+    was_released = not unreleased_schema.is_unreleased(connection)
     if version > 0 and not was_released:
-        raise unreleased.refused(location.label)
+        raise unreleased_schema.refused(location.label)
     if was_released and before in (0, SCHEMA_REVISION):
         found.check_names()
     if version == before and (version > 0 or found.is_empty()):

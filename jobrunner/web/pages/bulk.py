@@ -13,11 +13,11 @@ from jobrunner.admin.bulk import ChangeAt, Counted
 from jobrunner.application.enqueueing import check_run_at
 from jobrunner.errors import UsageError
 from jobrunner.jobs.run_options import PRIORITY
-from jobrunner.store.changes import kinds
+from jobrunner.store.changes import run_changes
 from jobrunner.store.changes.bulk import Batch
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.questions.runs import listing
-from jobrunner.store.questions.runs.listing import SelectedRun
+from jobrunner.store.questions.runs import run_list
+from jobrunner.store.questions.runs.run_list import SelectedRun
 from jobrunner.store.questions.selection import Selection
 from jobrunner.text import iso_instant, whole_number
 from jobrunner.web import fields
@@ -71,7 +71,7 @@ def _count(connection: Connection, asked: _Asked, masks: Masks) -> tuple[Counted
         shown = _with_shown_error(connection, masks, tuple(counted.runs), asked.selection.error)
         counted = replace(counted, runs={id_: status for id_, status in counted.runs.items() if id_ in shown})
     ids = asked.selection.ids
-    others = listing.page(connection, Selection(ids=ids), len(ids)).runs if set(ids) - counted.runs.keys() else []
+    others = run_list.page(connection, Selection(ids=ids), len(ids)).runs if set(ids) - counted.runs.keys() else []
     return counted, [run for run in others if run.id not in counted.runs]
 
 
@@ -80,7 +80,7 @@ def _with_shown_error(connection: Connection, masks: Masks, ids: tuple[int, ...]
     found = set()
     for begin in range(0, len(ids), _AT_ONCE):
         some = ids[begin : begin + _AT_ONCE]
-        runs = listing.page(connection, Selection(ids=some), len(some)).runs
+        runs = run_list.page(connection, Selection(ids=some), len(some)).runs
         shown = masks.leaving(runs, masks.known(connection, runs))
         found |= {run.id for run in shown if is_shown(part, run.error_type, run.last_error)}
     return found
@@ -97,23 +97,23 @@ def _asked(call: Call, verb: Verb) -> _Asked:
     over = fields.duration(form.get("over", "")) if verb in (Verb.RETRY, Verb.RESCHEDULE) else None
     begin: Callable[[datetime], datetime] | None = None
     if verb is Verb.RETRY:
-        change_at: ChangeAt = _always(kinds.retry(force=form.get("force") == "yes"))
+        change_at: ChangeAt = _always(run_changes.retry(force=form.get("force") == "yes"))
         begin = _same
     elif verb is Verb.CANCEL:
-        change_at = _always(kinds.cancel())
+        change_at = _always(run_changes.cancel())
     elif verb is Verb.DISCARD:
         if not call.actor.reason and call.is_agreed:
             raise UsageError("give the reason, which the audit trail keeps")
-        change_at = _always(kinds.discard(call.actor.reason or ""))
+        change_at = _always(run_changes.discard(call.actor.reason or ""))
     elif verb is Verb.RESCHEDULE:
         begin = begin_at(form.get("run_at", ""))
         change_at = partial(_rescheduling, begin=begin, is_spread=over is not None)
     else:
-        change_at = _always(kinds.set_priority(priority_of(form.get("priority", ""))))
+        change_at = _always(run_changes.set_priority(priority_of(form.get("priority", ""))))
     return _Asked(change_at, _selection(call), over, begin)
 
 
-def _always(change: kinds.Change) -> ChangeAt:
+def _always(change: run_changes.Change) -> ChangeAt:
     return lambda _: change
 
 
@@ -121,8 +121,8 @@ def _same(at: datetime) -> datetime:
     return at
 
 
-def _rescheduling(at: datetime, begin: Callable[[datetime], datetime], is_spread: bool) -> kinds.Change:
-    return kinds.reschedule(begin(at), is_spread=is_spread)
+def _rescheduling(at: datetime, begin: Callable[[datetime], datetime], is_spread: bool) -> run_changes.Change:
+    return run_changes.reschedule(begin(at), is_spread=is_spread)
 
 
 def begin_at(text: str) -> Callable[[datetime], datetime]:

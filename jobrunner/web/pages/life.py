@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import pairwise
 
 from jobrunner.lifecycle import FINISHED, Outcome, Status
-from jobrunner.store.questions.runs.queries import Run
+from jobrunner.store.questions.runs.run_details import Run
 
 _BACK = (Outcome.RELEASED, Outcome.SNOOZED)
 

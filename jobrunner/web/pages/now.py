@@ -15,10 +15,10 @@ from jobrunner.settings import config
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions import findings as facts
 from jobrunner.store.questions import overview, trails
-from jobrunner.store.questions.explain import ahead
+from jobrunner.store.questions.combined_questions import together
+from jobrunner.store.questions.explain import prefetched
 from jobrunner.store.questions.explain.explanation import Explanation
 from jobrunner.store.questions.explain.runs import OLDEST_DUE, explain_run, oldest_due_id
-from jobrunner.store.questions.joined import together
 from jobrunner.store.questions.overview import State
 from jobrunner.store.questions.trails import LeftBehind
 from jobrunner.store.sql.statement import Question
@@ -80,4 +80,4 @@ def _read_all(connection: Connection) -> tuple[State, list[Finding] | None, Expl
     oldest = oldest_due_id(known)
     if oldest is None:
         return state, wrong, None
-    return state, wrong, explain_run(ahead.of_run(known, oldest), oldest, tick_age=tick_age())
+    return state, wrong, explain_run(prefetched.of_run(known, oldest), oldest, tick_age=tick_age())

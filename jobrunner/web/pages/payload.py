@@ -13,9 +13,9 @@ from jobrunner.application.registry import registered
 from jobrunner.errors import NotFoundError
 from jobrunner.jobs.payload import Payload, check_match
 from jobrunner.settings import config
-from jobrunner.store.changes import admin
-from jobrunner.store.changes.admin import NewPayload
-from jobrunner.store.questions.runs.queries import Run
+from jobrunner.store.changes import one_run
+from jobrunner.store.changes.one_run import NewPayload
+from jobrunner.store.questions.runs.run_details import Run
 from jobrunner.text import visible_block
 from jobrunner.web.call import Call
 from jobrunner.web.messages import LONGEST_BODY
@@ -59,7 +59,7 @@ def form_of(call: Call, run: Run) -> Form:
 
 def typed(call: Call, run_id: int) -> NewPayload:
     """The payload that was typed. Raises BadPayload, and what the application's check raises."""
-    found = call.access.read(partial(admin.type_and_status, run_id=run_id))
+    found = call.access.read(partial(one_run.type_and_status, run_id=run_id))
     if found is None:
         raise NotFoundError(f"there is no run {run_id}")
     limit = config.for_enqueue(os.environ).payload_limit

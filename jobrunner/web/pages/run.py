@@ -11,13 +11,13 @@ from jobrunner.errors import HandlersUnavailable, UsageError
 from jobrunner.jobs.run_options import PRIORITY
 from jobrunner.jobs.trace_context import trace_id
 from jobrunner.lifecycle import Event, Status, allowed
-from jobrunner.store.changes import admin
-from jobrunner.store.changes.admin import Answer as Done
+from jobrunner.store.changes import one_run
+from jobrunner.store.changes.one_run import Answer as Done
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.questions.explain import ahead
+from jobrunner.store.questions.explain import prefetched
 from jobrunner.store.questions.explain.explanation import Explanation
-from jobrunner.store.questions.runs import explained, queries, run_view
-from jobrunner.store.questions.runs.queries import Run
+from jobrunner.store.questions.runs import run_details, run_view, shown_run
+from jobrunner.store.questions.runs.run_details import Run
 from jobrunner.web import fields
 from jobrunner.web.call import Call, Download, NotFound, Page, Redirect
 from jobrunner.web.pages import life, payload
@@ -83,15 +83,15 @@ def show(call: Call, problem: str | None = None, mistake: str | None = None) -> 
     return Page("run.html", values, None, status)
 
 
-def _data(call: Call, run_id: int) -> explained.ShownRun:
+def _data(call: Call, run_id: int) -> shown_run.ShownRun:
     """The same as `show --json`."""
 
     def read(connection: Connection) -> tuple[Run, Explanation]:
-        asked = [(each, {"run": run_id}) for each in queries.statements().values()]
-        return explained.run(ahead.of_run(connection, run_id, asked), run_id, tick_age())
+        asked = [(each, {"run": run_id}) for each in run_details.statements().values()]
+        return shown_run.run(prefetched.of_run(connection, run_id, asked), run_id, tick_age())
 
     _, (run, why) = call.read(read)
-    return explained.of_run(run, why)
+    return shown_run.of_run(run, why)
 
 
 def _as_it_is(run: Run, at: datetime) -> str:
@@ -114,7 +114,7 @@ def _takes_payload(call: Call, run: Run) -> bool:
 def download(call: Call) -> Download:
     """The whole output or traceback of an attempt."""
     run_id, sequence, name = call.number("id"), call.number("sequence"), call.names["text"]
-    _, found = call.read(lambda connection: queries.show(connection, run_id))
+    _, found = call.read(lambda connection: run_details.show(connection, run_id))
     attempts = [] if found is None else found.attempt_log
     for attempt in attempts:
         if attempt.sequence == sequence and name in ("output", "traceback"):
@@ -124,7 +124,7 @@ def download(call: Call) -> Download:
 
 def retry(call: Call) -> Page | Redirect:
     """Queue the run again. The button of a run that has succeeded says so."""
-    return _change(call, Verb.RETRY, partial(admin.retry, force=call.form.get("force") == "yes"))
+    return _change(call, Verb.RETRY, partial(one_run.retry, force=call.form.get("force") == "yes"))
 
 
 def replace_payload(call: Call) -> Page | Redirect:
@@ -134,32 +134,32 @@ def replace_payload(call: Call) -> Page | Redirect:
     except (UsageError, HandlersUnavailable) as error:
         return show(call, mistake=f"Not done: {error}.")
     force = call.form.get("force") == "yes"
-    return _change(call, Verb.PAYLOAD, partial(admin.retry, force=force, payload=new))
+    return _change(call, Verb.PAYLOAD, partial(one_run.retry, force=force, payload=new))
 
 
 def cancel(call: Call) -> Page | Redirect:
     """Cancel the run, or stop its handler."""
-    return _change(call, Verb.CANCEL, admin.cancel)
+    return _change(call, Verb.CANCEL, one_run.cancel)
 
 
 def discard(call: Call) -> Page | Redirect:
     """Give the run up, with a reason."""
     if not call.actor.reason:
         raise UsageError("give the reason, which the audit trail keeps")
-    return _change(call, Verb.DISCARD, admin.discard)
+    return _change(call, Verb.DISCARD, one_run.discard)
 
 
 def reschedule(call: Call) -> Page | Redirect:
     """Give the run another time."""
     run_at = fields.instant_or_later(call.form.get("run_at", ""))
     check_run_at(run_at)
-    return _change(call, Verb.RESCHEDULE, partial(admin.reschedule, run_at=run_at))
+    return _change(call, Verb.RESCHEDULE, partial(one_run.reschedule, run_at=run_at))
 
 
 def set_priority(call: Call) -> Page | Redirect:
     """Give the run another priority."""
     priority = PRIORITY.read(call.form.get("priority", ""))
-    return _change(call, Verb.PRIORITY, partial(admin.set_priority, priority=priority))
+    return _change(call, Verb.PRIORITY, partial(one_run.set_priority, priority=priority))
 
 
 def _change(call: Call, verb: Verb, change: Callable[..., Done]) -> Page | Redirect:

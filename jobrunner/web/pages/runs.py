@@ -13,8 +13,8 @@ from jobrunner.masking import MASK
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions import error_groups
 from jobrunner.store.questions.error_groups import ErrorGroup, Errors
-from jobrunner.store.questions.runs import listing
-from jobrunner.store.questions.runs.listing import Page as Listed
+from jobrunner.store.questions.runs import run_list
+from jobrunner.store.questions.runs.run_list import Page as Listed
 from jobrunner.store.questions.selection import WAITING_FOR, Selection
 from jobrunner.text import storable, whole_number
 from jobrunner.web import fields
@@ -64,7 +64,7 @@ def runs(call: Call) -> Page:
     try:
         selection, before = selection_of(asked), _before(asked)
         at, found = call.read(
-            partial(listing.page, selection=selection, limit=_A_PAGE, before=before, seconds=_SECONDS)
+            partial(run_list.page, selection=selection, limit=_A_PAGE, before=before, seconds=_SECONDS)
         )
         kept = [run for run in found.runs if is_shown(selection.error, run.error_type, run.last_error)]
         # Nor does a link tell of runs that are not shown.

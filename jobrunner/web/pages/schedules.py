@@ -19,7 +19,7 @@ from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.settings import config
 from jobrunner.store.changes import backfill, pausing
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.questions import calendar, definitions, described
+from jobrunner.store.questions import calendar, definitions, shown_schedule
 from jobrunner.store.questions.calendar import SlotRun
 from jobrunner.store.questions.definitions import ListedDefinition, ShownDefinition
 from jobrunner.store.questions.explain.explanation import Explanation
@@ -81,7 +81,7 @@ def schedule(call: Call) -> Page:
         "done": _DONE.get(call.query.get("done", "")),
         "strip": list(reversed(found.runs)),
     }
-    return Page("schedule.html", values, described.of_schedule(found, why))
+    return Page("schedule.html", values, shown_schedule.of_schedule(found, why))
 
 
 def _show(connection: Connection, name: str, explains: bool) -> tuple[ShownDefinition, Explanation | None]:

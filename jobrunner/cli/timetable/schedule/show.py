@@ -17,7 +17,7 @@ from jobrunner.durations import format_duration
 from jobrunner.model import SOURCE_NAMES
 from jobrunner.schedules.options import DURATIONS, OPTIONS
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.questions import definitions, described
+from jobrunner.store.questions import definitions, shown_schedule
 from jobrunner.store.questions.definitions import DefinitionEvent, ListedRun, ShownDefinition
 from jobrunner.store.questions.explain.explanation import Explanation
 from jobrunner.store.questions.explain.schedules import explain_schedule
@@ -38,7 +38,7 @@ _FIRST = {"from": 0, "to": 1, "count": 2}
     metavar="N",
     help="How many of the newest runs and events. [default: 10]",
 )
-@answers(described.Schedule, ", with runs and events")
+@answers(shown_schedule.Schedule, ", with runs and events")
 def show(name: str, limit: int, as_json: bool) -> None:
     """Show one schedule: its declaration, its next slot, its newest runs, and who changed it.
 
@@ -55,7 +55,7 @@ def show(name: str, limit: int, as_json: bool) -> None:
     if explanation is not None:
         explanation = add_own_ticks(explanation, config, database.location.label)
     found = replace(found, problem=_problem(found, config.payload_limit))
-    answer = described.of_schedule(found, explanation)
+    answer = shown_schedule.of_schedule(found, explanation)
     if as_json:
         render.echo_json(answer)
         return
@@ -75,7 +75,7 @@ def _problem(found: ShownDefinition, payload_limit: int) -> str | None:
     return expansion.plan(definition_of(vars(found)), found.last_slot_at, payload_limit=payload_limit).problem
 
 
-def _declared(found: described.Schedule) -> dict[str, object]:
+def _declared(found: shown_schedule.Schedule) -> dict[str, object]:
     paused_at, kept_in = found.paused_at, _KEPT_IN.get(found.source, found.source)
     shown: dict[str, object] = {
         "schedule": found.name,

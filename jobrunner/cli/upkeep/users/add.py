@@ -25,11 +25,11 @@ def add(name: str, user_file: Path, read_only: bool) -> None:
 
     Example: jobrunner users add ada --user-file people
     """
-    from jobrunner.web import people
+    from jobrunner.web import users
 
     if session.can_ask():
         password = click.prompt("password", hide_input=True, confirmation_prompt=True, err=True)
     else:
         password = sys.stdin.readline().rstrip("\n") if sys.stdin is not None else ""
-    people.add(user_file, name, password, "read-only" if read_only else "all")
+    users.add(user_file, name, password, "read-only" if read_only else "all")
     render.done(f"{name} may sign in where `jobrunner web --user-file {user_file}` runs")

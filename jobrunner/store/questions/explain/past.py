@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from jobrunner.lifecycle import Status
-from jobrunner.store.questions.explain.asked import Asked, stopped
+from jobrunner.store.questions.explain.asked_run import Asked, stopped
 from jobrunner.store.questions.explain.explanation import Explanation
 from jobrunner.store.sql.statement import Prepared, Row
 

@@ -13,7 +13,7 @@ from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions import lockers
 from jobrunner.store.questions.explain import hosts as tick_hosts
 from jobrunner.store.questions.explain import past, queue
-from jobrunner.store.questions.explain.asked import Asked, stopped
+from jobrunner.store.questions.explain.asked_run import Asked, stopped
 from jobrunner.store.questions.explain.explanation import Explanation, HostView, ago, let_end
 from jobrunner.store.questions.explain.hosts import Hosts
 from jobrunner.store.questions.lockers import Locker

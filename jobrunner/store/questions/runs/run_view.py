@@ -1,6 +1,6 @@
 """One run as a page shows it: its newest attempts, and the runs beside it. Expects a read transaction.
 
-``queries.show`` reads all of it; a run with a thousand attempts must not make a page of a thousand outputs.
+``run_details.show`` reads all of it; a run with a thousand attempts must not make a page of a thousand outputs.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from sqlalchemy.types import Text
 
 from jobrunner.settings.health import TICK_AGE
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.questions.explain import ahead
+from jobrunner.store.questions.explain import prefetched
 from jobrunner.store.questions.explain.explanation import Explanation
 from jobrunner.store.questions.explain.runs import explain_run
-from jobrunner.store.questions.runs.queries import RUN_ID, Attempt, Run, RunEvent, events_of, statements
+from jobrunner.store.questions.runs.run_details import RUN_ID, Attempt, Run, RunEvent, events_of, statements
 from jobrunner.store.schema import (
     job_attempts,
     job_definitions,
@@ -61,7 +61,7 @@ def look(connection: Connection, run_id: int, tick_age: timedelta = TICK_AGE) ->
     ``tick_age`` is the threshold of ``health``.
     """
     questions = [(each, {"run": run_id}) for each in _questions().values()]
-    connection = ahead.of_run(connection, run_id, questions)
+    connection = prefetched.of_run(connection, run_id, questions)
     found = {name: connection.execute(each, {"run": run_id}).all() for name, each in _questions().items()}
     explanation = explain_run(connection, run_id, tick_age=tick_age)
     if not found["run"] or explanation is None:

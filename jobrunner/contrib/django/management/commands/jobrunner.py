@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
 from jobrunner.contrib import command_line
-from jobrunner.contrib.django import conf, tested
+from jobrunner.contrib.django import conf, own_databases
 
 
 class Command(BaseCommand):
@@ -34,11 +34,11 @@ class Command(BaseCommand):
         """Run jobrunner in another process, for ``call_command``."""
         command = [sys.executable, "-m", "jobrunner", *words]
         environment = os.environ | conf.environment()
-        if tested.is_testing():
-            from jobrunner.testing.tested import variables
+        if own_databases.is_testing():
+            from jobrunner.testing.own_databases import variables
 
             # A test has renamed the databases in this process only.
-            environment |= variables(tested.to_tell())
+            environment |= variables(own_databases.to_tell())
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         if done.returncode:
             raise CommandError(done.stderr.strip(), returncode=done.returncode)

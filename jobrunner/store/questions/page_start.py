@@ -16,7 +16,7 @@ from jobrunner.store.sql.namespace import MARK
 from jobrunner.store.sql.statement import Prepared
 
 
-class Instant(NamedTuple):
+class PageStart(NamedTuple):
     """The database's now. ``is_writable`` is false for a copy, a file that is read-only, and a user who may only read.
 
     It only hides buttons: whoever presses one all the same gets the refusal of the database.
@@ -26,13 +26,13 @@ class Instant(NamedTuple):
     is_writable: bool
 
 
-def look(connection: Connection, location: Location) -> Instant:
+def look(connection: Connection, location: Location) -> PageStart:
     """Expects any transaction."""
     if location.file is not None:
         is_writable = all(os.access(each, os.W_OK) for each in (location.file, location.file.parent))
-        return Instant(connection.execute(Prepared("tallies.clock")).scalar_one(), is_writable)
+        return PageStart(connection.execute(Prepared("tallies.clock")).scalar_one(), is_writable)
     found = connection.execute(_on_server()).one()
-    return Instant(found.now, bool(found.is_writable))
+    return PageStart(found.now, bool(found.is_writable))
 
 
 @cache

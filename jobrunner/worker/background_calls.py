@@ -19,7 +19,7 @@ _SWITCH_SECONDS = 0.0005
 its system calls while another thread computes."""
 
 
-class Beside(Generic[T]):
+class BackgroundCalls(Generic[T]):
     """Makes one call at a time in its thread, which starts at the first use. Main thread only.
 
     ``wake`` ends the wait of the main thread. Where the host can start no thread, or the server accepts no further
@@ -33,9 +33,11 @@ class Beside(Generic[T]):
         self._answers: queue.SimpleQueue[T | Exception] = queue.SimpleQueue()
         self._is_usable = True
 
-    def another(self) -> Beside[Any]:
+    def another(self) -> BackgroundCalls[Any]:
         """A second one. Where writers starve each other, both use one thread, which makes one call after the other."""
-        return Beside(self._context, self._wake, self._thread if self._context.database.waits_unfairly else None)
+        return BackgroundCalls(
+            self._context, self._wake, self._thread if self._context.database.waits_unfairly else None
+        )
 
     def is_usable(self) -> bool:
         """Whether ``ask`` may be called. Starts the thread."""
@@ -68,7 +70,7 @@ class Beside(Generic[T]):
 
 class _Thread(TickThread):
     def __init__(self, main: Database, watchdog: Watchdog, wake: Callable[[], None]) -> None:
-        super().__init__(name="jobrunner-beside", daemon=True)
+        super().__init__(name="jobrunner-background", daemon=True)
         self.asked: queue.SimpleQueue[tuple[Callable[[Database], Any], queue.SimpleQueue[Any]] | None] = (
             queue.SimpleQueue()
         )

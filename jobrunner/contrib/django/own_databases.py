@@ -112,7 +112,7 @@ def _close(closed: dict[str, str]) -> None:
 
 
 def _refuse(sentence: str) -> NoReturn:
-    from jobrunner.testing.tested import note_refusal
+    from jobrunner.testing.own_databases import note_refusal
 
     note_refusal(sentence)
     raise ImproperlyConfigured(sentence)

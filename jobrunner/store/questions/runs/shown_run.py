@@ -10,8 +10,8 @@ from jobrunner.jobs.trace_context import trace_id
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions.explain.explanation import Brief, Explanation
 from jobrunner.store.questions.explain.runs import explain_run
-from jobrunner.store.questions.runs import queries
-from jobrunner.store.questions.runs.queries import Run
+from jobrunner.store.questions.runs import run_details
+from jobrunner.store.questions.runs.run_details import Run
 from jobrunner.text import picked
 
 
@@ -25,7 +25,7 @@ class ShownRun(Run):
 
 def run(connection: Connection, run_id: int, tick_age: timedelta) -> tuple[Run, Explanation]:
     """A run, and why it does not run. Raises NotFoundError. Expects a read transaction."""
-    found, explanation = queries.show(connection, run_id), explain_run(connection, run_id, tick_age=tick_age)
+    found, explanation = run_details.show(connection, run_id), explain_run(connection, run_id, tick_age=tick_age)
     if found is None or explanation is None:
         raise NotFoundError(f"there is no run {run_id}")
     return found, explanation

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from jobrunner.application.job import Job
 from jobrunner.errors import BadPayload
-from jobrunner.store.callers.kit import Run
+from jobrunner.store.callers.testing_kit import Run
 
 
 class Made(Sequence[Run]):

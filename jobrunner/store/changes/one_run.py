@@ -17,8 +17,8 @@ from jobrunner.lifecycle import Event, Status
 from jobrunner.masking.secrets import Secrets
 from jobrunner.masking.values import Names
 from jobrunner.model import Actor
-from jobrunner.store.changes import kinds, told_secrets
-from jobrunner.store.changes.kinds import NO_GATE, Change
+from jobrunner.store.changes import run_changes, written_secrets
+from jobrunner.store.changes.run_changes import NO_GATE, Change
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.queue.ticks import audit, tallies
 from jobrunner.store.schema import job_runs
@@ -54,7 +54,7 @@ def type_and_status(connection: Connection, run_id: int) -> Row | None:
 
 def cancel(connection: Connection, run_id: int, actor: Actor) -> Answer:
     """Cancel a waiting run, or request the cancellation of a running one from its owner."""
-    row, change = _lock(connection, run_id), kinds.cancel()
+    row, change = _lock(connection, run_id), run_changes.cancel()
     if row is None or row.status not in change.statuses:
         return _refused(run_id, row)
     is_running = row.status == Status.RUNNING
@@ -83,10 +83,10 @@ def retry(
     row = _lock(connection, run_id, *(() if payload is None else ("payload",)))
     if payload is not None and row is not None and row.status == Status.QUEUED:
         return _replace_payload(connection, row, actor, payload)
-    change = kinds.retry(force=force)
+    change = run_changes.retry(force=force)
     if row is None or row.status not in change.statuses:
         return _refused(run_id, row)
-    if (holder := kinds.take_keys(connection, [row]).get(row.id)) is not None:
+    if (holder := run_changes.take_keys(connection, [row]).get(row.id)) is not None:
         return Answer(run_id, row.status, applied=False, key_holder=holder)
     if row.status == Status.SUCCEEDED:
         change = replace(change, name=Event.FORCE_RETRY.value)
@@ -125,7 +125,7 @@ def _hide_old_secrets(connection: Connection, row: Row, payload: NewPayload) -> 
     secrets = Secrets()
     payload.names.learn(_old_payload(row), secrets)
     if secrets:
-        told_secrets.hide(connection, row.id, secrets)
+        written_secrets.hide(connection, row.id, secrets)
 
 
 def _old_payload(row: Row) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def _old_payload(row: Row) -> dict[str, Any]:
 
 def discard(connection: Connection, run_id: int, actor: Actor) -> Answer:
     """End a waiting or cancelled run as dead. The actor's reason is its last error."""
-    return _change_one(connection, run_id, _lock(connection, run_id), kinds.discard(actor.reason or ""), actor)
+    return _change_one(connection, run_id, _lock(connection, run_id), run_changes.discard(actor.reason or ""), actor)
 
 
 def reschedule(connection: Connection, run_id: int, actor: Actor, run_at: datetime | timedelta) -> Answer:
@@ -143,12 +143,16 @@ def reschedule(connection: Connection, run_id: int, actor: Actor, run_at: dateti
     if row is None:
         return _refused(run_id, row)
     at = row.now + run_at if isinstance(run_at, timedelta) else run_at
-    return _change_one(connection, run_id, row, kinds.reschedule(at), actor, literal(at, job_runs.c.run_at.type), to=at)
+    return _change_one(
+        connection, run_id, row, run_changes.reschedule(at), actor, literal(at, job_runs.c.run_at.type), to=at
+    )
 
 
 def set_priority(connection: Connection, run_id: int, actor: Actor, priority: int) -> Answer:
     """Give a waiting run another priority."""
-    return _change_one(connection, run_id, _lock(connection, run_id), kinds.set_priority(priority), actor, to=priority)
+    return _change_one(
+        connection, run_id, _lock(connection, run_id), run_changes.set_priority(priority), actor, to=priority
+    )
 
 
 def _change_one(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.questions.combined_questions import together
 from jobrunner.store.questions.explain import hosts, queue
-from jobrunner.store.questions.joined import together
 from jobrunner.store.sql.statement import Prepared, Question
 
 
