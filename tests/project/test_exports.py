@@ -63,3 +63,8 @@ def test_the_search_finds_what_signatures_and_docstrings_name() -> None:
 def test_dir_shows_all_exports() -> None:
     assert set(jobrunner.__all__) <= set(dir(jobrunner))
     assert sorted(jobrunner.__all__) == jobrunner.__all__
+
+
+def test_no_two_exports_are_one_thing() -> None:
+    values = [getattr(jobrunner, name) for name in jobrunner.__all__]
+    assert len({id(value) for value in values}) == len(values)

@@ -59,6 +59,11 @@ def test_an_old_command_or_option_is_refused_with_its_new_name(jobrunner: Comman
 @sqlite_only
 def test_a_type_that_stats_took_as_an_argument_is_refused_with_the_option(jobrunner: Commands) -> None:
     assert f"'report' of 'stats' is now: {RENAMED['argument']['stats']}" in jobrunner.refused(2, "stats", "report")
+    assert RENAMED["argument"].keys() == {"stats"}
+
+
+def test_each_kind_of_an_old_name_has_a_test_of_its_own() -> None:
+    assert RENAMED.keys() == {"command", "option", "parameter", "argument"}
 
 
 def test_each_new_name_of_a_command_or_an_option_is_there_and_no_old_one() -> None:
