@@ -110,7 +110,7 @@ print(web.respond(asked).body.decode())
 
 
 def test_a_field_of_an_answer_is_added_to_its_record_alone(tmp_path: Path) -> None:
-    record = "jobrunner/store/questions/runs/listing.py"
+    record = "jobrunner/store/questions/runs/run_list.py"
     column = (record, 'COLUMNS: ClassVar = "id, ', "importance=priority, ")
     jobrunner = copy_with(tmp_path, (record, "    attempts: int\n", "    priority: int\n"), column)
     jobrunner("migrate")
