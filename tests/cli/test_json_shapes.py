@@ -1,23 +1,21 @@
 """What each command prints as JSON fits its schema, with nothing in the database and with something of everything."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import jsonschema
-import pytest
 
 from harness import App, Commands, Database
 from harness.calls import CALLS
+from harness.json_schemas import schemas, strict
 from harness.plans import fill_a_little
 from jobrunner.cli.answers import records
 from jobrunner.cli.program import every_command
 
-ROOT = Path(__file__).parents[2]
 RECORDS = dict(records(every_command()))
 
 
-def test_every_command_with_json_has_a_schema_that_is_up_to_date(schemas: Any) -> None:
+def test_every_command_with_json_has_a_schema_that_is_up_to_date() -> None:
     options = [
         f"{words} {each}" for words, command in every_command().items() for one in command.params for each in one.opts
     ]
@@ -29,11 +27,11 @@ def test_every_command_with_json_has_a_schema_that_is_up_to_date(schemas: Any) -
     assert {path.name for path in schemas.SCHEMAS.iterdir()} == {path.name for path in schemas.files()} - {"json.md"}
 
 
-def test_json_of_every_command_fits_its_schema(jobrunner: Commands, app: App, database: Database, schemas: Any) -> None:
+def test_json_of_every_command_fits_its_schema(jobrunner: Commands, app: App, database: Database) -> None:
     calls = {name: CALLS[name.rpartition(" ")[0]].json_calls() for name in RECORDS}
     for name, (words, _) in calls.items():
         if words is not None:
-            _check(jobrunner, schemas, name, words, is_filled=False)
+            _check(jobrunner, name, words, is_filled=False)
     fill_a_little(database)
     now = database.now()
     database.execute("UPDATE job_runs SET progress = ?, error_type = 'E', last_error = 'x'", ['{"done": 1}'])
@@ -51,36 +49,17 @@ def test_json_of_every_command_fits_its_schema(jobrunner: Commands, app: App, da
     jobrunner("cancel", str(database.value("SELECT min(id) FROM job_runs WHERE status = 'queued'")))
     for name, (_, words) in calls.items():
         env = {"JOBRUNNER_APP_DIR": str(app.folder)}
-        _check(jobrunner, schemas, name, words.format(run=run_id, schedule="little"), is_filled=True, env=env)
+        _check(jobrunner, name, words.format(run=run_id, schedule="little"), is_filled=True, env=env)
 
 
-def _check(jobrunner: Commands, schemas: Any, name: str, words: str, *, is_filled: bool, **options: Any) -> None:
+def _check(jobrunner: Commands, name: str, words: str, *, is_filled: bool, **options: Any) -> None:
     # Two of them say by their exit status that something is wrong.
     is_checked = name not in ("health --json", "doctor --json")
     option = name.rpartition(" ")[2]
     printed = jobrunner(*words.split(), option, check=is_checked, **options).stdout
     documents = [json.loads(line) for line in printed.splitlines()] if option == "--jsonl" else [json.loads(printed)]
     assert not is_filled or all(documents), (name, printed)
-    validator = jsonschema.Draft202012Validator(_strict(schemas.schema(name)))
+    validator = jsonschema.Draft202012Validator(strict(schemas.schema(name)))
     for document in documents:
         problems = [f"{name}: {each.json_path}: {each.message}" for each in validator.iter_errors(document)]
         assert not problems, "run: make docs\n" + "\n".join(problems)
-
-
-def _strict(node: Any) -> Any:
-    """The schema of this version exactly: a field that is not in it is an error, which it is not for a program."""
-    if isinstance(node, list):
-        return [_strict(each) for each in node]
-    if not isinstance(node, dict):
-        return node
-    found = {name: _strict(value) for name, value in node.items()}
-    return {"additionalProperties": False, **found} if "properties" in node else found
-
-
-@pytest.fixture
-def schemas(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The script that writes the schemas, as a module."""
-    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
-    import json_schemas
-
-    return json_schemas

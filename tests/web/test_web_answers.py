@@ -4,8 +4,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+import pytest
+
 from harness import Commands, Database
-from harness.web import SCHEDULE, Asked, one_of_each
+from harness.json_schemas import schemas, strict
+from harness.web import SCHEDULE, Asked, is_page, one_of_each
+from jobrunner.web.routes import ROUTES
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference" / "dashboard-pages.md"
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -13,20 +18,85 @@ TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 OF_HANDLERS = ("handlers_problem", "unknown_types")
 
 
-def test_json_of_every_page_is_that_of_its_command(jobrunner: Commands, database: Database) -> None:
+NO_PAGE = {
+    "apply": "changes schedules",
+    "cancel": "changes runs",
+    "discard": "changes runs",
+    "doctor": "is about the host of who asks",
+    "enqueue": "changes runs",
+    "explain": "is a part of the page of a run or a schedule",
+    "health": "is a part of the first page",
+    "history": "is one list of what several pages show",
+    "pauses": "is a part of the first page",
+    "priority": "changes runs",
+    "prune": "deletes rows",
+    "reschedule": "changes runs",
+    "retry": "changes runs",
+    "schedule backfill": "changes runs",
+    "schedule next": "is a part of the page of a schedule",
+    "schedule trigger": "changes runs",
+    "types": "is about the handlers of the host of who asks",
+}
+"""Why a command with --json has no page of its own."""
+
+
+@pytest.fixture
+def asked(database: Database) -> Asked:
+    return Asked(database)
+
+
+@pytest.fixture
+def ids(database: Database) -> dict[str, int]:
+    """The runs of a database that has one of each."""
     runs = one_of_each(database)
     database.execute("UPDATE job_runs SET traceparent = ? WHERE id = ?", [TRACE, runs["dead"]])
     database.execute(
         "INSERT INTO job_pauses (kind, name, actor, paused_at) VALUES ('type', 'p', 'someone', ?)", [database.now()]
     )
-    asked = Asked(database)
-    pairs = re.findall(r"^\| `(/[^`]*)` \|.*\| that of `jobrunner (.*) --json` \|$", PAGES.read_text(), re.MULTILINE)
-    assert len(pairs) == 8
-    for page, words in pairs:
-        path, command = (text.replace("ID", str(runs["dead"])).replace("NAME", SCHEDULE) for text in (page, words))
-        told, shown = jobrunner(*command.split(), "--json").json(), asked.json(path)
-        assert told, command
-        assert _still(told) == _still(shown), command
+    return runs
+
+
+def documented() -> dict[str, str]:
+    """Each page that has the JSON of a command, with the command."""
+    row = r"^\| `(/[^`]*)` \|.*\| that of `jobrunner (.*) --json` \|$"
+    return dict(re.findall(row, PAGES.read_text(), re.MULTILINE))
+
+
+def named(text: str, ids: dict[str, int]) -> str:
+    return text.replace("ID", str(ids["dead"])).replace("{id}", str(ids["dead"])).replace("NAME", SCHEDULE)
+
+
+def test_json_of_every_page_is_that_of_its_command(jobrunner: Commands, asked: Asked, ids: dict[str, int]) -> None:
+    for page, words in documented().items():
+        told, shown = jobrunner(*named(words, ids).split(), "--json").json(), asked.json(named(page, ids))
+        assert told, words
+        assert _still(told) == _still(shown), words
+
+
+def test_each_page_that_has_the_record_of_a_command_stands_in_the_table_with_it(
+    asked: Asked, ids: dict[str, int]
+) -> None:
+    """Whether it has it is seen by the schema, which allows no other field and none less."""
+    validators = {
+        name.removesuffix(" --json"): jsonschema.Draft202012Validator(strict(schemas.schema(name)))
+        for name in schemas.RECORDS
+        if name.endswith(" --json")
+    }
+    found = {}
+    for route in ROUTES:
+        if is_page(route) and "{text}" not in route.path:
+            path = f"{route.path}?name={SCHEDULE}" if route.path == "/schedule" else named(route.path, ids)
+            shown = asked.json(path)
+            assert shown, path
+            found[path] = [name for name, each in validators.items() if each.is_valid(shown)]
+    pairs = {
+        page: [" ".join(words for words in command.split() if words.islower())]
+        for page, command in documented().items()
+    }
+    assert {page: names for page, names in found.items() if names} == {
+        named(page, ids): names for page, names in pairs.items()
+    }
+    assert validators.keys() - {name for names in pairs.values() for name in names} == NO_PAGE.keys()
 
 
 def _still(found: Any) -> Any:
