@@ -39,7 +39,10 @@ OVER = click.option(
 )
 _OPTIONS = (
     click.option(
-        "--all", "everything", is_flag=True, help="Every run that this applies to. Needed if there is no filter."
+        "--all",
+        "everything",
+        is_flag=True,
+        help="All runs that this command can change. Required if there is no filter.",
     ),
     click.option(
         "--limit",
@@ -48,7 +51,12 @@ _OPTIONS = (
         help="At most this many runs: those with the lowest ids.",
     ),
     click.option("--dry-run", "is_dry", is_flag=True, help="Count the runs, and change nothing."),
-    click.option("--yes", "is_agreed", is_flag=True, help="Do not ask. Needed for a filter where nobody can be asked."),
+    click.option(
+        "--yes",
+        "is_agreed",
+        is_flag=True,
+        help="Do not ask for confirmation. Required with a filter if there is no terminal.",
+    ),
     answers(Changed, " with the counts"),
 )
 

@@ -154,7 +154,7 @@ def _parsed(text: str) -> list[tuple[str, str]]:
     try:
         return parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:
-        raise UsageError(f"a form or an address of the page has at most {_MOST_FIELDS} fields") from None
+        raise UsageError(f"a form or an address of the dashboard has at most {_MOST_FIELDS} fields") from None
 
 
 class Recent:

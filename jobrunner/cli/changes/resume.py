@@ -19,9 +19,9 @@ from jobrunner.text import visible
 @of_what
 @options.REASON
 def resume(**given: Any) -> None:
-    """Start again what was paused: at the next tick, or at once if a tick listens.
+    """End a pause: the runs start at the next tick, or at once if a tick listens.
 
-    It ends only the pauses that are named: `--all` ends the pause of everything, and a job type or a host that was
+    It ends only the pauses that you name: `--all` ends the pause of everything, but a job type or a host that was
     paused by its name stays paused.
 
     Example: `jobrunner resume --type report.send`

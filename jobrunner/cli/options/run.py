@@ -60,7 +60,7 @@ def _written(flag: str, kind: Kind) -> tuple[Callable[[str], Any], str, str]:
         case Limit():
             return timeout_of_a_run, "DURATION", ""
         case Runs():
-            return job_id, "JOB_ID", "; may be repeated"
+            return job_id, "JOB_ID", "; repeatable"
         case Text():
             return str, flag[2].upper(), ""
     raise TypeError(kind)

@@ -44,10 +44,10 @@ _OPTIONS: dict[str, Callable[[_Command], _Command]] = {
         "--since",
         type=_WHEN,
         metavar="TIME",
-        help="Not earlier than this, ISO 8601 with an offset or 2h for two hours ago: runs that ended, whose attempt"
-        " started or that are due since then.",
+        help="Runs that ended, started their attempt or became due since this time: ISO 8601 with an offset, or 2h for"
+        " two hours ago.",
     ),
-    "until": click.option("--until", type=_WHEN, metavar="TIME", help="Not later than this."),
+    "until": click.option("--until", type=_WHEN, metavar="TIME", help="The same, until this time."),
     "key": click.option("--key", type=_TEXT, metavar="K", help="Runs with this idempotency key."),
     "concurrency_key": click.option(
         "--concurrency-key", type=_TEXT, metavar="K", help="Runs with this concurrency key."

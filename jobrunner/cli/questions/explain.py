@@ -17,8 +17,8 @@ from jobrunner.store.questions.explain.explanation import Explanation, HostView
 def explain(subject: str, as_json: bool) -> None:
     """Explain why a run, a schedule or a job type does not run, and what you can do.
 
-    It is computed now, from the conditions that a claim uses, for each host that ticked in the last hour. A name is
-    taken for a schedule first, then for a job type.
+    The answer is computed now, by the conditions with which ticks select runs, for each host that had a tick in the
+    last hour. A name is looked up as a schedule first, then as a job type.
 
     Example: `jobrunner explain 812`
     """

@@ -30,9 +30,9 @@ _START_TAKES = timedelta(minutes=1)
     default="12h",
     show_default=True,
     metavar="TIME",
-    help="From here: ISO 8601 with an offset, or 2h for two hours ago.",
+    help="Start of the period: ISO 8601 with an offset, or 2h for two hours ago.",
 )
-@click.option("--until", type=_WHEN, metavar="TIME", help="Up to here. [default: now]")
+@click.option("--until", type=_WHEN, metavar="TIME", help="End of the period. [default: now]")
 @of_types("Only of this job type", stored_text)
 @click.option(
     "--schedule", type=_TEXT, metavar="NAME", shell_complete=suggestions.schedules, help="Only of this schedule."
@@ -43,7 +43,7 @@ _START_TAKES = timedelta(minutes=1)
     default="200",
     show_default=True,
     metavar="N",
-    help="At most so many lines.",
+    help="At most this many lines.",
 )
 @answers(History)
 def history(

@@ -22,7 +22,7 @@ _GAP = "… (some output is missing here)"
 
 @click.command()
 @click.argument("run_id", metavar="JOB_ID", type=Checked(job_id))
-@click.option("--follow", "-f", is_flag=True, help="Go on until the run has ended: print what is new.")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing new output until the run has ended.")
 @click.option(
     "--attempt",
     "sequence",

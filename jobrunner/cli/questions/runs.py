@@ -30,7 +30,7 @@ from jobrunner.text import whole_number
     "--before",
     type=Checked(job_id),
     metavar="JOB_ID",
-    help="Only runs with lower ids: the next page, as the last said.",
+    help="Only runs with lower ids: the next page, as the end of the last page says.",
 )
 @answers(Page, ": the runs, and what continues the list")
 @answers_in_lines(SelectedRun, "Print one JSON object per line for each run.")

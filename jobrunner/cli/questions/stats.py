@@ -38,9 +38,9 @@ HEADINGS = (
 def stats(job_types: tuple[str, ...], since: datetime | timedelta, as_json: bool) -> None:
     """Show statistics for each job type: how many runs ended, and how long they waited and ran.
 
-    The numbers come from tallies of whole hours, so they are as quick beside a long history, and count what
-    was pruned since, too. A period of more than a week begins with a day (UTC). P50 and P95 are exact to a factor
-    of two. On a terminal bars show how many runs ended.
+    The numbers are sums of whole hours, so a long history does not make them slow, and they include runs that were
+    deleted since. A period of more than a week begins at midnight UTC. P50 and P95 are right within a factor of two. On
+    a terminal, bars show how many runs ended.
 
     Example: jobrunner stats --type send_report --since 7d
     """

@@ -31,7 +31,7 @@ _EVERY_SECONDS = 2.0
 def status(as_json: bool, watch: bool) -> None:
     """Show what is wrong, then what is due, running, failing and dead, the schedules, and the last tick of each host.
 
-    What is wrong is what `jobrunner health` finds. The exit status is 0 all the same.
+    What is wrong is what `jobrunner health` finds, but here the exit status is 0.
 
     Example: jobrunner status --watch
     """

@@ -33,7 +33,7 @@ JobType.__doc__ = "A job type with its policy. ``backoff`` has what the pauses a
 @click.command()
 @answers(list[JobType])
 def types(as_json: bool) -> None:
-    """List the job types that this host can run, with their options. One that no type has is not shown.
+    """List the job types that this host can run, with their options. An option that no type has is not shown.
 
     Example: jobrunner types
     """

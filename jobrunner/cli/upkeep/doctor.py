@@ -29,8 +29,8 @@ _DETAIL_INDENT = 4
 def doctor(context: click.Context, as_json: bool, with_crontab: bool) -> None:
     """Check the settings, the database, the handlers, the crontab and the files of this host. It changes nothing.
 
-    Each check is ok, a warning, or wrong, with a remedy. The crontab line that starts ticks is tried with cron's own
-    environment: it calls `doctor` there. Exit status 1: something is wrong.
+    Each check is ok, a warning, or wrong, with a remedy. It also starts itself by the crontab line that starts ticks,
+    in the environment that cron has, and compares what it sees there. Exit status 1: something is wrong.
 
     Example: jobrunner doctor
     """

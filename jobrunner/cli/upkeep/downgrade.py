@@ -10,11 +10,11 @@ from jobrunner.store.drivers import waits
 
 @click.command()
 @click.argument("version", type=click.IntRange(0))
-@click.option("--delete-data", is_flag=True, help="Agree to the loss of data.")
+@click.option("--delete-data", is_flag=True, help="Delete data for which the older schema has no place.")
 def downgrade(version: int, delete_data: bool) -> None:
     """Bring the schema down to VERSION; 0 removes all tables.
 
-    It is refused if it would lose data, unless --delete-data agrees to that.
+    If data would be lost, it does nothing unless you give --delete-data.
 
     Example: jobrunner downgrade 0 --delete-data
     """

@@ -20,8 +20,8 @@ from jobrunner.cli import environment, session
 def metrics(output: Path | None) -> None:
     """Print the metrics of the whole database in the text format of Prometheus.
 
-    With --output it writes only what this host may say, so that the sum over all hosts is right: its own ticks, and the
-    numbers of the database if it is the one host whose turn that is.
+    With --output it writes only the part of this host, so that the sum over all hosts is right: the numbers of its own
+    ticks, and on one of the hosts those of the database.
 
     Example: jobrunner metrics --output /var/lib/prometheus/node-exporter/jobrunner.prom
     """

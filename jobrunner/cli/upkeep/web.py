@@ -49,7 +49,7 @@ def _proxy(text: str) -> Address:
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="The address of this host; one of loopback if a link signs in.",
+    help="The address of this host to listen on. If visitors sign in by a link, it must be a loopback address.",
 )
 @click.option(
     "--read-only", is_flag=True, help="Read-only: everybody can view the dashboard; nobody can change anything."
@@ -97,7 +97,7 @@ def web(
     has_metrics: bool,
     **given: Any,
 ) -> None:
-    """Serve the dashboard: what happens and why, in a browser, with a button for what you can do about it.
+    """Serve the dashboard: in a browser, see what happens and why, with a button for what you can do about it.
 
     It prints a link that signs one browser in, and a new link when that one was used. It listens on this host only,
     unless there is a user file or a proxy that says who the visitor is.

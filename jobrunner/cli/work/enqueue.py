@@ -39,8 +39,8 @@ def enqueue(
 ) -> None:
     """Enqueue a run and print its id.
 
-    With a --key that is taken, it prints the id of the run that has it, or does what --if-taken says. When as many runs
-    of the type wait as its max_waiting allows, the exit code is 1; with when_full "drop" nothing is printed.
+    With a --key that is taken, it prints the id of the run that has it, or does what --if-taken says. If as many runs
+    of the type wait already as its max_waiting allows, the exit code is 1; with when_full "drop" nothing is printed.
 
     Example: jobrunner enqueue greet --payload '{"name": "Ada"}' --run-at +10m
     """

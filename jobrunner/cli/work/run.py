@@ -45,10 +45,10 @@ _TICK_AGAIN_SECONDS = 2.0
 def run(job_type: str, payload: str, timeout: timedelta | str | None, is_debugged: bool) -> None:
     """Run a job type once, now, on this host, and show what it prints: to try it.
 
-    It is a run like every other: it stands in the database with its output and its end, limits and pauses hold for it,
-    and a tick of this command works on it. It has one attempt and the highest priority. Ctrl-C cancels it; a second
-    Ctrl-C leaves it alone. The output comes with the heartbeats, so it may be some seconds late. If it fails, its
-    traceback is shown.
+    It is a run like every other: it is in the database with its output and its end, limits and pauses apply to it, and
+    this command runs a tick for it. It has one attempt and the highest priority. Ctrl-C cancels it; a second Ctrl-C
+    ends this command at once, and leaves the run to the tick. The output comes with the heartbeats, so it may be some
+    seconds late. If it fails, its traceback is shown.
 
     With --debug the handler is called in this process: breakpoint() stops there, on this terminal, and no timeout ends
     the run. Its output goes to the terminal only. Its lease is renewed meanwhile. If a limit or a pause does not
@@ -150,7 +150,7 @@ class _Running:
         if self._asked_to_stop and not self._is_cancelled:
             self._is_cancelled = True
             self._database.write(partial(one_run.cancel, run_id=self._run_id, actor=session.actor()))
-            streams.to_stderr("jobrunner: cancelling the run; Ctrl-C again leaves it alone")
+            streams.to_stderr("jobrunner: cancelling the run; press Ctrl-C again to stop waiting for it")
         if self._tick is not None and self._tick.poll() is not None:
             self._report(self._tick)
             self._tick = None

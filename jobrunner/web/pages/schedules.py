@@ -141,7 +141,7 @@ def fill(call: Call) -> Page:
     name = call.form.get("name", "")
     begin, end = (fields.instant(call.form.get(each, "")) for each in ("since", "until"))
     if begin > end:
-        raise UsageError("from is later than to; no slot lies between them")
+        raise UsageError("since is later than until; no slot lies between them")
     settings = config.load(os.environ)
     kept = min(settings.keep[status] for status in ("succeeded", "cancelled", "dead"))
     span = backfill.Span(begin, end, _MOST_SLOTS, kept, call.form.get("again") == "yes")

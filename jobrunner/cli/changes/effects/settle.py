@@ -19,15 +19,18 @@ from jobrunner.text import visible
 @click.command()
 @click.argument("key")
 @click.option(
-    "--applied/--not-applied", "applied", default=None, help="Whether the effect was applied. One of both is needed."
+    "--applied/--not-applied",
+    "applied",
+    default=None,
+    help="Whether the effect was applied. One of the two is required.",
 )
 @click.option("--outcome", metavar="JSON", help="With --applied: what the call would have returned.")
 @options.REASON
 def settle(key: str, applied: bool | None, outcome: str | None) -> None:
-    """Record whether an uncertain effect was applied, after you have checked it at the other side.
+    """Record whether an uncertain effect was applied, after you have asked the other system.
 
-    With --applied it is never called again, and later calls get the outcome. With --not-applied the key is
-    free again, and the next attempt calls. Both are recorded with your name.
+    With --applied the call is never made again, and later attempts get the outcome. With --not-applied the key is free
+    again, and the next attempt makes the call. The audit trail keeps your answer, with your name.
 
     Example: jobrunner effects settle invoice-812 --applied
     """

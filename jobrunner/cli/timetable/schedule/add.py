@@ -43,7 +43,7 @@ def add(
     paused: bool,
     **policy: Any,
 ) -> None:
-    """Add a schedule: from now on each of its slots yields one run of the job type.
+    """Add a schedule: from now on, each time it fires (a slot) makes one run of the job type.
 
     Example: jobrunner schedule add nightly --type send_report --cron '30 2 * * *'
     """

@@ -53,7 +53,7 @@ def backfill(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Make a run for each past slot that has none, also of a paused schedule.
+    """Make the runs of past slots that have none, also of a paused schedule.
 
     A cancelled run is queued again. A slot is listed as unknown, and gets no run, if it is so old that its run may have
     been deleted. A second backfill makes nothing.

@@ -34,8 +34,8 @@ _FIELDS |= {"schedule": "schedule", "new_name": "name"}
 def edit(name: str, allow_unknown: bool, **options: Any) -> None:
     """Change the options that are given and keep the others; the word none clears an option.
 
-    Slots that are already due still get their runs from the old declaration. The new declaration holds from now on, so
-    that no slot fires twice. Waiting runs stay unchanged.
+    Slots that are already due still get their runs from the old declaration. The new declaration applies from now on,
+    so that no slot fires twice. Waiting runs stay unchanged.
 
     Example: jobrunner schedule edit nightly --cron '0 3 * * *'
     """

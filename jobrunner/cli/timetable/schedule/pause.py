@@ -15,7 +15,7 @@ from jobrunner.text import visible
 def pause(name: str | None) -> None:
     """Make no more runs of a schedule until it is resumed. Its waiting and running runs go on.
 
-    `jobrunner pause` holds back the runs that are there.
+    To stop waiting runs, too, use `jobrunner pause`.
 
     Example: jobrunner schedule pause nightly --reason "the printer is away"
     """

@@ -26,7 +26,7 @@ def resume(name: str | None, begin: str | None) -> None:
     """Make runs of a paused schedule again.
 
     With --from now it also repairs a schedule that makes no runs because a host's clock was ahead: its future slots are
-    expanded again. `--all --from now` passes over the missed slots of every schedule, paused or not: do this after you
+    expanded again. `--all --from now` skips the missed slots of every schedule, paused or not: do this after you
     restored a backup (docs/howto/restored.md).
 
     Example: jobrunner schedule resume nightly --from now

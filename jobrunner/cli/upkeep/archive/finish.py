@@ -14,9 +14,9 @@ from jobrunner.store.drivers.database import Database
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 def finish(file: Path) -> None:
-    """Delete the runs that FILE holds: after `archive runs` that was interrupted.
+    """Delete the runs that are in FILE: finish an `archive runs` that was interrupted.
 
-    A run that was changed since stays.
+    A run that has changed since then is not deleted.
 
     Example: jobrunner archive finish /backups/runs.jsonl
     """

@@ -17,8 +17,8 @@ from jobrunner.cli.upkeep.archive.state import counted
 def restore(file: Path) -> None:
     """Put what `archive runs` or `archive state` has written to FILE back into the database.
 
-    What was restored is as old as before, so a tick prunes it again: restore into another database, or with a longer
-    JOBRUNNER_KEEP_…. The state is restored before any runs: keys and events name runs by their ids.
+    Restored runs keep their age, so the next tick may delete them again: restore into another database, or set a longer
+    JOBRUNNER_KEEP_…. Restore the state before any runs, because keys and events name runs by their ids.
 
     Example: jobrunner archive restore /backups/runs.jsonl
     """

@@ -29,8 +29,8 @@ from jobrunner.names import check_job_type
 def runs(file: Path, until: datetime | timedelta, job_types: tuple[str, ...], keep: bool) -> None:
     """Write ended runs with their attempts to FILE, as JSON lines, and delete them once FILE is on the disk.
 
-    Interrupted at any point it loses nothing: a run is in the database, in FILE, or in both. Then `archive finish`
-    deletes what FILE holds.
+    If it is interrupted, nothing is lost: each run is in the database, in FILE, or in both. `archive finish` then
+    deletes the runs that are in FILE.
 
     Example: jobrunner archive runs --until 90d /backups/runs.jsonl
     """
