@@ -28,7 +28,7 @@ OnParentFailure: TypeAlias = Literal["cancel", "run"]
 Misfire: TypeAlias = Literal["latest", "skip", "all"]
 """Which of the slots that no tick saw in time get a run."""
 Overlap: TypeAlias = Literal["skip", "queue", "allow", "replace"]
-"""What happens to a slot while an earlier run of the schedule has not ended."""
+"""What happens to a slot while an earlier run of the schedule has not ended: ``OVERLAPS`` has each of them."""
 Source: TypeAlias = Literal["command", "code", "file"]
 SOURCE_NAMES = {"code": "the code", "file": "jobrunner.toml"}
 """Where the declarations of a source are written, and where an operator changes them."""
@@ -167,6 +167,28 @@ class Capacity(NamedTuple):
         return max(0, min(free, self.permits)) * self.per_permit + self.ahead
 
 
+class OverlapPolicy(NamedTuple):
+    """What happens to a slot while earlier runs of its schedule have not ended.
+
+    ``waits_for`` says which of them keeps the slot from getting a run: any, one that waits, or none. ``is_alone``:
+    never two of its runs are at work. ``replaces``: its run cancels the earlier ones.
+    """
+
+    words: str
+    waits_for: Literal["unfinished", "waiting"] | None = None
+    is_alone: bool = True
+    replaces: bool = False
+
+
+OVERLAPS: dict[str, OverlapPolicy] = {
+    "skip": OverlapPolicy("no run for a slot while a run is unfinished", waits_for="unfinished"),
+    "queue": OverlapPolicy("one run waits while another is running", waits_for="waiting"),
+    "allow": OverlapPolicy("several runs may run at the same time", is_alone=False),
+    "replace": OverlapPolicy("a new run cancels the unfinished ones", replaces=True),
+}
+"""A new one needs its name in ``Overlap``, too, and a migration of the check of ``job_definitions``."""
+
+
 class SlotPolicy(NamedTuple):
     """What happens to late slots, and to slots while a run is unfinished. ``make_slot_policy`` makes and checks it.
 
@@ -225,4 +247,4 @@ class Definition(NamedTuple):
     @property
     def concurrency_key(self) -> str | None:
         """The key that all its runs share, so that never two are at work. None means that any number may be."""
-        return None if self.policy.overlap == "allow" else f"definition:{self.id}"
+        return f"definition:{self.id}" if OVERLAPS[self.policy.overlap].is_alone else None

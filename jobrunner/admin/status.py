@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jobrunner.admin.finding import Finding
-from jobrunner.store.questions.overview import State
+from jobrunner.store.questions.state import State
 
 
 @dataclass(frozen=True)

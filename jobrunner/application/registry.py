@@ -126,7 +126,7 @@ def _name_of(function: Any) -> str:
 
 def _name_and_place(function: Any) -> str:
     """For a message: which handler, and where its ``@job`` is written."""
-    from jobrunner import own_code
+    from jobrunner.jobs import user_code
 
-    place = own_code.place_of_caller()
+    place = user_code.place_of_caller()
     return _name_of(function) if place is None else f"{_name_of(function)} ({place})"

@@ -38,14 +38,14 @@ class ChildStart:
         what = one_line(f"importing the handler module {self.module!r}" if self.module else "starting", 200)
         if self.error is not None and self.asked_at is None:
             return one_line(f"{what} failed: {self.error}", 1000), self.traceback
-        from jobrunner import own_code
+        from jobrunner.jobs import user_code
 
         stacks, output = child.stacks() or "", child.tail.text() or ""
         why = self.error or f"the child {describe_exit(child.exit_status)}"
-        place = own_code.place_in_stacks(stacks, self._app_dir)
+        place = user_code.place_in_stacks(stacks, self._app_dir)
         words = one_line(child.tail.last_line(), _LAST_WORDS)
         if words and place is None:
             why = f"{why}; its last words: {words}"
         last = "\n".join(output.rstrip().split("\n")[-_LAST_LINES:])[-_LAST_CHARACTERS:]
         told = [stacks.strip(), f"its last output:\n{last}" if last.strip() else ""]
-        return own_code.placed(f"{what} failed: {why}", place), "\n\n".join(filter(None, told)) or None
+        return user_code.placed(f"{what} failed: {why}", place), "\n\n".join(filter(None, told)) or None

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jobrunner import clock, names
+from jobrunner.children.proc import boot_id, is_running, namespace, started, stat_fields
 from jobrunner.children.process_title import is_surely_on
 from jobrunner.model import Owner
 from jobrunner.settings.paths import StrPath
@@ -44,11 +45,11 @@ class _Noted(NamedTuple):
     groups: Mapping[int, str]
 
     def is_alive(self) -> bool:
-        return self.boot == boot_id() and _is_running(self.pid, self.started)
+        return self.boot == boot_id() and is_running(self.pid, self.started)
 
     def is_of_others(self) -> bool:
         """Whether its processes cannot be seen from here: those of another host, or of another container."""
-        return self.node != os.uname().nodename or self.namespace not in ("", _namespace())
+        return self.node != os.uname().nodename or self.namespace not in ("", namespace())
 
 
 class DeadTick(NamedTuple):
@@ -98,7 +99,7 @@ class GroupFile:
 
     def add(self, *groups: int) -> None:
         """Note groups right after their leaders were started."""
-        self._groups.update((group, _started(group)) for group in groups)
+        self._groups.update((group, started(group)) for group in groups)
         self._write()
 
     def remove(self, group: int) -> None:
@@ -120,9 +121,9 @@ class GroupFile:
             "host": self._owner.host,
             "node": os.uname().nodename,
             "boot": boot_id(),
-            "namespace": _namespace(),
+            "namespace": namespace(),
             "pid": os.getpid(),
-            "started": _started(os.getpid()),
+            "started": started(os.getpid()),
             "mark": self._mark,
             "groups": sorted(self._groups.items()),
         }
@@ -245,7 +246,7 @@ def _members(noted: _Noted) -> _Members:
             continue
         # The process may be gone by now, or belong to another user.
         with suppress(OSError, IndexError, ValueError):
-            fields = _stat_fields(int(entry.name))
+            fields = stat_fields(int(entry.name))
             leader = next((int(each) for each in fields[2:4] if int(each) in noted.groups), None)
             if fields[0] == "Z" or leader is None:
                 continue
@@ -253,7 +254,7 @@ def _members(noted: _Noted) -> _Members:
                 if _is_ours(int(entry.name), leader, noted):
                     found.append(int(entry.name))
             except PermissionError:
-                is_any_hidden |= _started(leader) in ("", noted.groups[leader])
+                is_any_hidden |= started(leader) in ("", noted.groups[leader])
     return _Members(found, is_any_hidden)
 
 
@@ -267,48 +268,10 @@ def _is_ours(pid: int, leader: int, noted: _Noted) -> bool:
     marks = [each for each in (process / "environ").read_bytes().split(b"\0") if each.startswith(f"{MARK}=".encode())]
     if marks:
         return f"{MARK}={noted.mark}".encode() in marks
-    if started := _started(leader):
-        return started == noted.groups[leader]
+    if leaders_start := started(leader):
+        return leaders_start == noted.groups[leader]
     is_same_user = process.stat().st_uid == os.getuid()
     return is_same_user and (process / "oom_score_adj").read_text().strip() == _OOM_SCORE
-
-
-def _stat_fields(pid: int) -> list[str]:
-    # The name may hold blanks and brackets. After it come state, parent, group, session, ...
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-
-
-def _started(pid: int) -> str:
-    try:
-        return _stat_fields(pid)[19]
-    except (OSError, IndexError):
-        return ""
-
-
-def _is_running(pid: int, started: str) -> bool:
-    """Whether this process is there. One that has ended, and that its parent has not asked for yet, is not."""
-    try:
-        fields = _stat_fields(pid)
-        # The process goes on while another of its threads does.
-        return fields[19] == started and (fields[0] not in "ZX" or fields[17] != "1")
-    except (OSError, IndexError):
-        return False
-
-
-def _namespace() -> str:
-    """What numbers of processes mean is the same in the processes of one namespace only. "": the system has none."""
-    try:
-        return os.readlink("/proc/self/ns/pid")
-    except OSError:
-        return ""
-
-
-def boot_id() -> str:
-    """The id of the current boot of this host, or "" if the system has none."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
 
 
 def _is_usable(folder: StrPath) -> bool:

@@ -228,7 +228,7 @@ class ChildProcess(Process):
         written = os.pread(self._stacks.fileno(), _STACKS_BYTES, 0).decode("utf-8", "replace")
         if not written:
             return None
-        from jobrunner.own_code import cut_below
+        from jobrunner.jobs.user_code import cut_below
 
         return cut_below(written)
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from jobrunner.durations import parse_duration
 from jobrunner.errors import UsageError
 from jobrunner.jobs.options import choice, whole_number
-from jobrunner.model import FIRST_INSTANT, LAST_INSTANT, SlotPolicy
+from jobrunner.model import FIRST_INSTANT, LAST_INSTANT, OVERLAPS, SlotPolicy
 
 Kind: TypeAlias = Literal["choice", "number", "duration", "instant"]
 
@@ -88,12 +88,6 @@ _MISFIRE = {
     "skip": "missed slots get no run",
     "all": "every missed slot gets a run, at most {misfire_most} at once",
 }
-_OVERLAP = {
-    "skip": "no run for a slot while a run is unfinished",
-    "queue": "one run waits while another is running",
-    "allow": "several runs may run at the same time",
-    "replace": "a new run cancels the unfinished ones",
-}
 _ALL = (
     Option("misfire", "choice", "Which missed slots get a run. [default: latest]", "misfire", meanings=_MISFIRE),
     Option(
@@ -114,7 +108,7 @@ _ALL = (
         "choice",
         "What to do when the previous run has not finished. [default: skip]",
         line="overlap",
-        meanings=_OVERLAP,
+        meanings={name: policy.words for name, policy in OVERLAPS.items()},
     ),
     Option(
         "start_deadline",

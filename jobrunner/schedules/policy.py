@@ -7,7 +7,7 @@ from typing import Any
 
 from jobrunner.durations import format_duration
 from jobrunner.errors import UsageError
-from jobrunner.model import SlotPolicy
+from jobrunner.model import OVERLAPS, SlotPolicy
 from jobrunner.schedules.options import OPTIONS
 from jobrunner.schedules.recurrence import Recurrence
 
@@ -17,10 +17,10 @@ _BETWEEN_TICKS = timedelta(minutes=1)
 def make_slot_policy(**options: Any) -> SlotPolicy:
     """Check the options and make a policy of them. Raises UsageError naming the option and the remedy."""
     policy = SlotPolicy(**{name: OPTIONS[name].check(value) for name, value in options.items()})
-    if policy.misfire == "all" and policy.overlap == "replace":
+    if policy.misfire == "all" and OVERLAPS[policy.overlap].replaces:
         raise UsageError(
-            "misfire 'all' and overlap 'replace' contradict each other: each late run would replace the one before it;"
-            " take overlap 'queue' to make up for all of them, or misfire 'latest'"
+            f"misfire 'all' and overlap {policy.overlap!r} contradict each other: each late run would replace the one"
+            " before it; take overlap 'queue' to make up for all of them, or misfire 'latest'"
         )
     return policy
 

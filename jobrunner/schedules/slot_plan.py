@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-from jobrunner.model import LAST_INSTANT, Definition, SlotPolicy
+from jobrunner.model import LAST_INSTANT, OVERLAPS, Definition, SlotPolicy
 from jobrunner.schedules.recurrence import Recurrence
 
 NEVER_AGAIN = LAST_INSTANT
@@ -128,9 +128,8 @@ def _oldest_allowed(policy: SlotPolicy, now: datetime) -> datetime:
 
 
 def _is_overlapping(policy: SlotPolicy, unfinished: Unfinished) -> bool:
-    if policy.overlap == "skip":
-        return unfinished.any
-    return policy.overlap == "queue" and unfinished.waiting
+    waits_for = OVERLAPS[policy.overlap].waits_for
+    return waits_for is not None and (unfinished.any if waits_for == "unfinished" else unfinished.waiting)
 
 
 def _why_ended(policy: SlotPolicy, next_slot: datetime | None, left: int | None) -> str | None:

@@ -14,7 +14,7 @@ from jobrunner.masking import MASK
 from jobrunner.masking.secrets import Secrets
 from jobrunner.masking.values import Names
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.questions import definitions, overview
+from jobrunner.store.questions import definitions, state
 from jobrunner.store.questions.error_groups import ErrorGroup
 from jobrunner.store.questions.explain.explanation import Explanation
 from jobrunner.store.questions.runs import run_details, run_values
@@ -25,7 +25,7 @@ from jobrunner.store.questions.uncertain import OpenEffect
 T = TypeVar("T")
 _RUN_OF: Mapping[type, str] = {
     **dict.fromkeys((run_details.Run, SelectedRun, definitions.ListedRun), "id"),
-    **dict.fromkeys((overview.RunningRun, overview.FailingRun, overview.DeadRun), "id"),
+    **dict.fromkeys((state.RunningRun, state.FailingRun, state.DeadRun), "id"),
     **dict.fromkeys((definitions.DefinitionEvent, PastEvent, OpenEffect), "run_id"),
     ErrorGroup: "sample_id",
 }

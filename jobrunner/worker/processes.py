@@ -7,7 +7,8 @@ from contextlib import ExitStack
 
 from jobrunner import names
 from jobrunner.children.begun_page import BegunPage
-from jobrunner.children.process_groups import GroupFile, boot_id
+from jobrunner.children.proc import boot_id
+from jobrunner.children.process_groups import GroupFile
 from jobrunner.children.python_child import ChildPlan
 from jobrunner.children.supervisor import Supervisor
 from jobrunner.errors import HandlersUnavailable

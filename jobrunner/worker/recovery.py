@@ -8,7 +8,8 @@ from itertools import chain
 
 from jobrunner import clock
 from jobrunner.children.begun_page import Abandoned, abandoned, has_page
-from jobrunner.children.process_groups import DeadTick, boot_id, has_note, kill_leftovers
+from jobrunner.children.proc import boot_id
+from jobrunner.children.process_groups import DeadTick, has_note, kill_leftovers
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.model import Owner
 from jobrunner.settings import state_folder

@@ -7,7 +7,7 @@ from functools import partial
 
 import jobrunner
 from jobrunner.children.events import StartFailed
-from jobrunner.children.process_groups import boot_id
+from jobrunner.children.proc import boot_id
 from jobrunner.model import Policy
 from jobrunner.settings.config import Config
 from jobrunner.store.queue.ticks import hosts, ticks

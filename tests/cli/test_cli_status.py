@@ -11,7 +11,7 @@ from harness.statements import before_statements
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.questions import overview
-from jobrunner.store.questions.overview import State
+from jobrunner.store.questions.state import State
 
 KEYS = {"database", "runs", "due", "oldest_due_seconds", "running", "failing", "dead", "schedules", "unknown_types"}
 SHORT_LEASE = {"JOBRUNNER_LEASE": "3s", "JOBRUNNER_HEARTBEAT": "200ms"}

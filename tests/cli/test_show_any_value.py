@@ -14,7 +14,7 @@ from jobrunner.cli import render
 from jobrunner.cli.questions import status
 from jobrunner.cli.timetable.schedule import show
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.store.questions.overview import DeadRun, FailingRun, RunningRun, Tick
+from jobrunner.store.questions.state import DeadRun, FailingRun, RunningRun, Tick
 from jobrunner.store.queue.output_limits import fit, fit_report
 from jobrunner.store.sql.encoding import read_json
 

@@ -17,7 +17,7 @@ from harness.invariants import assert_consistent, insert_runs, outcomes, read_lo
 from harness.locks import wait_for_lock
 from harness.stores import opening
 from jobrunner.children.begun_page import Abandoned, abandoned, is_any_abandoned
-from jobrunner.children.process_groups import boot_id
+from jobrunner.children.proc import boot_id
 from jobrunner.model import Policy
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.queue import claims

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobrunner import own_code
 from jobrunner.children.inside.reports import stack, text_of
 from jobrunner.children.messages import ImportFailed
 from jobrunner.errors import JobrunnerError
+from jobrunner.jobs import user_code
 
 
 def of_import(error: BaseException) -> ImportFailed:
     """The answer of a child whose module has raised this."""
-    place = own_code.place_of_error(error)
+    place = user_code.place_of_error(error)
     # The text of a SyntaxError has only the last part of the file's name.
     text = str(error.msg) if isinstance(error, SyntaxError) and place is not None else text_of(error)
     # The message of our own errors is enough without the type.
     line = text if isinstance(error, JobrunnerError) else f"{type(error).__name__}: {text}"
-    return ImportFailed(own_code.placed(line, place), stack(error))
+    return ImportFailed(user_code.placed(line, place), stack(error))
 
 
 def of_handler(error: Exception, function: Any) -> ImportFailed:
     """The answer of a child that has imported all modules and cannot use this handler."""
-    return ImportFailed(own_code.placed(str(error), own_code.place_of_function(function)))
+    return ImportFailed(user_code.placed(str(error), user_code.place_of_function(function)))

@@ -213,7 +213,7 @@ def stack(error: BaseException) -> str:
         trace = traceback.TracebackException.from_exception(error, compact=True)
         with suppress(Exception):
             # Imported here, because most runs succeed. It cannot be if the handler has left no file descriptor.
-            from jobrunner.own_code import cut_above
+            from jobrunner.jobs.user_code import cut_above
 
             cut_above(trace)
         text = "".join(trace.format())

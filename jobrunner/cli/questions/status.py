@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jobrunner.admin.status import Status
     from jobrunner.model import Policy
     from jobrunner.store.drivers.connection import Connection
-    from jobrunner.store.questions.overview import State
+    from jobrunner.store.questions.state import State
 
 _EVERY_SECONDS = 2.0
 

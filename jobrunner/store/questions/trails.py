@@ -10,7 +10,7 @@ from sqlalchemy import Float, Table, literal, select
 
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.reading import columns_of, read
-from jobrunner.store.questions.overview import Tick
+from jobrunner.store.questions.state import Tick
 from jobrunner.store.schema import job_events, job_ticks
 from jobrunner.store.sql.dialect.values import later
 from jobrunner.store.statements.questions.findings import NEWEST_TICKS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import CheckConstraint, Column, Computed, ForeignKey, Identity, Integer, Table, Text, TextClause, text
 
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, QUARANTINE_AFTER_EXPIRIES, UNFINISHED, Status
+from jobrunner.model import OVERLAPS
 from jobrunner.store.schema.base import is_one_of, metadata, partial
 from jobrunner.store.sql.dialect.values import BigKey, JsonObject, Seconds, SmallNumber, UtcTime, short_text, turn
 from jobrunner.store.sql.versions import RUNNING_KEY, UNTOLD
@@ -80,7 +81,7 @@ job_definitions = Table(
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
     CheckConstraint(
-        "misfire IN ('latest', 'skip', 'all') AND overlap IN ('skip', 'queue', 'allow', 'replace')"
+        f"misfire IN ('latest', 'skip', 'all') AND overlap IN ({', '.join(map(repr, OVERLAPS))})"
         " AND NOT (misfire = 'all' AND overlap = 'replace') AND misfire_window BETWEEN 0.000001 AND 316224000"
         " AND misfire_most BETWEEN 1 AND 10000 AND start_deadline BETWEEN 0.000001 AND 316224000"
         " AND jitter BETWEEN 0.000001 AND 316224000 AND max_runs BETWEEN 1 AND 1000000000 AND runs_made >= 0",

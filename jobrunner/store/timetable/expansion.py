@@ -13,7 +13,7 @@ from typing import Any
 
 from jobrunner import failpoints
 from jobrunner.errors import RowHeld, RowRefused
-from jobrunner.model import TICK, Definition
+from jobrunner.model import OVERLAPS, TICK, Definition
 from jobrunner.schedules.slot_plan import SlotRange, Unfinished
 from jobrunner.store.drivers import failures
 from jobrunner.store.drivers.connection import Connection, DriverError
@@ -163,7 +163,7 @@ def _with_runs(connection: Connection, planned: Sequence[Expanded]) -> list[Expa
 
 
 def _replaces(expanded: Expanded) -> bool:
-    return expanded.definition.policy.overlap == "replace" and bool(expanded.run_ids)
+    return OVERLAPS[expanded.definition.policy.overlap].replaces and bool(expanded.run_ids)
 
 
 def _moved(expanded: Expanded) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from jobrunner.store.questions.combined_questions import together
 from jobrunner.store.questions.explain import prefetched
 from jobrunner.store.questions.explain.explanation import Explanation
 from jobrunner.store.questions.explain.runs import OLDEST_DUE, explain_run, oldest_due_id
-from jobrunner.store.questions.overview import State
+from jobrunner.store.questions.state import State
 from jobrunner.store.questions.trails import LeftBehind
 from jobrunner.store.sql.statement import Question
 from jobrunner.text import picked

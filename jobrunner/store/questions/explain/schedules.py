@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from jobrunner.model import SOURCE_NAMES
+from jobrunner.model import OVERLAPS, SOURCE_NAMES
 from jobrunner.schedules.slot_plan import NEVER_AGAIN
 from jobrunner.settings.health import TICK_AGE
 from jobrunner.store.drivers.connection import Connection
@@ -132,10 +132,11 @@ def _say(row: ReadDefinition, reason: str, sentence: str, remedy: str | None = N
 def _blocking(connection: Connection, row: ReadDefinition) -> int | None:
     """The oldest unfinished run that keeps a slot of the schedule from getting its run."""
     columns = job_runs.c
-    if row.overlap not in ("skip", "queue"):
+    waits_for = OVERLAPS[row.overlap].waits_for
+    if waits_for is None:
         return None
     found = select(func.min(columns.id)).where(IS_UNFINISHED, columns.definition_id == row.id)
-    if row.overlap == "queue":
+    if waits_for == "waiting":
         found = found.where(columns.lease_token.is_(None))
     oldest: int | None = connection.execute(found).scalar_one()
     return oldest

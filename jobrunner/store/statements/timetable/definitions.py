@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Integer, Select, bindparam, func, literal_column, select
 
+from jobrunner.model import OVERLAPS
 from jobrunner.store.schema import IS_UNFINISHED, job_attempts, job_definitions, job_events, job_runs
 from jobrunner.store.sql.dialect.values import now
 from jobrunner.store.statements.queue.holding import RUNNING
@@ -53,7 +54,7 @@ def former_runs(of_one: bool) -> Select[Any]:
             runs.status != RUNNING,
             runs.job_type != _COLUMNS.job_type,
             # With the other policies a new run starts beside it, or replaces it.
-            _COLUMNS.overlap.in_([literal_column("'skip'"), literal_column("'queue'")]),
+            _COLUMNS.overlap.in_([literal_column(f"'{name}'") for name, each in OVERLAPS.items() if each.waits_for]),
             _COLUMNS.removed_at.is_(None),
         )
         .group_by(runs.definition_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import (
+    ColumnElement,
     Select,
     TableValuedAlias,
     Update,
@@ -19,7 +20,7 @@ from sqlalchemy import (
     update,
 )
 
-from jobrunner.model import Definition, SlotPolicy
+from jobrunner.model import OVERLAPS, Definition, SlotPolicy
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_runs, job_types
 from jobrunner.store.schema.views import job_expandable
 from jobrunner.store.sql.dialect.rows import rows
@@ -61,12 +62,18 @@ def read() -> Select[Any]:
     unfinished = one.where(not_(overlap.waits_for_jitter(job_definitions.c.last_slot_at)))
     waiting = one.where(job_runs.c.status != RUNNING)
     # Each query only for the policies that use it, because most definitions use one of them.
-    is_skip, is_queue = (job_definitions.c.overlap == literal_column(f"'{each}'") for each in ("skip", "queue"))
+    any_run, waiting_run = (_waits_for(each) for each in ("unfinished", "waiting"))
     queries = (
-        case((or_(is_skip, is_queue), unfinished.scalar_subquery())).label("unfinished"),
-        case((is_queue, waiting.scalar_subquery())).label("waiting"),
+        case((or_(any_run, waiting_run), unfinished.scalar_subquery())).label("unfinished"),
+        case((waiting_run, waiting.scalar_subquery())).label("waiting"),
     )
     return select(*columns, *queries, now().label("now")).where(job_definitions.c.id == given.c.id)
+
+
+def _waits_for(run: str) -> ColumnElement[bool]:
+    """Whether an earlier run of this kind keeps a slot of the definition from getting its run."""
+    names = [name for name, policy in OVERLAPS.items() if policy.waits_for == run]
+    return or_(*(job_definitions.c.overlap == literal_column(f"'{name}'") for name in names))
 
 
 def limited_types() -> Select[Any]:

@@ -18,7 +18,7 @@ from jobrunner.text import one_line
 if TYPE_CHECKING:
     from traceback import TracebackException
 
-_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _TYPED = ("<stdin>", "<python-input", "<ipython-input", "<doctest")
 """The names of code that an operator types."""

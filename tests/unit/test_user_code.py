@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import jobrunner
-from jobrunner import own_code
-from jobrunner.own_code import Place, cut_above, cut_below, place_in_stacks, placed
+from jobrunner.jobs import user_code
+from jobrunner.jobs.user_code import Place, cut_above, cut_below, place_in_stacks, placed
 
 OURS = str(Path(jobrunner.__file__).parent / "children" / "inside" / "main.py")
 WITHIN = str(Path(jobrunner.__file__).parent / "effects" / "once.py")
@@ -113,6 +113,6 @@ def test_place_stands_at_the_end_of_one_bounded_line() -> None:
 
 
 def test_line_that_a_person_types_is_a_place() -> None:
-    names: dict[str, Any] = {"place": own_code.place_of_caller}
+    names: dict[str, Any] = {"place": user_code.place_of_caller}
     exec(compile("\nfound = place()", "<stdin>", "exec"), names)
     assert str(names["found"]) == "<stdin>, line 2"
