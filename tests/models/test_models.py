@@ -12,10 +12,10 @@ import pytest
 
 from jobrunner.lifecycle import TRANSITIONS, Event
 from jobrunner.store import statements
-from models import leases
+from models import effects, leases, slots
 from models.explorer import Refuted, explore
 
-MODELS = {"leases": leases}
+MODELS = {"leases": leases, "effects": effects, "slots": slots}
 TWINS = [(name, twin) for name, module in MODELS.items() for twin in module.TWINS]
 ROOT = Path(__file__).parents[2]
 # Transitions of models that are not written yet.
@@ -27,7 +27,9 @@ NOT_MODELS = {"explorer", "lease_rules", "test_models", "test_explorer"}
 def test_promises_of_a_model_hold_in_every_state_and_all_of_its_actions_happen(name: str) -> None:
     module = MODELS[name]
     found = [explore(module.model(world)) for world in module.WORLDS.values()]
-    assert set.union(*(each.actions for each in found)) == set(module.ACTIONS)
+    assert set.union(*(each.actions for each in found)) == module.ACTIONS.keys() - getattr(
+        module, "ONLY_IN_TWINS", frozenset()
+    )
     assert set.union(*(each.events for each in found)) == set(module.EVENTS)
 
 
@@ -74,7 +76,8 @@ def test_every_module_here_is_a_model_that_is_explored() -> None:
 
 def is_in_the_code(name: str) -> bool:
     first, *rest = name.split(".")
-    module = statements.modules().get(first)
+    # A statement has one dot in its name. A room of the code may have the name of a module of statements.
+    module = statements.modules().get(first) if len(rest) == 1 else None
     found = _within(import_module(module), rest) if module else _named(f"jobrunner.{name}")
     return callable(found)
 
