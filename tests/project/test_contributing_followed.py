@@ -33,7 +33,7 @@ OPTION_OF_A_SCHEDULE = [
     ),
     ("jobrunner/store/timetable/records.py", "    jitter: float | None\n", "    quiet_time: float | None\n"),
     (SCHEMA, '    Column("jitter", Seconds),\n', '    Column("quiet_time", Seconds),\n'),
-    ("jobrunner/store/sql/versions.py", "CODE_LEVEL = 1\n", "SCHEMA_REVISION = 2\n"),
+    ("jobrunner/store/sql/versions.py", "    1: 1,\n", "    2: 1,\n"),
 ]
 OPTION_OF_A_RUN = [
     (

@@ -25,7 +25,7 @@ from jobrunner.store.drivers.lent_connection import engine_on
 from jobrunner.store.drivers.location import locate
 from jobrunner.store.schema import metadata
 from jobrunner.store.schema.views import views
-from jobrunner.store.sql.versions import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE
+from jobrunner.store.sql.versions import OLDEST_CODE_OF, SCHEMA_REVISION, VERSION_TABLE
 from jobrunner.store.upkeep.migrate import migrate
 
 MIGRATORS = 6
@@ -194,7 +194,9 @@ def migrate_at_once(jobrunner: Commands, url: str) -> None:
 def check_is_whole(jobrunner: Commands, database: Database) -> None:
     versions = database.query(f"SELECT version_num FROM {VERSION_TABLE}")
     assert [int(row["version_num"]) for row in versions] == [SCHEMA_REVISION]
-    assert database.query("SELECT id, oldest_code FROM job_state") == [{"id": 1, "oldest_code": CODE_LEVEL}]
+    assert database.query("SELECT id, oldest_code FROM job_state") == [
+        {"id": 1, "oldest_code": OLDEST_CODE_OF[SCHEMA_REVISION]}
+    ]
     env = {"JOBRUNNER_DATABASE_URL": database.url}
     jobrunner("enqueue", "echo", env=env)
     jobrunner.tick(env=env)

@@ -108,7 +108,7 @@ def schema(database: Database) -> tuple[bool, Check]:
     """Whether this code can work with the schema, and what differs from it."""
     remedy = "jobrunner migrate"
     try:
-        database.read(check_schema)
+        version = database.read(check_schema)
         pieces = drift(database)
     except DatabaseUnavailable as error:
         return False, unusable(error)
@@ -116,7 +116,9 @@ def schema(database: Database) -> tuple[bool, Check]:
         found, _, other = str(error).partition("; ")
         return False, wrong("schema", found, other.removeprefix("run: ") or remedy)
     if not pieces:
-        return True, ok("schema", f"version {SCHEMA_REVISION}, complete")
+        if version > SCHEMA_REVISION:
+            return True, ok("schema", f"version {version}, newer than this jobrunner's {SCHEMA_REVISION}, and fits it")
+        return True, ok("schema", f"version {version}, complete")
     names = ", ".join(f"{each.kind} {each.name}" if each.kind != "into" else f"row of {each.name}" for each in pieces)
     statements = "\n".join(f"{each.statement.strip()};" for each in pieces)
     found = f"missing or different: {names}"

@@ -24,5 +24,5 @@ def downgrade(version: int, delete_data: bool) -> None:
     database = session.unopened(config, waits.of_migration(config.patience))
     # A database that does not answer is reported as soon as by other commands, in spite of the longer waits.
     session.check_answers(config)
-    changed = migrations.go_down(database, version, delete_data=delete_data)
-    render.done(f"{database.location.label}: {'migrated' if changed else 'up to date'}")
+    done = migrations.go_down(database, version, delete_data=delete_data)
+    render.done(f"{database.location.label}: {done}")

@@ -21,5 +21,5 @@ def migrate() -> None:
     # A database that does not answer is reported as soon as by other commands, in spite of the longer waits.
     session.check_answers(config)
     with render.progress(None, "migration") as progress:
-        changes = migrations.migrate(database, progress)
-    render.done(f"{database.location.label}: {'; '.join(changes) or 'up to date'}")
+        done = migrations.migrate(database, progress)
+    render.done(f"{database.location.label}: {done}")

@@ -20,9 +20,9 @@ from jobrunner.store.drivers import causes
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.drivers.location import of_file
 from jobrunner.store.drivers.raw import raw_driver
+from jobrunner.store.drivers.schema_fit import number_of
 from jobrunner.store.drivers.sqlite import WAL
 from jobrunner.store.sql.versions import SCHEMA_REVISION, VERSION_TABLE
-from jobrunner.store.upkeep.check import number_of
 
 _PAGES_OF_STEP = 64
 _PAUSE_SECONDS = 0.1

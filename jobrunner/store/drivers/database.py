@@ -206,7 +206,7 @@ class Database:
             yield
         except DriverError as error:
             if failures.is_missing_schema(error) or failures.is_missing_column(error):
-                self._refuse_unreleased()
+                self._refuse_schema()
             if failures.is_missing_schema(error):
                 cause = None if self._connection is None else rights.hidden(self._connection)
                 if cause is not None:
@@ -226,10 +226,10 @@ class Database:
                 raise self._unreachable(error.orig, error.statement) from None
             raise
 
-    def _refuse_unreleased(self) -> None:
-        from jobrunner.store.drivers import unreleased_schema
+    def _refuse_schema(self) -> None:
+        from jobrunner.store.drivers import schema_fit
 
-        refusal = None if self._connection is None else unreleased_schema.refusal(self._connection, self.location.label)
+        refusal = None if self._connection is None else schema_fit.refusal(self._connection, self.location.label)
         if refusal is not None:
             raise refusal from None
 

@@ -119,6 +119,14 @@ class ServerConnection(Connection):
     def commit_alone(self) -> None:
         self.execute("SET LOCAL synchronous_commit = local")
 
+    def execute_alone(self, statement: str) -> None:
+        """Execute what must be in no transaction. It may wait for any lock as long as it wants."""
+        self.driver.autocommit = True
+        try:
+            self.execute(statement)
+        finally:
+            self.driver.autocommit = False
+
     def write_marker(self) -> None:
         self.execute(MARKER)
 

@@ -14,6 +14,8 @@ from typing import NamedTuple
 _LONGEST_LOCK_SECONDS = 5.0
 _LONGEST_PAUSE_SECONDS = 15.0
 _BULK_SECONDS = 120.0
+_MIGRATION_LOCK_SECONDS = 2.0
+_BUILD_SECONDS = 12 * 3600.0
 
 
 class Waits(NamedTuple):
@@ -70,8 +72,14 @@ def of_bulk(patience: timedelta) -> Waits:
 
 
 def of_migration(patience: timedelta) -> Waits:
-    """For a migration, which may also have to wait for another one."""
-    return of_bulk(patience)._replace(lock=Waits.of(patience).call)
+    """For a migration. Ticks wait behind it while it waits for a table: so not as long as they do, but repeatedly."""
+    waits = of_bulk(patience)
+    return waits._replace(lock=min(waits.lock, _MIGRATION_LOCK_SECONDS))
+
+
+def of_build(waits: Waits) -> Waits:
+    """For an index of a large table, while others write."""
+    return waits._replace(call=_BUILD_SECONDS)
 
 
 COMMAND = timedelta(seconds=8)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import (
     JSON,
     CheckConstraint,
+    Column,
     ColumnElement,
     Index,
     MetaData,
@@ -51,17 +53,23 @@ def partial(name: str, *columns: ColumnElement[Any], where: TextClause, unique: 
 
 
 def add_checks(table: Table) -> None:
-    """Add what each table has: its rows can be read, and on SQLite their types are checked."""
-    instants = [
-        # Not a turn, which may lie before all other instants. Python does not read it.
-        column.name
-        for column in table.columns
-        if isinstance(column.type, UtcTime) and column.name != "turn_at"
-    ]
-    json_columns = [column.name for column in table.columns if isinstance(column.type, JSON)]
+    """Add what each table has: its rows can be read, and on SQLite their types are checked.
+
+    A column that a later migration has added has a check of its own, because SQLite cannot change the one of the table.
+    """
+    added = [column for column in table.columns if column.info.get("is_added")]
+    _add_check(table, "readable", [column for column in table.columns if column not in added])
+    for column in added:
+        _add_check(table, f"{column.name}_readable", [column])
     table.kwargs["sqlite_strict"] = True
-    if not instants:
-        return
-    for name in TRAITS:
-        check = CheckConstraint(readable(name, instants, json_columns), name="readable")
-        table.append_constraint(check.ddl_if(dialect=name))
+
+
+def _add_check(table: Table, name: str, columns: Sequence[Column[Any]]) -> None:
+    # Not a turn, which may lie before all other instants. Python does not read it.
+    instants = [each.name for each in columns if isinstance(each.type, UtcTime) and each.name != "turn_at"]
+    json_columns = [each.name for each in columns if isinstance(each.type, JSON)]
+    for database in TRAITS:
+        condition = readable(database, instants, json_columns)
+        if condition:
+            check = CheckConstraint(condition, name=name)
+            table.append_constraint(check.ddl_if(dialect=database))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-SCHEMA_REVISION = 1
-"""The schema that this code reads and writes. An older database must be migrated first."""
-CODE_LEVEL = 1
-"""The level of this code. The database stores the oldest level that its schema fits."""
-OLDEST_CODE = 1
-"""The oldest level of code that fits the newest schema. A migration that raises it also updates ``job_state``."""
+OLDEST_CODE_OF = {
+    1: 1,
+}
+"""For each schema, the oldest code that works with it: see docs/howto/upgrade.md.
+
+Code has the number of the newest schema that it knows. Only a migration that takes away what older code uses raises the
+number. ``migrate`` and ``downgrade`` write it into ``job_state``, where a program that is too old finds it.
+"""
+SCHEMA_REVISION = max(OLDEST_CODE_OF)
+"""The schema that this code reads and writes, and so the number of this code. An older database must be migrated."""
 VERSION_TABLE = "job_schema_version"
 RUNNING_KEY = "job_runs_key_running"
 """The unique index that keeps two runs with one concurrency key from being at work at once."""

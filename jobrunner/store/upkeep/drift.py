@@ -7,6 +7,8 @@ from contextlib import suppress
 
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database
+from jobrunner.store.sql.versions import SCHEMA_REVISION
+from jobrunner.store.upkeep.check import check_schema
 from jobrunner.store.upkeep.repair import Inventory
 from jobrunner.store.upkeep.repeatable import Piece
 
@@ -23,6 +25,9 @@ def drift(database: Database) -> Sequence[Piece]:
     found: list[Piece] = []
 
     def compare(connection: Connection) -> None:
+        if check_schema(connection) > SCHEMA_REVISION:
+            # What a newer program has made is no damage.
+            return
         inventory = Inventory(connection, database.location.label)
         inventory.check_names()
         inventory.check_is_complete()

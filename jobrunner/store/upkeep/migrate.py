@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 from sqlalchemy import Connection as EngineConnection
 from sqlalchemy import func, select
@@ -17,7 +17,7 @@ from jobrunner.errors import DatabaseUnavailable, JobrunnerError, SchemaMismatch
 from jobrunner.settings.state_folder import make_private
 from jobrunner.store.callers.borrowed import Transaction
 from jobrunner.store.callers.callers_transaction import joined
-from jobrunner.store.drivers import locks, unreleased_schema
+from jobrunner.store.drivers import unreleased_schema
 from jobrunner.store.drivers.connection import Connection, DriverError
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.drivers.lent_connection import engine_on
@@ -25,52 +25,84 @@ from jobrunner.store.drivers.location import Location, of_file
 from jobrunner.store.drivers.sqlite import WAL, FileConnection, check_version
 from jobrunner.store.schema import job_runs
 from jobrunner.store.sql.namespace import MARK
-from jobrunner.store.sql.versions import SCHEMA_REVISION, VERSION_TABLE
-from jobrunner.store.upkeep.check import number_of
+from jobrunner.store.sql.versions import OLDEST_CODE_OF, SCHEMA_REVISION, VERSION_TABLE
+from jobrunner.store.upkeep import beside_ticks, kept_programs, revisions
+from jobrunner.store.upkeep.check import check_schema
 from jobrunner.store.upkeep.repair import Inventory
-from jobrunner.store.upkeep.repeatable import ALL_BUT_TABLES, PROGRAMS, not_yet_in
+from jobrunner.store.upkeep.repeatable import ALL_BUT_LONG, ALL_BUT_TABLES, PROGRAMS, not_yet_in
 
 _Progress: TypeAlias = Callable[[int, int], None]
-_Direction: TypeAlias = Literal["upgrade", "downgrade", "stamp"]
 _MIGRATED = "migrated"
-MIGRATIONS = Path(__file__).parents[1] / "schema" / "migrations"
+_FINISHED = "finished the migration that was begun"
+_MAKE_VIEWS = "its views are not known here, so run jobrunner migrate of the version with schema"
 _SCHEMAS_OF_NAME = "SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = %(schema)s"
 
 
-def migrate(database: Database, progress: _Progress = lambda _, __: None) -> list[str]:
-    """Migrate the database to this code's schema. Creates a missing SQLite file. Returns what changed, in words.
+class Migrated(NamedTuple):
+    """The version that the schema has, what was changed, in words, and the names of what was created again."""
+
+    version: int
+    changes: list[str]
+    again: list[str]
+
+    def __str__(self) -> str:
+        if self.version > SCHEMA_REVISION:
+            return f"up to date: its schema {self.version} is newer than this jobrunner's {SCHEMA_REVISION}, and fits"
+        again = [f"created again: {', '.join(self.again)}"] if self.again else []
+        return "; ".join([*self.changes, *again]) or "up to date"
+
+
+def migrate(database: Database, progress: _Progress = lambda _, __: None) -> Migrated:
+    """Migrate the database to this code's schema. Creates a missing SQLite file. Returns what changed.
 
     Any number of migrations may run at once: one does the work, and the others wait and find it done. What another
-    tool has dropped is created again, unless it held rows. Raises JobrunnerError for what cannot be created again, and
-    for a table or view of one of our names that is not ours. ``progress`` is called with how many more of the missing
-    pieces are made, and of how many.
+    tool has dropped is created again, unless it held rows. A newer schema that works with this code is left as it is.
+    Raises JobrunnerError for what cannot be created again, and for a table or view of one of our names that is not
+    ours. ``progress`` is called with how many more of the missing pieces are made, and of how many.
     """
     if database.location.is_missing():
-        return [_MIGRATED] if create_file(database) else []
+        return Migrated(SCHEMA_REVISION, [_MIGRATED] if create_file(database) else [], [])
     with _reported_in_one_line(database):
         _set_wal(database)
-        return database.write(lambda connection: _upgrade(connection, database.location, progress))
+        changes = [_FINISHED] if beside_ticks.finish(database) else []
+        done = beside_ticks.soon(database, lambda connection: _upgrade(connection, database.location))
+        if done.version > SCHEMA_REVISION:
+            return done
+        indexes = beside_ticks.make_indexes(database, progress)
+        beside_ticks.finish(database)
+        # After a migration some of them are new.
+        again = [] if done.changes else indexes
+        return Migrated(done.version, [*changes, *done.changes], [*done.again, *again])
 
 
 def migrate_in(transaction: Transaction) -> bool:
     """Migrate in the caller's own transaction. Returns whether anything changed. Raises JobrunnerError."""
     try:
         with joined(transaction) as connection:
-            return bool(_upgrade(connection, Location(None, "of this connection", {}, connection.schema)))
+            location = Location(None, "of this connection", {}, connection.schema)
+            done = _upgrade(connection, location)
+            if done.version > SCHEMA_REVISION:
+                return False
+            indexes = Inventory(connection, location.label).repair(["index"])
+            beside_ticks.finish_in(connection)
+            return bool(done.changes or done.again or indexes)
     except DriverError as error:
         reason = str(error.orig).strip().partition("\n")[0]
         raise JobrunnerError(f"the database refused the migration: {reason}") from error.orig
 
 
-def go_down(database: Database, version: int, *, delete_data: bool) -> bool:
-    """Migrate down to an older version; 0 removes everything that jobrunner made. Returns whether anything changed.
+def go_down(database: Database, version: int, *, delete_data: bool) -> str:
+    """Migrate down to an older version; 0 removes everything that jobrunner made. Returns what was done, in words.
 
     Raises UsageError for a newer version. Without ``delete_data`` it also raises one that says what would be lost.
     """
     if database.location.is_missing():
         raise DatabaseUnavailable(f"there is no database at {database.location.file}")
     with _reported_in_one_line(database):
-        return database.write(lambda connection: _downgrade(connection, version, database.location, delete_data))
+        beside_ticks.finish(database)
+        return beside_ticks.soon(
+            database, lambda connection: _downgrade(connection, version, database.location, delete_data)
+        )
 
 
 def create_file(database: Database) -> bool:
@@ -119,38 +151,37 @@ def migration_sql(location: Location) -> str:
     output = io.StringIO(first if location.file is None else f"{WAL};\n\n")
     output.seek(0, io.SEEK_END)
     afterwards = partial(not_yet_in, dialect_name=location.database, schema=location.schema)
-    _run(
-        "upgrade",
-        "head",
-        location.schema,
-        sql=True,
-        dialect_name=location.database,
-        output=output,
-        afterwards=afterwards,
-    )
+    given = {"dialect_name": location.database, "output": output, "afterwards": afterwards}
+    revisions.run("upgrade", "head", location.schema, sql=True, **given)
     return output.getvalue()
 
 
-def _upgrade(connection: Connection, location: Location, progress: _Progress = lambda _, __: None) -> list[str]:
+def _upgrade(connection: Connection, location: Location) -> Migrated:
+    """Everything but the indexes of tables that are there, and the slices of the newest migration."""
     if not connection.traits.has_server:
         check_version()
     with engine_on(connection) as engine:
-        _lock(connection)
+        beside_ticks.lock(connection)
         _create_schema(connection)
         if unreleased_schema.is_unreleased(connection):
             raise unreleased_schema.refused(location.label)
         found = Inventory(connection, location.label)
-        before = _version(connection, engine)
+        before = revisions.version(connection, engine)
+        if before > SCHEMA_REVISION:
+            # What a newer program has made is no damage. It must only be known to work with this one.
+            return Migrated(check_schema(connection), [], [])
         if found.is_without_tables():
-            return _create(connection, engine, found, location)
+            return Migrated(SCHEMA_REVISION, _create(connection, engine, found, location), [])
         if 0 < before < SCHEMA_REVISION:
-            found = _migrated(connection, engine, location, "upgrade", "head")
+            found = _migrated(connection, engine, location, "upgrade", before, SCHEMA_REVISION)
         found.check_names()
         found.check_is_complete()
-        repaired = [f"created again: {', '.join(names)}"] if (names := found.repair(progress)) else []
         if before == 0:
-            _run("stamp", "head", connection.schema, connection=engine)
-    return repaired if before == SCHEMA_REVISION else [_MIGRATED, *repaired]
+            found.check_is_known()
+        again = found.repair(ALL_BUT_LONG)
+        if before == 0:
+            revisions.run("stamp", "head", connection.schema, connection=engine)
+    return Migrated(SCHEMA_REVISION, [] if before == SCHEMA_REVISION else [_MIGRATED], again)
 
 
 def _create(connection: Connection, engine: EngineConnection, found: Inventory, location: Location) -> list[str]:
@@ -159,12 +190,17 @@ def _create(connection: Connection, engine: EngineConnection, found: Inventory, 
     had_tables = not found.is_empty()
     found.remove("view", "function")
     found.forget_version()
-    _migrated(connection, engine, location, "upgrade", "head")
+    _migrated(connection, engine, location, "upgrade", 0, SCHEMA_REVISION)
     return [_MIGRATED, "its tables were gone, and all runs with them"] if had_tables else [_MIGRATED]
 
 
 def _migrated(
-    connection: Connection, engine: EngineConnection, location: Location, direction: _Direction, revision: str
+    connection: Connection,
+    engine: EngineConnection,
+    location: Location,
+    direction: Literal["upgrade", "downgrade"],
+    before: int,
+    version: int,
 ) -> Inventory:
     """Run migrations, then make the views, functions and triggers again from this code. Returns what is there then.
 
@@ -173,26 +209,42 @@ def _migrated(
     """
     found = Inventory(connection, location.label)
     rights = found.rights_on_views()
+    if direction == "upgrade" and before:
+        found.keep_programs(before)
     found.remove("view", "trigger")
-    _run(direction, revision, connection.schema, connection=engine)
-    # An older schema may have no column for an index of this code.
-    Inventory(connection, location.label).repair(kinds=PROGRAMS if direction == "downgrade" else ALL_BUT_TABLES)
+    if direction == "upgrade" and before:
+        for each in revisions.slices(connection.database):
+            if before < each < version:
+                # A release was left out. The next migration may need what this one changes.
+                revisions.run("upgrade", f"{each:04}", connection.schema, connection=engine)
+                beside_ticks.change_all(connection, each)
+        beside_ticks.note_begin(connection, version)
+    revisions.run(direction, f"{version:04}", connection.schema, connection=engine)
+    connection.execute(f"UPDATE {MARK}.job_state SET oldest_code = {OLDEST_CODE_OF[version]}")  # noqa: S608
+    if direction == "upgrade":
+        # A new database has no rows for which an index could take long.
+        Inventory(connection, location.label).repair(PROGRAMS if before else ALL_BUT_TABLES)
+    else:
+        kept_programs.give_back(connection, version)
+    found.drop_other_functions()
     for right in rights:
         connection.execute(right)
     return Inventory(connection, location.label)
 
 
-def _downgrade(connection: Connection, version: int, location: Location, delete_data: bool) -> bool:
+def _downgrade(connection: Connection, version: int, location: Location, delete_data: bool) -> str:
     with engine_on(connection) as engine:
-        _lock(connection)
+        beside_ticks.lock(connection)
         return _downgrade_on(connection, engine, version, location, delete_data)
 
 
 def _downgrade_on(
     connection: Connection, engine: EngineConnection, version: int, location: Location, delete_data: bool
-) -> bool:
+) -> str:
     found = Inventory(connection, location.label)
-    before = _version(connection, engine)
+    before = revisions.version(connection, engine)
+    if before > SCHEMA_REVISION:
+        raise SchemaMismatch("the database's schema is newer than this jobrunner; upgrade jobrunner first")
     if version > before:
         raise UsageError(f"the database {location.label} has schema {before}; the way up is: jobrunner migrate")
     was_released = not unreleased_schema.is_unreleased(connection)
@@ -201,7 +253,7 @@ def _downgrade_on(
     if was_released and before in (0, SCHEMA_REVISION):
         found.check_names()
     if version == before and (version > 0 or found.is_empty()):
-        return False
+        return "up to date"
     if not delete_data:
         count = select(func.count()).select_from(job_runs)
         runs = connection.execute(count).scalar_one() if found.has_runs() else 0
@@ -211,26 +263,18 @@ def _downgrade_on(
             f" ({runs} {'run' if runs == 1 else 'runs'}); if that is what you want, add --delete-data"
         )
     if before == 0:
-        _run("stamp", "head", connection.schema, connection=engine)
+        revisions.run("stamp", "head", connection.schema, connection=engine)
     if version > 0:
-        _migrated(connection, engine, location, "downgrade", f"{version:04}")
-        return True
+        has_programs = _migrated(connection, engine, location, "downgrade", before, version).has_programs()
+        return _MIGRATED if has_programs else f"{_MIGRATED}; {_MAKE_VIEWS} {version}"
     found.remove("view", "trigger")
     if was_released:
-        _run("downgrade", "base", connection.schema, connection=engine)
+        revisions.run("downgrade", "base", connection.schema, connection=engine)
     else:
         found.remove("table")
     found.remove("function")
     connection.execute(f"DROP TABLE {MARK}.{VERSION_TABLE}")
-    return True
-
-
-def _lock(connection: Connection) -> None:
-    """Keep other migrations out until the transaction ends."""
-    locks.lock_migrations(connection)
-    if connection.schema is None:
-        # The application may have its own table job_events in an earlier schema. A DROP must not delete that one.
-        locks.stay_with(connection, VERSION_TABLE)
+    return _MIGRATED
 
 
 def _create_schema(connection: Connection) -> None:
@@ -240,18 +284,6 @@ def _create_schema(connection: Connection) -> None:
         connection.execute(f'CREATE SCHEMA "{connection.schema}"')
 
 
-def _version(connection: Connection, engine: EngineConnection) -> int:
-    """The version of the schema, or 0 for none."""
-    from alembic.migration import MigrationContext
-
-    options = {"version_table": VERSION_TABLE, "version_table_schema": connection.schema}
-    revision = MigrationContext.configure(engine, opts=options).get_current_revision()
-    version = 0 if revision is None else number_of(revision)
-    if version > SCHEMA_REVISION:
-        raise SchemaMismatch("the database's schema is newer than this jobrunner; upgrade jobrunner first")
-    return version
-
-
 def _set_wal(database: Database) -> None:
     if database.location.file is not None:
         database.outside(lambda connection: cast(FileConnection, connection).set_wal())
@@ -259,29 +291,7 @@ def _set_wal(database: Database) -> None:
 
 @contextmanager
 def _reported_in_one_line(database: Database) -> Iterator[None]:
-    """Report an error in one line: a name may be taken, or an application's view may use our tables."""
     try:
         yield
     except DriverError as error:
-        reason = str(error.orig).strip().partition("\n")[0]
-        raise JobrunnerError(
-            f"the database {database.location.label} refused the migration and is as it was: {reason}"
-        ) from None
-
-
-def _run(
-    direction: _Direction,
-    revision: str,
-    schema: str | None,
-    *,
-    sql: bool = False,
-    **attributes: Any,
-) -> None:
-    from alembic.config import Config
-
-    from alembic import command
-
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    config.attributes.update(attributes, schema=schema)
-    getattr(command, direction)(config, revision, sql=sql)
+        raise beside_ticks.refused(database.location.label, error) from None

@@ -6,17 +6,18 @@ Another tool on the same database may have dropped it, such as a migration tool 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from jobrunner.errors import JobrunnerError
+from jobrunner.errors import JobrunnerError, SchemaMismatch
 from jobrunner.store.drivers.connection import Connection, DriverError
 from jobrunner.store.schema import metadata
 from jobrunner.store.schema.views import views
 from jobrunner.store.sql.dialect.enqueue_function import SCHEMA
 from jobrunner.store.sql.namespace import MARK
 from jobrunner.store.sql.versions import VERSION_TABLE
-from jobrunner.store.upkeep.repeatable import ALL_BUT_TABLES, Piece, pieces
+from jobrunner.store.upkeep import kept_programs
+from jobrunner.store.upkeep.repeatable import ALL_BUT_TABLES, PROGRAMS, Piece, pieces
 
 _READS_OURS = re.compile(rf"\b({'|'.join((*metadata.tables, *views.tables))})\b")
 _NO_COLUMNS: frozenset[str] = frozenset()
@@ -87,6 +88,10 @@ class Inventory:
         """Whether nothing of ours is there."""
         return not any(map(self._has, self._pieces)) and ("table", VERSION_TABLE) not in self._found
 
+    def has_programs(self) -> bool:
+        """Whether there are views of ours."""
+        return any(map(self._has, self._of_kind("view")))
+
     def has_runs(self) -> bool:
         """Whether there is a table of runs."""
         return ("table", "job_runs") in self._found
@@ -101,6 +106,15 @@ class Inventory:
                 " jobrunner downgrade 0 --delete-data, then jobrunner migrate"
             )
 
+    def check_is_known(self) -> None:
+        """Raise SchemaMismatch if a table has a column that this code does not know: a newer program made it."""
+        for name, table in metadata.tables.items():
+            if unknown := self._found["table", name].columns - {column.name for column in table.columns}:
+                raise SchemaMismatch(
+                    f"the database {self._label} has lost its version ({VERSION_TABLE}), and {name} has a column that"
+                    f" this jobrunner does not know ({min(unknown)}); run: jobrunner migrate of the newest jobrunner"
+                )
+
     def remove(self, *kinds: str) -> None:
         """Drop what is there of these kinds, the last first."""
         for piece in reversed(self._pieces):
@@ -112,28 +126,35 @@ class Inventory:
         if ("table", VERSION_TABLE) in self._found:
             self._connection.execute(f"DROP TABLE {MARK}.{VERSION_TABLE}")
 
+    def keep_programs(self, version: int) -> None:
+        """Keep the views, functions and triggers, which this schema has, for a downgrade."""
+        kept_programs.keep(self._connection, version, self._place(), self._names_of(*PROGRAMS))
+
+    def drop_other_functions(self) -> None:
+        """Drop functions of our names with other parameters than those that were made last."""
+        kept_programs.drop_others(self._connection, self._place(), self._names_of("function"))
+
+    def _place(self) -> str | None:
+        return _place(self._connection) if self._traits.has_server else None
+
+    def _names_of(self, *kinds: str) -> list[str]:
+        return [piece.name for piece in self._pieces if piece.kind in kinds]
+
     def rights_on_views(self) -> list[str]:
         """The statements that give roles the rights on our views that they have now."""
         if not self._traits.has_server:
             return []
-        names = [piece.name for piece in self._of_kind("view")]
-        given = self._connection.execute(_RIGHTS, {"schema": _place(self._connection), "names": names})
+        given = self._connection.execute(_RIGHTS, {"schema": self._place(), "names": self._names_of("view")})
         return [f"GRANT {row.granted} ON {MARK}.{row.name} TO {row.role}{row.option}" for row in given]
 
-    def wrong(self) -> list[Piece]:
-        """What is missing or different, but for the tables."""
-        return [piece for piece in self._pieces if piece.kind != "table" and not self._is_right(piece)]
+    def wrong(self, kinds: Sequence[str] = ALL_BUT_TABLES) -> list[Piece]:
+        """What of these kinds is missing or different."""
+        return [piece for piece in self._pieces if piece.kind in kinds and not self._is_right(piece)]
 
-    def repair(
-        self, progress: Callable[[int, int], None] = lambda _, __: None, kinds: Sequence[str] = ALL_BUT_TABLES
-    ) -> list[str]:
-        """Create again what is missing or different, but for the tables. Returns the names of all that.
-
-        ``progress`` is called with how many more are made, and of how many: on a large table an index takes its time.
-        """
-        wrong = [piece for piece in self.wrong() if piece.kind in kinds]
-        for number, piece in enumerate(wrong):
-            progress(min(number, 1), len(wrong))
+    def repair(self, kinds: Sequence[str], most: int | None = None) -> list[str]:
+        """Create again what of these kinds is missing or different, but not more than ``most``. Returns the names."""
+        wrong = self.wrong(kinds)[:most]
+        for piece in wrong:
             self._create(piece)
         return [f"the row of {piece.name}" if piece.kind == "row" else piece.name for piece in wrong]
 

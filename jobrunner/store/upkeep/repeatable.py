@@ -23,7 +23,7 @@ from jobrunner.store.sql.dialect.application_functions import application_statem
 from jobrunner.store.sql.dialect.enqueue_function import SCHEMA, enqueue_statements
 from jobrunner.store.sql.dialect.gates import gate_statements
 from jobrunner.store.sql.namespace import MARK, qualified
-from jobrunner.store.sql.versions import OLDEST_CODE
+from jobrunner.store.sql.versions import OLDEST_CODE_OF, SCHEMA_REVISION
 
 _STALE = "(asked_at IS NULL OR asked_at <= {now} - {ten_minutes} OR asked_at > {now} + {ten_minutes})"
 _PARTS = {
@@ -43,7 +43,8 @@ _CREATED = re.compile(
 
 
 PROGRAMS = ("function", "trigger", "view")
-ALL_BUT_TABLES = ("row", "index", *PROGRAMS)
+ALL_BUT_LONG = ("row", *PROGRAMS)
+ALL_BUT_TABLES = ("index", *ALL_BUT_LONG)
 
 
 class Piece(NamedTuple):
@@ -62,7 +63,8 @@ class Piece(NamedTuple):
 def pieces(dialect_name: str, schema: str | None) -> list[Piece]:
     """The newest schema, in an order in which it can be created."""
     tables = metadata.sorted_tables
-    first_row = f"INSERT INTO {MARK}.job_state (id, oldest_code) VALUES (1, {OLDEST_CODE})"  # noqa: S608 - our own words
+    oldest = OLDEST_CODE_OF[SCHEMA_REVISION]
+    first_row = f"INSERT INTO {MARK}.job_state (id, oldest_code) VALUES (1, {oldest})"  # noqa: S608 - our own words
     return [
         *(Piece("table", table.name) for table in tables),
         Piece("row", "job_state", first_row),

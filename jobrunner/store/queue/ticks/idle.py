@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jobrunner.store.drivers.raw import raw_driver
-from jobrunner.store.sql.versions import CODE_LEVEL, SCHEMA_REVISION, UNTOLD, VERSION_TABLE
+from jobrunner.store.sql.versions import SCHEMA_REVISION, UNTOLD, VERSION_TABLE
 
 if TYPE_CHECKING:
     from jobrunner.settings.notify import Notify
@@ -38,8 +38,8 @@ def statement(words: dict[str, str], notify: Notify | None = None) -> str:
 INSERT INTO {schema}job_ticks
   (host, worker, version, application, types, started_at, finished_at, counts, ended_by)
 SELECT {given}, {given}, {given}, {given}, '', {now}, {now}, '{{}}', 'empty' FROM {schema}job_state
-WHERE oldest_code <= {CODE_LEVEL} AND released <> ''
-  AND (SELECT version_num FROM {schema}{VERSION_TABLE}) = '{SCHEMA_REVISION:04}'
+WHERE oldest_code <= {SCHEMA_REVISION} AND released <> ''
+  AND (SELECT version_num FROM {schema}{VERSION_TABLE}) BETWEEN '{SCHEMA_REVISION:04}' AND '9999'
   AND ((SELECT min(run_at) FROM {schema}job_claimable WHERE releases >= 0) IS NULL
     AND NOT (SELECT is_due FROM {schema}job_gates_due)
     OR EXISTS (SELECT name FROM {schema}job_pauses WHERE kind = 'host' AND name = {given}))

@@ -10,6 +10,8 @@ CREATE TABLE {schema}job_state (
   metrics_at TIMESTAMPTZ,
   server VARCHAR(60),
   released VARCHAR(60) NOT NULL DEFAULT '0.1.0',
+  unfinished VARCHAR(60),
+  programs TEXT,
   CONSTRAINT job_state_readable CHECK (pruned_at BETWEEN '1970-01-01 00:00:00+00:00' AND '9999-12-31 00:00:00+00:00' AND metrics_at BETWEEN '1970-01-01 00:00:00+00:00' AND '9999-12-31 00:00:00+00:00')
 );
 

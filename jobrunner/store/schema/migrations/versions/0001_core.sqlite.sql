@@ -10,6 +10,8 @@ CREATE TABLE job_state (
   metrics_at INTEGER,
   server TEXT,
   released TEXT NOT NULL DEFAULT '0.1.0',
+  unfinished TEXT,
+  programs TEXT,
   CONSTRAINT job_state_readable CHECK (pruned_at BETWEEN 0 AND 253402214400000000 AND metrics_at BETWEEN 0 AND 253402214400000000)
 ) STRICT;
 
