@@ -294,3 +294,29 @@ def test_options_of_a_schedule_and_of_a_run_with_their_migration_are_added_by_th
     assert re.search(r"INSERT INTO \S+job_runs AS runs \(.*\bnote\b.*\)\n +VALUES \(.*jobrunner_enqueue.note", function)
     jobrunner("downgrade", "1", "--delete-data")
     jobrunner("migrate")
+
+
+def test_an_overlap_policy_is_added_by_its_list_alone(tmp_path: Path) -> None:
+    row = '    "single": OverlapPolicy("one at a time, the next is left out", waits_for="unfinished"),\n'
+    # In place of the migration, which the test of an option follows.
+    first = "jobrunner/store/schema/migrations/versions/0001_core.sqlite.sql"
+    jobrunner = copy_with(
+        tmp_path,
+        ("jobrunner/model.py", "Overlap: TypeAlias = Literal[", '"single", '),
+        ("jobrunner/model.py", "OVERLAPS: dict[str, OverlapPolicy] = {\n", row),
+        (first, "overlap IN (", "'single', "),
+    )
+    assert jobrunner("scripts/statements.py", python=True).returncode == 0
+    jobrunner("migrate")
+    add = ["schedule", "add", "each", "--type", "echo", "--cron", "* * * * *", "--allow-unknown"]
+    assert jobrunner(*add, "--overlap", "single").returncode == 0
+    assert "one at a time, the next is left out" in jobrunner("schedule", "show", "each").stdout
+    jobrunner("schedule", "trigger", "each")
+    found = json.loads(jobrunner("explain", "each", "--json").stdout)
+    assert (found["reason"], found["facts"]["run"]) == ("overlap", 1)
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as connection, connection:
+        connection.execute("UPDATE job_definitions SET last_slot_at = last_slot_at - 3600000000, next_run_at = 0")
+    assert jobrunner("tick").returncode == 0
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM job_runs").fetchone() == (1,)
+    assert "skip slots" in jobrunner("schedule", "show", "each").stdout
