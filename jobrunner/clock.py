@@ -1,7 +1,7 @@
 """The only file that may read this host's clock.
 
-Instants come from the database (promise P10). This file measures durations. It reads the wall clock only for log lines
-and for questions that need no database.
+Instants come from the database (promise P10). This file measures durations. It reads the wall clock only for log lines,
+for questions that need no database, and for the full minute at which a tick is started in the place of cron.
 """
 
 from __future__ import annotations

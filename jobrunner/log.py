@@ -16,6 +16,7 @@ from jobrunner.errors import ConfigurationError, InternalError
 from jobrunner.text import first_line_of, one_line, storable, visible, visible_block
 
 _NO_FILE = "that is a pipe or a socket; name a file"
+_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 
 
 class Log(Protocol):
@@ -96,6 +97,9 @@ def internal_error(log: Log, event: str, error: Exception, ended: str) -> Intern
 
 def _open(path: str) -> TextIO:
     try:
+        if (number := _STREAMS.get(path)) is not None:
+            # What systemd gives is a socket, and another user's pipe may be closed to us: only the open stream will do.
+            return open(os.dup(number), "w", encoding="utf-8", errors="backslashreplace", buffering=1)
         # O_NONBLOCK, because the open of a FIFO waits until another process reads it, perhaps for ever.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600)
     except OSError as error:

@@ -12,7 +12,7 @@ from jobrunner.cli import idle, streams
 def main() -> None:
     """Run the command line. Every error of a user or of the environment is one line on stderr."""
     # Garbage collection during the imports takes a tenth of a short command's time and finds nothing. A command that
-    # does not end soon starts it: startup.collect_garbage.
+    # does not end soon starts it: garbage.collect.
     gc.disable()
     streams.read_as_utf8()
     streams.repair()

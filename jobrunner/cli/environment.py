@@ -19,6 +19,7 @@ _loaded: Config | None = None
 prints_env_file = ""
 """The command that prints an env file with the variables of this one: that of the framework which called jobrunner."""
 _env_file: tuple[str | None, frozenset[str]] = (None, frozenset())
+_before_env_file: Mapping[str, str] | None = None
 
 
 def add_env_file(named: str | None) -> str | None:
@@ -26,7 +27,7 @@ def add_env_file(named: str | None) -> str | None:
 
     A second call changes nothing. Raises ConfigurationError before it changes any variable.
     """
-    global _env_file  # noqa: PLW0603 - a process has one environment
+    global _env_file, _before_env_file  # noqa: PLW0603 - a process has one environment
     variable = os.environ.get(_ENV_FILE, "").strip()
     path = named or variable or None
     if path is not None:
@@ -34,11 +35,17 @@ def add_env_file(named: str | None) -> str | None:
 
         # The bytes of the file, because the locale may have another encoding.
         variables = read_env_file(path)
+        _before_env_file = _before_env_file or dict(os.environ)
         os.environb.update({name.encode(): value.encode() for name, value in variables.items()})
         _env_file = (absolute(path), frozenset(variables))
     # Children inherit the variables. A child that starts jobrunner must be able to set others.
     os.environ.pop(_ENV_FILE, None)
     return None if path is None else absolute(path)
+
+
+def for_another() -> dict[str, str]:
+    """The environment for another command, which reads the env file by itself: a later one has what it says then."""
+    return dict(os.environ if _before_env_file is None else _before_env_file)
 
 
 def name_config(path: str) -> None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from jobrunner.cli import startup, streams
+from jobrunner.cli import garbage, streams
 from jobrunner.errors import DatabaseUnavailable
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database
@@ -20,7 +20,7 @@ def looks(database: Database, look: Callable[[Connection], T], seconds: float) -
     The first look must succeed. Later, a database that does not answer is reported on stderr once, and is asked again
     until it answers.
     """
-    startup.collect_garbage()
+    garbage.collect()
     yield database.read(look)
     is_away = False
     while True:

@@ -14,7 +14,7 @@ from jobrunner.cli.lazy_group import LazyGroup
 from jobrunner.renamed import new_name
 
 _SECTIONS = {
-    "work": ("Work", "tick, enqueue, run, dev"),
+    "work": ("Work", "tick, loop, enqueue, run, dev"),
     "questions": (
         "See what happens",
         "status, health, pauses, explain, runs, show, logs, watch, errors, history, stats",

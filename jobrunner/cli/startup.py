@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-
 from jobrunner.children.process_groups import killed_ticks, state_problem
 from jobrunner.cli import streams
 from jobrunner.errors import DatabaseUnavailable
@@ -11,13 +9,6 @@ from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.upkeep.check import check_schema
-
-
-def collect_garbage() -> None:
-    """Start garbage collection, which is off while a command is imported. For each command that does not end soon."""
-    # The imported objects stay, so they need not be looked at again.
-    gc.freeze()
-    gc.enable()
 
 
 def make_ready(config: Config, database: Database, *, creates: bool) -> None:

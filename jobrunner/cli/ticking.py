@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import closing
 
-from jobrunner.cli import environment, idle, startup, streams
+from jobrunner.cli import environment, garbage, idle, startup, streams
 from jobrunner.errors import JobrunnerError
 from jobrunner.log import open_log
 from jobrunner.settings import state_folder
@@ -21,7 +21,7 @@ from jobrunner.worker.watchdog import watching
 
 def run(config: Config, *, types: Collection[str] | None = None, on_stderr: bool = False) -> None:
     """One tick, with its log and its database. Raises what the tick raises."""
-    startup.collect_garbage()
+    garbage.collect()
     log = open_log(config.log, on_stderr=on_stderr)
     location = locate(environment.database_url(config), config.schema)
     database = Database(location, patience=waits.of_tick(config.lease))

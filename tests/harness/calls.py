@@ -85,7 +85,8 @@ CALLS = {
     "completion": Call("completion bash", needs_tables=False),
     "users add": Call("users add", needs_tables=False),
     "downgrade": Call("downgrade 1", needs_tables=False),
-    # These have no end. The ticks that dev starts report a database without tables.
+    # These have no end. The ticks that dev and loop start report a database without tables.
+    "loop": Call("loop", needs_tables=False, warm="loop --help"),
     "dev": Call("dev", needs_tables=False, warm="dev --help"),
     "web": Call("web", needs_tables=False, warm="web --help"),
 }

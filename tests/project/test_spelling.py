@@ -179,7 +179,7 @@ def test_each_option_means_one_thing_in_every_command_and_each_thing_has_one_opt
 
 def test_each_option_that_is_a_setting_has_the_name_of_the_setting() -> None:
     own = {name.removeprefix("--").replace("-", "_") for name in spelled(every_command()["tick"]) if name[1] == "-"}
-    assert own - SETTINGS.keys() == {"type", "verbose", "no_strict", "env_file", "config", "utc"}
+    assert own - SETTINGS.keys() == {"type", "verbose", "probe", "no_strict", "env_file", "config", "utc"}
 
 
 TABLES: dict[str, dict[str, str]] = {

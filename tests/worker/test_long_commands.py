@@ -27,7 +27,7 @@ def test_a_command_that_does_not_end_soon_collects_garbage(jobrunner: Commands, 
     seen.mkdir()
     queue(database, "echo")
     env = {"PYTHONPATH": str(app.folder), "SEEN": str(seen)}
-    commands = [["tick", "--linger", "1m"], ["web", "--port", "0"], ["dev"], ["watch", "1"]]
+    commands = [["tick", "--linger", "1m"], ["web", "--port", "0"], ["dev"], ["loop"], ["watch", "1"]]
     started = [jobrunner.start(*words, cwd=app.folder, cold=True, env=env) for words in commands]
     try:
         wait_for(lambda: len(list(seen.iterdir())) == len(commands), 30, lambda: str(list(seen.iterdir())))

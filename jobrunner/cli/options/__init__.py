@@ -68,6 +68,12 @@ CONFIG = click.Option(
 )
 
 
+def files_of(context: click.Context) -> list[str]:
+    """The options that name the files of this command, for another command."""
+    named = {"--env-file": context.meta.get(_ENV_FILE), "--config": context.meta.get(_CONFIG)}
+    return [f"{name}={path}" for name, path in named.items() if path is not None]
+
+
 def _apply_utc(context: click.Context, _: click.Parameter, given: bool) -> None:
     context.meta[_UTC] = given or context.meta.get(_UTC, False)
 

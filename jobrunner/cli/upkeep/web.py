@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jobrunner.cli import environment, render, session, startup
+from jobrunner.cli import environment, garbage, render, session
 from jobrunner.cli.parameters import Checked
 from jobrunner.errors import ConfigurationError, JobrunnerError, UsageError
 from jobrunner.log import Log, open_log
@@ -117,7 +117,7 @@ def web(
         raise ConfigurationError(
             f"the dashboard needs {error.name}; install jobrunner with its extra: cron-jobrunner[web]"
         ) from None
-    startup.collect_garbage()
+    garbage.collect()
     people = asked.people()
     log = open_log(config.log, on_stderr=True)
     database = session.open_database(config)

@@ -17,7 +17,7 @@ import click
 
 from jobrunner import clock
 from jobrunner.admin.doctor.handlers import why_none
-from jobrunner.cli import environment, session, startup
+from jobrunner.cli import environment, garbage, session
 from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable
 from jobrunner.settings.config import Config
 from jobrunner.store.drivers.database import Database
@@ -77,7 +77,7 @@ class _Dev:
 
     def run(self) -> None:
         """Work until a signal asks to stop."""
-        startup.collect_garbage()
+        garbage.collect()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._ask_to_stop)
         folder = Path(self._config.app_dir or Path.cwd())
