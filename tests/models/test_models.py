@@ -12,10 +12,10 @@ import pytest
 
 from jobrunner.lifecycle import TRANSITIONS, Event
 from jobrunner.store import statements
-from models import effects, leases, slots
+from models import effects, gates, leases, slots, tokens
 from models.explorer import Refuted, explore
 
-MODELS = {"leases": leases, "effects": effects, "slots": slots}
+MODELS = {"leases": leases, "effects": effects, "slots": slots, "gates": gates, "tokens": tokens}
 TWINS = [(name, twin) for name, module in MODELS.items() for twin in module.TWINS]
 ROOT = Path(__file__).parents[2]
 # Transitions of models that are not written yet.
@@ -60,6 +60,7 @@ def test_page_of_the_promises_links_each_of_them_to_its_models() -> None:
     rows = re.findall(r"^\| (P\d+) \| .* \| (.*) \|$", page, re.MULTILINE)
     linked = {(promise, name) for promise, links in rows for name in re.findall(r"tests/models/(\w+)\.py", links)}
     promised = {(name.partition(":")[0], each) for each, module in MODELS.items() for name in promises(module)}
+    promised = {(promise, each) for promise, each in promised if promise.startswith("P")}
     assert len(rows) == 14
     assert linked == promised
 
