@@ -1,4 +1,4 @@
-"""Write the tables of pages that are made from tables of the code, of settings, options and findings: `make docs`."""
+"""Write what pages have from the code: the tables of settings, options and findings, and the version. `make docs`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
+from jobrunner import __version__
 from jobrunner.admin.findings import FINDINGS
 from jobrunner.application.handler_options import OF_JOB
 from jobrunner.jobs.job_options import OF_POLICY
@@ -39,7 +40,14 @@ def pages() -> dict[Path, str]:
         "howto/monitoring.md": _findings(),
         "howto/troubleshooting.md": _reasons(),
     }
-    return {DOCS / name: _page((DOCS / name).read_text("utf-8"), of_page) for name, of_page in tables.items()}
+    made = {DOCS / name: _page((DOCS / name).read_text("utf-8"), of_page) for name, of_page in tables.items()}
+    named = (DOCS.parent / "README.md", DOCS / "howto" / "installation.md")
+    return made | {path: _of_this_version(path.read_text("utf-8")) for path in named}
+
+
+def _of_this_version(text: str) -> str:
+    """What `jobrunner --version` prints, and the names of the files of a release."""
+    return re.sub(r"(?m)(^jobrunner |cron_jobrunner-)\d+\.\d+\.\d+\w*", rf"\g<1>{__version__}", text)
 
 
 def _page(text: str, tables: Tables) -> str:
