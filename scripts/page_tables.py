@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
+
+import test_servers  # type: ignore[import-not-found]
 
 from jobrunner import __version__
 from jobrunner.admin.findings import FINDINGS
@@ -16,9 +19,12 @@ from jobrunner.jobs.run_options import OF_RUN
 from jobrunner.model import Limits
 from jobrunner.settings.config import SETTINGS
 from jobrunner.settings.setting import Setting
+from jobrunner.store.drivers import sqlite
 from jobrunner.store.questions.explain.reasons import REASONS
 
 DOCS = Path(__file__).parents[1] / "docs"
+_SHARED = ("SQLAlchemy", "psycopg", "alembic", "click", "Django", "Flask", "FastAPI")
+"""What an application may have in the same environment, in the spelling of the page."""
 _HEALTH, _KEEP = "health_", "keep_"
 Tables: TypeAlias = dict[str, tuple[list[str], list[list[str]]]]
 """By the title of a section: the heads of the columns of a table in it, and the rows."""
@@ -37,24 +43,27 @@ def pages() -> dict[Path, str]:
             "The arguments and the options": _options(OF_RUN),
             "From SQL and other languages": _of_sql(),
         },
+        "howto/installation.md": {"Supported versions": _versions()},
         "howto/monitoring.md": _findings(),
         "howto/troubleshooting.md": _reasons(),
     }
-    made = {DOCS / name: _page((DOCS / name).read_text("utf-8"), of_page) for name, of_page in tables.items()}
-    named = (DOCS.parent / "README.md", DOCS / "howto" / "installation.md")
-    return made | {path: _of_this_version(path.read_text("utf-8")) for path in named}
+    of_paths = {DOCS / name: of_page for name, of_page in tables.items()}
+    of_paths |= {DOCS.parent / "README.md": {}, DOCS / "howto" / "releasing.md": {}}
+    return {path: _page(_of_this_version(path.read_text("utf-8")), of_page) for path, of_page in of_paths.items()}
 
 
 def _of_this_version(text: str) -> str:
-    """What `jobrunner --version` prints, and the names of the files of a release."""
-    return re.sub(r"(?m)(^jobrunner |cron_jobrunner-)\d+\.\d+\.\d+\w*", rf"\g<1>{__version__}", text)
+    """With the version that `jobrunner --version` prints, and that files, commit and tag of a release have."""
+    return re.sub(
+        r"(?m)(^jobrunner |cron_jobrunner-|\bv|\"Release |\"jobrunner )\d+\.\d+\.\d+\w*", rf"\g<1>{__version__}", text
+    )
 
 
 def _page(text: str, tables: Tables) -> str:
     for title, (head, rows) in tables.items():
         lines = [_line(head), f"|{'---|' * len(head)}", *map(_line, rows)]
         section = rf"\n## {re.escape(title)}\n(?s:(?!\n## ).)*?\n"
-        pattern = rf"({section})\| {re.escape(head[0])} \|.*\n(?:\|.*\n)+(?=\n)"
+        pattern = rf"({section}){re.escape(_line(head[:1]))}.*\n(?:\|.*\n)+(?=\n)"
         text, count = re.subn(pattern, lambda found, lines=lines: found[1] + "\n".join(lines) + "\n", text, count=1)
         assert count == 1, f"no page has such a table in the section {title!r}"
     return text
@@ -77,6 +86,23 @@ def _of_sql() -> tuple[list[str], list[list[str]]]:
         *options,
         ["`traceparent`", "none", "The [trace](../howto/tracing.md) of the caller."],
     ]
+
+
+def _versions() -> tuple[list[str], list[list[str]]]:
+    text = (DOCS.parent / "pyproject.toml").read_text("utf-8")
+    project = tomllib.loads(text)["project"]
+    tried = [each for line in project["classifiers"] for each in re.findall(r"^Programming .* :: (3\.\d+)$", line)]
+    servers = list(test_servers.PACKAGES)
+    rows = [
+        ["Python", project["requires-python"].removeprefix(">="), ", ".join(tried)],
+        ["PostgreSQL", servers[0].partition(".")[0], f"{', '.join(servers)} ({test_servers.PASSED_ON})"],
+        ["SQLite", ".".join(map(str, sqlite.OLDEST)), "that of each of these Pythons"],
+    ]
+    for name in _SHARED:
+        bound = re.search(rf'"{name}(?:\[\w+\])?>=([\d.]+)"', text, re.IGNORECASE)
+        assert bound, f"pyproject.toml has no lower bound of {name}"
+        rows.append([name, bound[1], "the lowest and the newest"])
+    return ["", "from", "tried with"], rows
 
 
 def _findings() -> Tables:

@@ -35,13 +35,17 @@ SMOKE = [
     "tests/worker/test_idle_tick.py",
     "tests/worker/test_hostile_handlers.py",
 ]
+FRAMEWORKS = ("django", "fastapi", "flask")
+"""The package does not need them, and works beside them from the lower bounds in the group of the tests on."""
 KEPT_ELSEWHERE = (".pyenv/versions/*/bin", ".local/share/uv/python/*/bin")
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*\])?>=([0-9.]+)")
 
 
 def lowest_versions() -> list[str]:
-    """The dependencies of the package at their lower bounds, as constraints for pip."""
-    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    """The dependencies of the package, and the frameworks, at their lower bounds, as constraints for pip."""
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    listed = table["project"]["dependencies"]
+    listed += [each for each in table["dependency-groups"]["test"] if each.partition(">")[0] in FRAMEWORKS]
     found = []
     for each in listed:
         bound = _REQUIREMENT.fullmatch(each)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from collections.abc import Mapping
 from html import unescape
@@ -166,6 +167,26 @@ def test_child_that_was_killed_without_a_word_is_reported_without_words(jobrunne
     app.write("handlers", "import os\nos._exit(7)\n")
     done = jobrunner("types", check=False)
     assert done.stderr == "jobrunner: importing the handler module 'handlers' failed: the child exited with status 7\n"
+
+
+@sqlite_only
+def test_module_that_the_environment_lacks_is_told_with_the_environment(jobrunner: Commands, app: App) -> None:
+    app.write("handlers", "import no_such.module\n")
+    error = jobrunner.refused(78, "types")
+    says = r"No module named 'no_such' \(handlers.py, line 1\); /\S+ has no no_such, and handlers need the environment"
+    assert re.search(says, error), error
+
+
+@pytest.mark.parametrize("module", ["no_such", "handlers.part", "shop.no_such"])
+@sqlite_only
+def test_missing_module_of_the_application_itself_is_not_called_one_of_its_environment(
+    module: str, jobrunner: Commands, app: App
+) -> None:
+    (app.folder / "shop").mkdir()
+    app.write("handlers", "import shop.no_such\n")
+    error = jobrunner.refused(78, "types", env={"JOBRUNNER_IMPORT": module if module != "shop.no_such" else "handlers"})
+    assert "No module named" in error
+    assert "environment" not in error
 
 
 @sqlite_only

@@ -15,7 +15,8 @@ from jobrunner.store.sql.encoding import read_text
 from jobrunner.store.sql.statement import Compiled
 
 WAL = "PRAGMA journal_mode = WAL"
-_OLDEST = (3, 37)
+OLDEST = (3, 37)
+"""The first SQLite with STRICT tables."""
 
 
 class FileWire(Wire):
@@ -97,8 +98,8 @@ class FileConnection(Connection):
 
 def check_version() -> None:
     """Raise JobrunnerError if the SQLite of this Python has no STRICT tables."""
-    if sqlite3.sqlite_version_info < _OLDEST:
-        version, needed = (".".join(map(str, each)) for each in (sqlite3.sqlite_version_info, _OLDEST))
+    if sqlite3.sqlite_version_info < OLDEST:
+        version, needed = (".".join(map(str, each)) for each in (sqlite3.sqlite_version_info, OLDEST))
         raise JobrunnerError(
             f"this Python has SQLite {version}, and jobrunner needs {needed}; take a Python with a newer one,"
             " or PostgreSQL"
