@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from jobrunner import clock
 from jobrunner.errors import DatabaseUnavailable
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database
@@ -23,6 +24,7 @@ READING = Waits(lock=1.0, file=1.0, call=2.0)
 WRITING = Waits.of(timedelta(seconds=4))
 _MOST_AT_ONCE = 4
 _LONGEST_QUEUE_SECONDS = 2.0
+_CHECK_SECONDS = 20.0
 
 
 class Access:
@@ -33,7 +35,7 @@ class Access:
         self._reading = reading
         self._location: Location | None = None
         self._places = threading.BoundedSemaphore(_MOST_AT_ONCE)
-        self._is_checked = False
+        self._check_at = 0.0
         self.is_writable = True
 
     @property
@@ -78,9 +80,10 @@ class Access:
 
     def _checked(self, work: Callable[[Connection], T]) -> Callable[[Connection], T]:
         def checked(connection: Connection) -> T:
-            if not self._is_checked:
+            if clock.elapsed() >= self._check_at:
+                # Again from time to time: the page may outlive an upgrade of the tables.
                 check_schema(connection)
-                self._is_checked = True
+                self._check_at = clock.elapsed() + _CHECK_SECONDS
             return work(connection)
 
         return checked

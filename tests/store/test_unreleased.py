@@ -1,10 +1,16 @@
 """A database whose tables were made before the first release is named as that by every command, in the same words."""
 
+import json
+from typing import Any
+
 import pytest
+from sqlalchemy import Engine
 
 from harness import Commands, Database
 from harness.calls import WITH_A_SCHEMA
 from harness.handlers_rows import queue
+from harness.web import Asked
+from jobrunner import enqueue
 
 SAID = "were made by a jobrunner that was never released"
 CHANGES = {
@@ -28,6 +34,9 @@ def test_database_of_an_unreleased_version_is_named_as_that_by_every_command_and
     jobrunner.refused(78, "tick", says=[SAID])
     queue(database, "echo")
     said = {jobrunner.refused(78, *words, says=[SAID]) for words in [*WITH_A_SCHEMA, ["migrate"], ["downgrade", "1"]]}
+    page = Asked(database)("/?format=json")
+    assert page.status == 503
+    said.add(f"jobrunner: {json.loads(page.body)['error'].removesuffix('.')}\n")
     assert len(said) == 1
     (first, then) = ("downgrade 0 --delete-data", "migrate")
     assert f"jobrunner {first}, then jobrunner {then}" in said.pop()
@@ -36,3 +45,15 @@ def test_database_of_an_unreleased_version_is_named_as_that_by_every_command_and
     jobrunner.enqueue("echo")
     jobrunner.tick()
     assert database.value("SELECT status FROM job_runs") == "succeeded"
+
+
+@pytest.mark.parametrize("library", ["driver", "sqlalchemy"])
+def test_enqueue_on_an_applications_connection_says_on_the_librarys_error_where_to_look(
+    database: Database, connection: Any, engine: Engine, library: str
+) -> None:
+    database.execute("ALTER TABLE job_runs RENAME COLUMN updated_at TO changed_at")
+    with engine.connect() as other, pytest.raises(Exception, match="updated_at") as caught:
+        enqueue(connection if library == "driver" else other, "echo")
+    assert caught.value.__notes__ == [
+        "The database has no tables of this version of jobrunner; what to do says: jobrunner status"
+    ]

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from jobrunner.errors import UsageError
+from jobrunner.store.callers.unfit_schema import noting_unfit_schema
 from jobrunner.store.drivers.connection import NO_VALUES, DriverExecutor, Executor, Result
 from jobrunner.store.sql.plain_cursors import execute_psycopg, has_converters, is_pipelined, plain_texts
 from jobrunner.store.sql.statement import Compiled, Statement, Values, core
@@ -151,7 +152,8 @@ class SqlalchemyConnection(CallersConnection):
         # Without the setting, the caller's own schema_translate_map counts.
         options: Any = {} if self.schema is None else {"schema_translate_map": {None: self.schema}}
         with nullcontext() if self.traits.has_server else plain_texts(self._driver):
-            result = self.connection.execute(core(statement), values, execution_options=options)
+            with noting_unfit_schema():
+                result = self.connection.execute(core(statement), values, execution_options=options)
             rows: list[Any] = list(result.all()) if result.returns_rows else []
         return Result(rows, result.rowcount)
 
@@ -173,9 +175,7 @@ class ExternalConnection(DriverExecutor, CallersConnection):
             self.schema = schema
 
     def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:
-        if self.errors is None:
-            return super().execute(statement, values)
-        with self.errors:
+        with self.errors or nullcontext(), noting_unfit_schema():
             return super().execute(statement, values)
 
 

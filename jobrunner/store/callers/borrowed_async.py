@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar, U
 
 from jobrunner.errors import UsageError
 from jobrunner.store.callers.borrowed import connection_of_caller, is_of, name_of, unscoped
+from jobrunner.store.callers.unfit_schema import noting_unfit_schema
 from jobrunner.store.drivers.connection import AsyncExecutor, Executor, Result
 from jobrunner.store.drivers.steps import Steps, follow, follow_async
 from jobrunner.store.sql import values_as_texts
@@ -102,7 +103,8 @@ class _AsyncConnection(AsyncExecutor):
 
     async def execute(self, statement: Statement, values: Values) -> Result:
         known = compiled(statement, self.database, self.schema)
-        found = await self._send(known, known.parameters(values))
+        with noting_unfit_schema():
+            found = await self._send(known, known.parameters(values))
         # Each statement of an enqueue says itself which columns it returns.
         return Result(known.rows(found, ()) if found else [], -1)
 
