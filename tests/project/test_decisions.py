@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.doc_tables import DOCS
+from jobrunner.cli.program import every_command
 
 FOLDER = DOCS / "adr"
 RECORDS = sorted(FOLDER.glob("0*.md"))
@@ -111,13 +112,33 @@ def words_of_the_code() -> frozenset[str]:
     folders = ("jobrunner", "tests", "alembic", "scripts", "bench")
     files = [path for folder in folders for path in (DOCS.parent / folder).rglob("*") if path.suffix in SUFFIXES]
     words = {word for path in files for word in re.findall(r"\w+", path.read_text("utf-8"))}
-    return frozenset(words | {path.stem for path in files})
+    return frozenset({word.lstrip("_") for word in words} | words | {path.stem for path in files})
+
+
+def named_by(record: Path) -> list[str]:
+    """What stands as code in a record, but for what was not chosen."""
+    chosen = re.sub(r"\*\*Not chosen.*?(?=\n## )", "", record.read_text(), flags=re.DOTALL)
+    return re.findall(r"`([^`\n]+)`", chosen)
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.stem)
 def test_names_that_a_decision_gives_are_in_the_code(record: Path) -> None:
-    """But for those of what was not chosen."""
-    chosen = re.sub(r"\*\*Not chosen.*?(?=\n## )", "", record.read_text(), flags=re.DOTALL)
-    code = re.findall(r"`([^`\n]+)`", chosen)
-    names = {word for text in code for word in re.findall(r"\w+", text) if re.search(r"[a-z]_[a-z]|[a-z][A-Z]", word)}
+    name = re.compile(r"[a-z]_[a-z]|[a-z][A-Z]|[A-Z]_[A-Z]")
+    names = {word for text in named_by(record) for word in re.findall(r"\w+", text) if name.search(word)}
     assert names - words_of_the_code() == set()
+
+
+ROOTS = [DOCS.parent / folder for folder in ("", "jobrunner", "jobrunner/store", "tests")]
+OF_OTHER_PROGRAMS = {"--everything"}
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.stem)
+def test_files_and_options_that_a_decision_names_exist(record: Path) -> None:
+    """A file of Python is looked for by ``test_architecture.py``, wherever a page names it."""
+    paths = [text for text in named_by(record) if re.fullmatch(r"\w[\w.-]*/[\w./-]*", text)]
+    ours = [path for path in paths if any((root / path.partition("/")[0]).is_dir() for root in ROOTS)]
+    assert [path for path in ours if not any((root / path).exists() for root in ROOTS)] == []
+    spelled = {name for command in every_command().values() for each in command.params for name in each.opts}
+    spelled |= {name for command in every_command().values() for each in command.params for name in each.secondary_opts}
+    options = {option for text in named_by(record) for option in re.findall(r"(?<!\S)--[a-z][\w-]*", text)}
+    assert options - spelled - OF_OTHER_PROGRAMS == set()
