@@ -15,8 +15,8 @@ from jobrunner.store.questions.facts import DueType, Facts, SilentTick
     "set them for the ticks of {host}, or deploy a handler for {job_type}: jobrunner doctor",
 )
 def unknown_types(facts: Facts, limits: Thresholds) -> Iterator[Said]:
-    """Runs are due whose type no host that ticks has a handler for: often cron's environment lacks
-    `JOBRUNNER_IMPORT`.
+    """Runs are due, but no host that has ticks has a handler for their type: often `JOBRUNNER_IMPORT` is missing in
+    the environment of cron.
     """
     unknown = [each for each in facts.due if _is_unknown(each, facts, limits)]
     if unknown:

@@ -57,7 +57,7 @@ Steps: TypeAlias = Generator[Step, Any, Effect]
 
 
 class Call:
-    """One call of a function. ``asked`` is an earlier, uncertain call, about which the other side is asked first."""
+    """One call of a function. ``asked`` is an earlier, uncertain call, about which the other system is asked first."""
 
     def __init__(self, key: str, on_uncertain: OnUncertain) -> None:
         self.key = key

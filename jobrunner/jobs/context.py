@@ -98,7 +98,7 @@ class Context:
         A second call with the key, in whatever run, returns what is stored. If ``send`` raises ``NotApplied``, the key
         can be used again. After any other exception, or a crash, nobody knows whether the effect was applied: then
         ``on_uncertain`` decides at the next call. ``"raise"`` raises UncertainEffect, ``"skip"`` returns the uncertain
-        effect, ``"repeat"`` calls ``send`` again. A function gets the effect and asks the other side: it returns the
+        effect, ``"repeat"`` calls ``send`` again. A function gets the effect and asks the other system: it returns the
         outcome if the effect was applied, and raises NotApplied if not; then ``send`` is called again. Raises
         EffectInProgress while another run makes the call.
         """

@@ -20,7 +20,7 @@ _WAIT = "30s"
 class Effect:
     """A side effect that is applied at most once for its key.
 
-    Give ``key`` to the other side as its idempotency key. ``state`` is ``applied`` or ``uncertain``: then it is not
+    Give ``key`` to the other system as its idempotency key. ``state`` is ``applied`` or ``uncertain``: then it is not
     known whether the call of the attempt ``attempt`` of the run ``run_id`` took effect. ``outcome`` is what the
     function returned when it was applied. ``is_new``: this call has applied it.
     """
@@ -36,14 +36,14 @@ class Effect:
 
 
 class NotApplied(Exception):
-    """Raised by the function that applies an effect: the other side has refused it, and nothing has happened.
+    """Raised by the function that applies an effect: the other system has refused it, and nothing has happened.
 
     The key can be used again.
     """
 
 
 class UncertainEffect(Exception):
-    """It is not known whether an earlier call has applied the effect. Find out at the other side, and settle it."""
+    """It is not known whether an earlier call has applied the effect. Find out in the other system, and settle it."""
 
     def __init__(self, effect: Effect) -> None:
         self.effect = effect

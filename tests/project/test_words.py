@@ -33,6 +33,7 @@ INSTEAD = {
     r"\bnotices?\b": "notification",
     r"\bfor ever\b": "forever",
     r"\bwhoever\b": "everybody who",
+    r"\bother side\b": "the other system",
 }
 """What our words mean in the words of everybody."""
 
