@@ -16,6 +16,8 @@ import pytest
 
 from harness import Database, PostgresDatabase, pages, postgresql_only, sqlite_only, wait_for
 from harness.django_project import Project
+from harness.processes import Patient
+from harness.waiting import stretched
 
 
 @pytest.fixture
@@ -30,7 +32,7 @@ def served(project: Project) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"]
-    process = subprocess.Popen(
+    process = Patient(
         command, cwd=project.folder, env=project.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
@@ -48,7 +50,7 @@ def answers(port: int) -> bool:
 
 def get(url: str) -> Any:
     try:
-        with urllib.request.urlopen(url, timeout=20) as answer:
+        with urllib.request.urlopen(url, timeout=stretched(20)) as answer:
             return json.loads(answer.read())
     except urllib.error.HTTPError as error:
         return json.loads(error.read())
@@ -92,7 +94,6 @@ def test_env_file_that_manage_py_prints_lets_cron_tick_without_django(project: P
         env={name: project.environment[name] for name in ("PATH", "HOME", "JOBRUNNER_STATE_DIR", "DATABASE")},
         capture_output=True,
         text=True,
-        timeout=60,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     # The project was not migrated, so the handler's own table is missing.
@@ -185,14 +186,13 @@ def test_backend_passes_with_django_6_where_there_is_a_python_for_it(project: Pr
         pytest.skip(f"no Python from 3.12 on is installed; the newest is {newest}")
     subprocess.run([newest, "-m", "venv", tmp_path / "venv"], check=True)
     python = tmp_path / "venv" / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "django>=6", root], check=True, timeout=300)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "django>=6", root], check=True)
     done = subprocess.run(
         [python, "manage.py", "test", "--noinput"],
         cwd=project.folder,
         env=project.environment,
         capture_output=True,
         text=True,
-        timeout=100,
     )
     (used,) = re.findall(r"used: .*", done.stdout)
     print(used)

@@ -42,7 +42,7 @@ def with_django_6(folder: Path) -> Path:
     python = folder / "bin" / "python"
     if not python.exists():
         subprocess.run([newest, "-m", "venv", folder], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "django>=6,<7", ROOT], check=True, timeout=600)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "django>=6,<7", ROOT], check=True)
     return python
 
 

@@ -17,6 +17,8 @@ import pytest
 from harness import Database, pages, sqlite_only, wait_for
 from harness.commands import COMMAND, clean_environment
 from harness.connections import sqlalchemy_url
+from harness.processes import Patient
+from harness.waiting import stretched
 
 BIN = Path(COMMAND).parent
 
@@ -42,7 +44,6 @@ class Application:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
         )
         assert (done.returncode, done.stderr) == (0, ""), f"{words}: {done.stdout}{done.stderr}"
         return done.stdout
@@ -60,7 +61,7 @@ class Application:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        process = subprocess.Popen(
+        process = Patient(
             [str(BIN / words[0]), *words[1:], "--port", str(port)],
             cwd=self.folder,
             env=self.environment,
@@ -84,7 +85,7 @@ def answers(port: int) -> bool:
 def post(url: str, body: Any) -> tuple[int, Any]:
     request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=stretched(20)) as answer:
             return answer.status, json.loads(answer.read())
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read())

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from harness import App, Commands, Database
+from harness.processes import Patient
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "saas"
 WEEK = "2026-01-05"
@@ -74,7 +75,7 @@ def mailbox(app: Saas, jobrunner: Commands, tmp_path: Path) -> Iterator[Mailbox]
     """A running mail server."""
     folder = tmp_path / "mails"
     folder.mkdir()
-    server = subprocess.Popen(
+    server = Patient(
         [sys.executable, str(EXAMPLE / "mailserver.py"), str(folder)],
         env=jobrunner.environment(),
         stdin=subprocess.PIPE,

@@ -2,7 +2,6 @@
 
 import os
 import pty
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from harness import App, Commands, Database, sqlite_only
 from harness.commands import COMMAND
 from harness.environments import COMMANDS, LETTERS, check_exit, check_exits, letters, run_in
+from harness.processes import Patient
 from harness.terminal import read_terminal
 
 ERROR = f"ValueError: schlechte Größe {LETTERS}"
@@ -71,7 +71,7 @@ def test_a_terminal_that_knows_ascii_only(jobrunner: Commands, app: App, databas
 def on_a_terminal(jobrunner: Commands, words: list[str], env: dict[str, str | None]) -> tuple[int, str]:
     """Exit code and what a person saw."""
     ours, terminal = pty.openpty()
-    command = subprocess.Popen(
+    command = Patient(
         [COMMAND, *words], env=jobrunner.environment(env), stdin=terminal, stdout=terminal, stderr=terminal
     )
     os.close(terminal)

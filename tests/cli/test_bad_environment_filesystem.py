@@ -19,6 +19,7 @@ from harness.environments import (
     with_home,
     with_mounts,
 )
+from harness.processes import Patient
 
 WHILE_AT_WORK = {"jobrunner.db", "jobrunner.db-wal", "jobrunner.db-shm"}
 
@@ -55,7 +56,7 @@ def test_created_files_are_private_whatever_the_umask(
         jobrunner, surroundings, "enqueue", "wait_for", "--payload", f'{{"path": "{app.path("go")}"}}', env=env
     )
     assert (done.returncode, len(done.stderr.splitlines())) == (0, 1)
-    tick = subprocess.Popen(
+    tick = Patient(
         ["sh", "-c", surroundings, "sh", COMMAND, "tick"], env=jobrunner.environment(env), stderr=subprocess.PIPE
     )
     wait_for(app.trace, 30, "the handler is at work")

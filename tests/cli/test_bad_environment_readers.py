@@ -8,6 +8,7 @@ from harness import App, Commands, Database, sqlite_only
 from harness.commands import COMMAND
 from harness.environments import COMMANDS, check_exit, run_in
 from harness.long import some
+from harness.processes import Patient
 
 # Where its text is all that a command is for, it has not done its work. What is committed is done.
 LISTINGS = dict.fromkeys(["status", "show", "schedule list", "types"], 1)
@@ -66,9 +67,7 @@ def test_all_runs_are_changed_even_if_the_reader_has_closed(jobrunner: Commands,
     """With the first line lost, the second run was left as it was."""
     ids = [str(jobrunner.enqueue("echo")) for _ in range(3)]
     words = ["cancel", *ids] if lost == "stdout" else ["cancel", "77", "88", *ids]
-    command = subprocess.Popen(
-        [COMMAND, *words], env=jobrunner.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    command = Patient([COMMAND, *words], env=jobrunner.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     pipe = command.stdout if lost == "stdout" else command.stderr
     assert pipe is not None
     pipe.close()
@@ -92,7 +91,7 @@ def test_output_to_head_ends_without_an_error(jobrunner: Commands, database: Dat
     )
     for words in some("head", [["status"], ["schedule", "list"], ["show", "1"]], 1):
         for form in ([], ["--json"]):
-            command = subprocess.Popen(
+            command = Patient(
                 [COMMAND, *words, *form],
                 env=jobrunner.environment(),
                 stdout=subprocess.PIPE,
@@ -110,7 +109,7 @@ def test_output_to_head_ends_without_an_error(jobrunner: Commands, database: Dat
 def test_tick_goes_on_after_the_reader_of_its_log_has_closed(jobrunner: Commands, app: App) -> None:
     """`jobrunner tick -v 2>&1 | head -1`: the handler goes on, and is finalized."""
     run_id = jobrunner.enqueue("wait_for", {"path": str(app.path("go"))})
-    tick = subprocess.Popen(
+    tick = Patient(
         [COMMAND, "tick", "-v"],
         env=jobrunner.environment(),
         stdout=subprocess.DEVNULL,

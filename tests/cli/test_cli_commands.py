@@ -11,6 +11,7 @@ from harness import App, Commands, Database, sqlite_only, wait_for
 from harness.calls import CALLS
 from harness.commands import COMMAND
 from harness.help_texts import listed_commands
+from harness.processes import Patient
 from jobrunner.cli.program import MODULES
 
 pytestmark = sqlite_only
@@ -57,7 +58,6 @@ def test_python_m_is_the_same_command(jobrunner: Commands, database: Database) -
             cwd=jobrunner.home,
             capture_output=True,
             text=True,
-            timeout=60,
         )
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
@@ -76,7 +76,6 @@ def shell(jobrunner: Commands, script: str, **env: str) -> subprocess.CompletedP
         cwd=jobrunner.home,
         capture_output=True,
         text=True,
-        timeout=60,
     )
 
 
@@ -117,11 +116,11 @@ def test_the_current_folder_is_not_on_the_import_path(jobrunner: Commands, tmp_p
     schedule = ["schedule", "add", "n", "--type", "echo", "--cron", "@daily"]
     for words in (["migrate"], ["enqueue", "echo"], schedule, ["tick", *log], ["types"]):
         done = subprocess.run(
-            [*command, *words], env=jobrunner.environment(), cwd=folder, capture_output=True, text=True, timeout=60
+            [*command, *words], env=jobrunner.environment(), cwd=folder, capture_output=True, text=True
         )
         assert (words, done.returncode, done.stderr) == (words, 0, "")
     env = jobrunner.environment({"JOBRUNNER_IMPORT": "handlers_here"})
-    done = subprocess.run([*command, "types"], env=env, cwd=folder, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*command, "types"], env=env, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 78
     assert "No module named 'handlers_here'" in done.stderr
 
@@ -135,14 +134,14 @@ def test_an_interrupted_command_is_one_line(jobrunner: Commands, app: App) -> No
         time.sleep(300)
         """,
     )
-    command = subprocess.Popen(
+    command = Patient(
         [COMMAND, "types"],
         env=jobrunner.environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         # Whoever runs the tests in the background of a shell has it ignored, and hands that down.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no thread runs here
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     wait_for(app.trace, 30, "the handlers are being imported")
     command.send_signal(signal.SIGINT)

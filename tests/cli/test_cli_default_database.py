@@ -10,6 +10,7 @@ import pytest
 from harness import App, Commands, sqlite_only, wait_for
 from harness.calls import WITH_A_SCHEMA
 from harness.commands import COMMAND
+from harness.processes import Patient
 from harness.warm import WarmProcess
 
 pytestmark = sqlite_only
@@ -40,7 +41,7 @@ class Home:
         self.hook = str(hook)
 
     def start(self, *words: str, cwd: Path | None = None, **env: str) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
+        return Patient(
             [COMMAND, *words],
             env=self.jobrunner.environment({"JOBRUNNER_DATABASE_URL": None, "PYTHONPATH": self.hook, **env}),
             cwd=cwd or self.jobrunner.home,

@@ -15,6 +15,7 @@ from harness.at_work import OWNER, running
 from harness.handlers_rows import queue
 from harness.stores import opening
 from harness.terminal import open_terminal, seen_at
+from harness.waiting import stretched
 from jobrunner.cli.questions.logs import fresh
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease
@@ -41,7 +42,7 @@ def begin_again(database: Database, run_id: int, output: str) -> None:
 def read_until(process: "subprocess.Popen[str]", words: str, seen: str = "") -> str:
     """What a command prints, up to these words."""
     assert process.stdout is not None
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + stretched(30)
     while words not in seen:
         assert select.select([process.stdout], [], [], max(0, deadline - time.monotonic()))[0], f"not shown: {seen!r}"
         seen += os.read(process.stdout.fileno(), 65536).decode()

@@ -16,6 +16,7 @@ import pytest
 from harness import App, Commands, sqlite_only
 from harness.commands import COMMAND
 from harness.debian import one_at_a_time
+from harness.waiting import stretched
 
 # Completing uses no database: one is enough.
 pytestmark = sqlite_only
@@ -106,7 +107,7 @@ def program(shell: str) -> str:
             for step in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", shell]):
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     command = ["apt-get", "-o", "DPkg::Lock::Timeout=60", *step]
-                    subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
+                    subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=stretched(120))
     found = shutil.which(shell)
     if found is None:
         pytest.skip(f"{shell} is not installed, and could not be: apt-get install {shell}")
@@ -121,7 +122,7 @@ def type_into(command: list[str], env: dict[str, str], cwd: Path, keys: str, unt
         os.execve(command[0], command, env)
     shown = ""
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + stretched(30)
         sent = False
         while until not in shown:
             ready, _, _ = select.select([terminal], [], [], deadline - time.monotonic())
@@ -167,9 +168,7 @@ def test_fish_completes_from_the_file_that_the_help_names(jobrunner: Commands, t
 
     def complete(line: str) -> list[str]:
         command = [program("fish"), "-c", f"complete --do-complete '{line}'"]
-        done = subprocess.run(
-            command, env=shell_environment(jobrunner), cwd=tmp_path, capture_output=True, text=True, timeout=60
-        )
+        done = subprocess.run(command, env=shell_environment(jobrunner), cwd=tmp_path, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
         return [line.split("\t")[0] for line in done.stdout.splitlines()]
 

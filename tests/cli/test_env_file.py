@@ -112,9 +112,7 @@ def env_file(tmp_path: Path) -> Path:
 
 def bare(*words: object, **variables: str) -> tuple[int, str, str]:
     """The command with nothing in its environment but what is given."""
-    done = subprocess.run(
-        [COMMAND, *map(str, words)], env=variables, cwd="/", capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([COMMAND, *map(str, words)], env=variables, cwd="/", capture_output=True, text=True)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -232,7 +230,7 @@ def test_env_file_of_another_user_is_refused_in_one_line(jobrunner: Commands, en
     env_file.rename(env_file.with_name("env"))
     env_file.parent.chmod(0o755)
     code = f"import jobrunner.settings.env_file; {drop if is_root else ''}{asked}"
-    done = subprocess.run([python, "-c", code], cwd=env_file.parent, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([python, "-c", code], cwd=env_file.parent, capture_output=True, text=True)
     assert "ConfigurationError: env file env: Permission denied" in done.stderr
 
 

@@ -242,9 +242,7 @@ except Exception as error:
     print(error)
 """
     python = Path(jobrunner.command).with_name("python")
-    done = subprocess.run(
-        [python, "-c", script], env=jobrunner.environment(), capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([python, "-c", script], env=jobrunner.environment(), capture_output=True, text=True)
     assert done.stdout.splitlines()[:2] == ["10", "2000"], done.stderr
     assert "settings.payload_limit" in done.stdout.splitlines()[2]
 

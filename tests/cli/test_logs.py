@@ -13,6 +13,7 @@ from harness import App, Commands, Database, sqlite_only, wait_for
 from harness.cancels import OBEDIENT
 from harness.commands import COMMAND
 from harness.log_file import LogFile
+from harness.processes import Patient
 from harness.terminal import read_terminal
 
 SHORT_LEASE = {"JOBRUNNER_LEASE": "2s", "JOBRUNNER_HEARTBEAT": "200ms"}
@@ -110,7 +111,7 @@ def test_the_log_file_is_private_and_appended_to(jobrunner: Commands, log: LogFi
     jobrunner.tick("--log", log.path)
     assert [line["event"] for line in log.lines()] == ["earlier", "tick"]
     fresh = log.path.with_name("fresh")
-    done = subprocess.run([COMMAND, "tick", "--log", fresh], env=jobrunner.environment(), umask=0, timeout=60)
+    done = subprocess.run([COMMAND, "tick", "--log", fresh], env=jobrunner.environment(), umask=0)
     assert done.returncode == 0
     assert fresh.stat().st_mode & 0o777 == 0o600
 
@@ -171,7 +172,7 @@ def test_verbose_logs_to_standard_error(jobrunner: Commands) -> None:
 def test_a_person_at_a_terminal_sees_the_log(jobrunner: Commands) -> None:
     jobrunner.enqueue("echo")
     ours, terminal = pty.openpty()
-    tick = subprocess.Popen(
+    tick = Patient(
         [COMMAND, "tick"],
         env=jobrunner.environment(),
         stdin=subprocess.DEVNULL,

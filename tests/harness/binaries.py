@@ -60,7 +60,6 @@ def works(folder: Path) -> bool:
                 extra_groups=[] if os.geteuid() == 0 else None,
                 capture_output=True,
                 cwd="/",
-                timeout=30,
             )
         except (OSError, subprocess.SubprocessError):
             return False

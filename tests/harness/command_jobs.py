@@ -90,7 +90,7 @@ def latin1_locale(folder: Path) -> dict[str, str | None]:
     if shutil.which("localedef") is None:
         return {}
     made = subprocess.run(
-        ["localedef", "-i", "de_DE", "-f", "ISO-8859-1", folder / "de_DE.ISO-8859-1"], capture_output=True, timeout=60
+        ["localedef", "-i", "de_DE", "-f", "ISO-8859-1", folder / "de_DE.ISO-8859-1"], capture_output=True
     )
     return {"LC_ALL": "de_DE.ISO-8859-1", "LOCPATH": str(folder)} if made.returncode == 0 else {}
 

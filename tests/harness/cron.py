@@ -20,6 +20,8 @@ from typing import Any
 import pytest
 
 from harness.debian import UNSHARE, CronPrograms, NoCron, find_programs
+from harness.processes import Patient
+from harness.waiting import stretched
 
 SPEED = 20
 NOT_USED = "the cron daemon was not used"
@@ -145,7 +147,7 @@ class Daemon(Cron):
 
     def _enter(self, *command: object, stderr: Any = subprocess.STDOUT) -> "subprocess.Popen[bytes]":
         with (self.folder / "output").open("wb") as output:
-            return subprocess.Popen(
+            return Patient(
                 [*UNSHARE, "sh", "-c", SCRIPT, "sh", self.folder, *map(str, command)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -199,7 +201,7 @@ class Shell(Cron):
     def stop(self) -> None:
         self._ended.set()
         for thread in self._threads:
-            thread.join(60)
+            thread.join(stretched(60))
 
     def mails(self) -> list[str]:
         return list(self._mails)
@@ -210,7 +212,7 @@ class Shell(Cron):
         install(program, CRONTAB.format(file=self.folder / "crontab"), 0o755)
         words = list(map(str, command))
         environ = {**env, "PATH": f"{program.parent}:{env['PATH']}"}
-        return subprocess.run(words, env=environ, capture_output=True, text=True, encoding="latin-1", timeout=60)
+        return subprocess.run(words, env=environ, capture_output=True, text=True, encoding="latin-1")
 
     def complaints(self, crontab: str) -> str:
         try:

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.waiting import stretched
+
 CRON_PACKAGES = ("cron", "libfaketime")
 STEP_SECONDS = 180
 UNSHARE = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
@@ -78,7 +80,7 @@ def programs_below(root: Path) -> CronPrograms:
 
 def can_unshare() -> bool:
     try:
-        return subprocess.run([*UNSHARE, "true"], capture_output=True, timeout=30).returncode == 0
+        return subprocess.run([*UNSHARE, "true"], capture_output=True).returncode == 0
     except (OSError, subprocess.SubprocessError):
         return False
 
@@ -139,7 +141,7 @@ def with_dependencies(package: str) -> list[str]:
 
 
 def run(*command: str, cwd: Path) -> str:
-    done = subprocess.run(command, cwd=cwd, check=True, capture_output=True, timeout=STEP_SECONDS)
+    done = subprocess.run(command, cwd=cwd, check=True, capture_output=True, timeout=stretched(STEP_SECONDS))
     return done.stdout.decode("utf-8", "replace")
 
 

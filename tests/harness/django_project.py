@@ -36,7 +36,6 @@ class Project:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=100,
         )
         assert not check or done.returncode == 0, f"{words}: {done.stdout}\n{done.stderr}"
         return done

@@ -79,7 +79,6 @@ class Suite:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=1200,
         )
         (ran,) = re.findall(r"^Ran (\d+) tests", done.stderr, re.MULTILINE) or ("0",)
         return Outcome(int(ran), {f"{module}.{test}" for test, module in _RED.findall(done.stderr)}, done.stderr)
@@ -91,7 +90,7 @@ def fetched(folder: Path, asked: str) -> dict[str, str]:
     # Named, because the package of Django 6 is refused on Python 3.11, where only its text is wanted.
     command += ["--python-version", "3.12", "--dest", str(folder), asked]
     if not folder.exists():
-        subprocess.run(command, check=True, timeout=300)
+        subprocess.run(command, check=True)
     (package,) = folder.glob("*.tar.gz")
     with tarfile.open(package) as archive:
         found = {each.name.partition("/tests/tasks/")[2]: each for each in archive.getmembers()}

@@ -11,6 +11,7 @@ import pytest
 from harness import App, Commands, Database
 from harness.commands import COMMAND, Completed, describe
 from harness.long import some
+from harness.processes import Patient
 
 LETTERS = "Zoë ☃"
 COMMANDS = {
@@ -53,7 +54,7 @@ def run_in(
     cwd: Path | None = None,
 ) -> Completed:
     """Run a command by a line of shell, in which "$@" is the command."""
-    process = subprocess.Popen(
+    process = Patient(
         ["sh", "-c", surroundings, "sh", COMMAND, *words],
         env=jobrunner.environment(env),
         cwd=cwd or jobrunner.home,
@@ -131,7 +132,7 @@ def as_nobody() -> str:
 
 @cache
 def unshared(*words: str) -> str:
-    done = subprocess.run(["unshare", *words, "true"], capture_output=True, text=True, timeout=30)
+    done = subprocess.run(["unshare", *words, "true"], capture_output=True, text=True)
     if done.returncode != 0:
         pytest.fail(
             f"this test needs `unshare {' '.join(words)}`: {done.stderr.strip()}; run it as root, or allow user"

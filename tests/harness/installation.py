@@ -49,9 +49,7 @@ def run(command: Iterable[str | Path], cwd: Path) -> None:
     foreign = ("PYTHON", "VIRTUAL_ENV", "JOBRUNNER_", "PYTEST_")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     words = [str(word) for word in command]
-    done = subprocess.run(
-        words, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300
-    )
+    done = subprocess.run(words, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode != 0:
         pytest.fail(f"{' '.join(words)}: exit {done.returncode}\n{done.stdout}{done.stderr}", pytrace=False)
 

@@ -2,7 +2,6 @@
 
 import os
 import socket
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.debian import NoProgram, find
+from harness.processes import Patient
 from harness.waiting import wait_for
 
 CERTIFICATE = Path(__file__).with_name("certificate.pem")
@@ -56,7 +56,7 @@ def nginx(folder: Path, servers: Mapping[str, str]) -> Iterator[dict[str, int]]:
         user = "user root; " if os.geteuid() == 0 else ""
         conf.write_text(CONF.format(folder=folder, certificate=CERTIFICATE, user=user, servers="\n".join(lines)))
         descriptors = [each.fileno() for each in sockets.values()]
-        process = subprocess.Popen(
+        process = Patient(
             [program, "-p", folder, "-c", conf, "-e", "stderr"],
             env={**os.environ, **environment, "NGINX": "".join(f"{each};" for each in descriptors)},
             pass_fds=descriptors,

@@ -178,7 +178,6 @@ class Reader:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=280,
         )
         before, *printed = done.stdout.split(_MARK)
         assert not before, before

@@ -25,6 +25,7 @@ import pytest
 from psycopg import sql
 
 from harness.binaries import NoPostgres, find_server
+from harness.waiting import stretched
 
 WATCHDOG = Path(__file__).with_name("watchdog.py")
 ROLE = "jobrunner"
@@ -111,7 +112,7 @@ class Server:
 
     def _ask(self, request: dict[str, str]) -> dict[str, Any]:
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(90)
+            connection.settimeout(stretched(90))
             connection.connect(str(self.folder / "control"))
             connection.sendall(json.dumps(request).encode() + b"\n")
             answer: dict[str, Any] = json.loads(connection.makefile().readline())

@@ -206,7 +206,6 @@ def copy_server(access: Access, folder: Path) -> None:
         capture_output=True,
         text=True,
         cwd="/",
-        timeout=60,
         **identity,  # type: ignore[call-overload]
     )
     if done.returncode:

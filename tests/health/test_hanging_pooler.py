@@ -17,7 +17,7 @@ import jobrunner as library
 from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
 from harness.debian import NoProgram, find
 from harness.invariants import insert_runs, outcomes
-from harness.processes import is_stopped
+from harness.processes import Patient, is_stopped
 
 LEASE = {"JOBRUNNER_LEASE": "8s", "JOBRUNNER_PATIENCE": "3s"}
 
@@ -59,7 +59,7 @@ class Bouncer:
             as_nobody = ["-u", "nobody"]
         # Not below the folder of the tests, which nobody else may enter.
         with open(settings) as given:
-            self.process = subprocess.Popen(
+            self.process = Patient(
                 [str(program), "--quiet", *as_nobody, f"/dev/fd/{given.fileno()}"],
                 env={**os.environ, **environment},
                 pass_fds=[given.fileno()],

@@ -12,6 +12,7 @@ import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only
 from harness.explain_scene import HOUR, Scene, make_scene
+from harness.processes import Patient
 from jobrunner.store.questions.lockers import TABLES
 from jobrunner.store.sql.versions import VERSION_TABLE
 from jobrunner.store.upkeep.neighbours import our_names
@@ -52,7 +53,7 @@ def process(database: Database) -> Iterator[int]:
     """A process that holds the write lock of the file."""
     assert isinstance(database, SQLiteDatabase)
     command = [sys.executable, "-c", HOLD_FILE, str(database.path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+    with Patient(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         assert holder.stdin is not None
         assert holder.stdout.readline() == "held\n"

@@ -11,6 +11,7 @@ import pytest
 from harness import Commands, SQLiteDatabase, sqlite_only
 from harness.commands import COMMAND, Completed
 from harness.unreachable import COMMANDS, SECONDS, one_line, refused_by_each, refused_in_time
+from harness.waiting import stretched
 
 
 @sqlite_only
@@ -70,7 +71,7 @@ def test_a_file_or_folder_without_permission(
         env=jobrunner.environment({"JOBRUNNER_DATABASE_URL": f"sqlite:///{file}", "JOBRUNNER_LOG": str(log)}),
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=stretched(SECONDS),
         preexec_fn=obey_permissions,
     )
     folder.chmod(0o700)

@@ -13,7 +13,7 @@ import pytest
 
 from harness import Database, SQLiteDatabase, pages, postgresql_only, wait_for
 from harness.commands import clean_environment
-from harness.processes import command_line, kill_marked, marked_processes
+from harness.processes import Patient, command_line, kill_marked, marked_processes
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "saas"
 
@@ -35,9 +35,7 @@ class Demo:
     def run(self, **more: str) -> "subprocess.CompletedProcess[str]":
         script = [sys.executable, str(EXAMPLE / "demo.py")]
         environment = self.environment | more
-        return subprocess.run(
-            script, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=110
-        )
+        return subprocess.run(script, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
 
 
 @pytest.fixture
@@ -55,7 +53,7 @@ def without_luck(text: str) -> str:
 
 def first_line_of(demo: Demo, command: str) -> str:
     """What a command that goes on prints first; then it is interrupted."""
-    with subprocess.Popen(
+    with Patient(
         f"exec env {command} --port 0",
         shell=True,
         env=demo.environment,
@@ -126,7 +124,7 @@ def test_demo_does_not_touch_a_folder_of_another_user(tmp_path: Path) -> None:
     precious.write_text("not the demo's")
     environment = clean_environment(tmp_path) | {"DEMO_OUTPUT": str(tmp_path)}
     script = [sys.executable, str(EXAMPLE / "demo.py")]
-    done = subprocess.run(script, env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(script, env=environment, capture_output=True, text=True)
     assert done.returncode == 1
     assert "DEMO_OUTPUT" in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -140,6 +138,6 @@ def test_mail_server_ends_when_the_process_that_started_it_ends(tmp_path: Path) 
         " stdin=subprocess.PIPE, stdout=subprocess.PIPE);"
         "p.stdout.readline(); print(p.pid, flush=True); os.kill(os.getpid(), 9)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     pid = int(done.stdout)
     wait_for(lambda: not command_line(pid).endswith(str(tmp_path)), 20, "the end of the mail server")

@@ -74,6 +74,29 @@ def test_whatever_uses_hypothesis_loads_its_profile() -> None:
     assert left == ["hypothesis_profile.py"]
 
 
+def limits(path: Path) -> Iterator[str]:
+    """The calls of a module with a limit of time that does not grow with the load, and processes waited for so."""
+    for call in [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]:
+        name = ast.unparse(call.func)
+        given = [each.value for each in call.keywords if each.arg == "timeout"]
+        if name.endswith((".join", ".result")) and len(call.args) == 1:
+            given += [each for each in call.args if isinstance(each, ast.Constant) and not isinstance(each.value, str)]
+        if name.endswith((".join", ".result", ".run", ".check_output", "urlopen", "HTTPConnection", ".notifies")):
+            yield from (ast.unparse(call) for each in given if not ast.unparse(each).startswith("stretched("))
+        if name == "subprocess.Popen":
+            yield ast.unparse(call)
+
+
+def test_every_limit_of_time_grows_with_the_load_of_the_machine() -> None:
+    """Where a command took six times as long for six times the load, tests were red without a fault.
+
+    `subprocess.run` needs no limit: pytest's own ends a test that hangs.
+    """
+    own = {"watchdog.py", "warm.py", "siblings.py", "postgres.py", "hostile_jobs.py", "slow_jobs.py"}
+    modules = [path for path in TESTS.rglob("*.py") if path.name not in own]
+    assert [(path.name, call) for path in modules for call in limits(path)] == []
+
+
 def test_every_test_gets_an_empty_migrated_database(database: Database) -> None:
     assert database.query("SELECT * FROM job_runs") == []
     assert queue(database, "echo") == 1  # so does the next test: see below
@@ -189,7 +212,7 @@ def test_the_watchdog_removes_the_server_of_a_killed_owner() -> None:
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     environment = os.environ | {"PYTHONPATH": str(TESTS)}
-    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
     folder, data, watchdog, postmaster = done.stdout.split()
 

@@ -120,7 +120,7 @@ def test_the_tests_run_from_the_sdist(unpacked: Path, installation: Installation
     def pytest_there(*words: str) -> str:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *words]
         environment = {**clean_environment(tmp_path), "JOBRUNNER_TEST_COMMAND": str(installation.command)}
-        done = subprocess.run(command, cwd=unpacked, env=environment, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(command, cwd=unpacked, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         return done.stdout
 
@@ -184,7 +184,7 @@ def test_the_environment_holds_the_dependencies_and_no_development_group(
 def inside(installation: Installation, *words: str) -> "subprocess.CompletedProcess[str]":
     """Python of the empty environment, isolated from the folder and the settings of the tester."""
     command = [installation.python, "-I", *words]
-    return subprocess.run(command, cwd="/", env={}, capture_output=True, text=True, check=True, timeout=60)
+    return subprocess.run(command, cwd="/", env={}, capture_output=True, text=True, check=True)
 
 
 @sqlite_only
@@ -253,9 +253,7 @@ def test_python_m_jobrunner_is_the_command(installed: Commands, installation: In
 
     def module(*words: str) -> "subprocess.CompletedProcess[str]":
         command = [installation.python, "-m", "jobrunner", *words]
-        return subprocess.run(
-            command, env=installed.environment(), cwd=installed.home, capture_output=True, text=True, timeout=60
-        )
+        return subprocess.run(command, env=installed.environment(), cwd=installed.home, capture_output=True, text=True)
 
     assert module("--version").stdout == installed("--version").stdout
     assert module("--help").stdout == installed("--help").stdout
@@ -275,7 +273,7 @@ def test_a_type_checker_sees_the_types_of_the_installed_package_and_a_wrong_call
     command = [sys.executable, "-I", "-m", "mypy", "--strict", "--python-executable", str(installation.python)]
     command += ["--config-file=", f"--cache-dir={installation.folder}/.mypy_cache", "typed.py", "wrong.py"]
     environment = clean_environment(tmp_path)
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     told = done.stdout
     errors = re.findall(r"(\w+)\.py:(\d+): error", told)
     assert errors == [("wrong", line) for line in ("9", "10", "11", "12", "13")], told

@@ -14,7 +14,7 @@ SCRIPT = ROOT / "scripts" / "test_pythons.py"
 
 def asked(question: str, **variables: str) -> str:
     code = f"import sys; sys.path.insert(0, {str(SCRIPT.parent)!r}); import test_pythons; {question}"
-    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True)
     return (done.stdout + done.stderr).strip()
 
 

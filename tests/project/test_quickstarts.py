@@ -14,6 +14,7 @@ from sqlalchemy import create_engine, text
 from harness import Database, SQLiteDatabase, pages, postgresql_only
 from harness.commands import COMMAND
 from harness.pages import Reader, Session
+from harness.processes import Patient
 
 # Some twenty commands one after the other, on a machine that has other things to do.
 pytestmark = pytest.mark.timeout(300)
@@ -65,7 +66,6 @@ def as_cron(line: str, reader: Reader) -> "subprocess.CompletedProcess[str]":
         env=environment,
         capture_output=True,
         text=True,
-        timeout=100,
     )
 
 
@@ -105,7 +105,7 @@ with transaction.atomic():
     print("open", flush=True)
     sys.stdin.readline()
 """
-    process = subprocess.Popen(
+    process = Patient(
         [Path(COMMAND).with_name("python"), "-c", script],
         env={**os.environ, "DJANGO_SETTINGS_MODULE": ""},
         stdin=subprocess.PIPE,

@@ -18,6 +18,7 @@ from harness.effects import LostRun, OtherSide, close_all, effects_of
 from harness.invariants import insert_runs
 from harness.plan_calls import request
 from harness.standby import Pair
+from harness.waiting import stretched
 from jobrunner.application import own_connections
 from jobrunner.errors import CommitUnconfirmed, ConnectionLost, DatabaseUnavailable
 from jobrunner.lifecycle import AttemptResult, Outcome
@@ -111,7 +112,7 @@ def test_commit_whose_wait_was_cancelled_is_repeated_though_the_role_may_not_wri
         pair.cancel_waiting()
         assert waits_again(pair, written)
         pair.resume()
-        written.result(20)
+        written.result(stretched(20))
     assert pair.fail_over().value(found) == 1
     # Nothing is left of what made the COMMIT wait.
     assert pair.standby.value("SELECT count(*) FROM job_locks WHERE name LIKE 'marker%'") == 0
@@ -156,7 +157,7 @@ def test_claim_whose_wait_for_the_standby_was_cancelled_hands_out_no_run_before_
         assert waits_again(pair, claimed)
         assert pair.database.value("SELECT status FROM job_runs") == "running"
         pair.resume()
-        assert len(claimed.result(20).runs) == 1
+        assert len(claimed.result(stretched(20)).runs) == 1
     assert pair.fail_over().value("SELECT attempts FROM job_runs") == 1
 
 
@@ -170,7 +171,7 @@ def test_commit_whose_wait_was_cancelled_twice_is_reported_as_unconfirmed(
         for _ in range(2):
             pair.cancel_waiting()
         with pytest.raises(CommitUnconfirmed, match="no synchronous standby has confirmed it"):
-            written.result(20)
+            written.result(stretched(20))
     assert pair.database.value(found) == 1
     assert pair.fail_over().value(found) == 0
 

@@ -18,6 +18,7 @@ from harness.async_connections import asyncpg_connection, asyncpg_pool, psycopg_
 from harness.django_connection import django_connection
 from harness.effects import LostRun, OtherSide, close_all, effects_of, rows_of_effects, state
 from harness.standby import Pair
+from harness.waiting import stretched
 from jobrunner.effects.run import RunEffects
 from jobrunner.errors import CommitUnconfirmed, DatabaseUnavailable
 
@@ -81,7 +82,7 @@ def test_effect_whose_standby_stalls_for_a_moment_is_called_once_and_only_when_t
     wait_for(lambda: called.done() or pair.waiting(), 20, "a second COMMIT of the outcome")
     assert not called.done()
     pair.resume()
-    assert called.result(20).state == "applied"
+    assert called.result(stretched(20)).state == "applied"
     assert ([row["state"] for row in seen], other_side.calls()) == (["intended"], {KEY: 1})
     assert rows_of_effects(pair.fail_over())[KEY]["state"] == "applied"
 
@@ -182,7 +183,7 @@ def test_own_transaction_whose_wait_was_cancelled_is_committed_only_when_the_sta
         wait_for(lambda done=done: done.done() or pair.waiting(), 20, "a second COMMIT")  # type: ignore[misc]
         assert (done.done(), effects.is_committed) == (False, False), name
         pair.resume()
-        done.result(20)
+        done.result(stretched(20))
         assert (effects.is_committed, state(pair.database, run)) == (True, ("succeeded", count)), name
     assert state(pair.fail_over(), run) == ("succeeded", len(BLOCKS))
 
@@ -198,6 +199,6 @@ def test_own_transaction_that_no_standby_has_is_no_success_and_a_promotion_undoe
     done = threads.submit(given_psycopg, pair, effects)
     pair.cancel_waiting()
     with pytest.raises(CommitUnconfirmed, match="no synchronous standby has confirmed it"):
-        done.result(20)
+        done.result(stretched(20))
     assert (effects.is_committed, state(pair.database, run)) == (False, ("succeeded", 1))
     assert state(pair.fail_over(), run) == ("running", 0)

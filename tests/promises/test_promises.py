@@ -27,7 +27,7 @@ def proofs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     environment |= {"PROMISES_FILE": str(found)}
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q"]
     command += ["-p", "no:cacheprovider", "-p", "no:xdist", str(TESTS)]
-    done = subprocess.run(command, env=environment, cwd=TESTS.parent, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, env=environment, cwd=TESTS.parent, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return [tuple(proof) for proof in json.loads(found.read_text())]
 

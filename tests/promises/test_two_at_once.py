@@ -15,6 +15,7 @@ from harness.plan_calls import KEPT, request
 from harness.statements import before_commits, before_statements
 from harness.stores import opening
 from harness.tick_parts import context_of, tick_parts
+from harness.waiting import stretched
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor, Lease, Owner
 from jobrunner.store.changes import one_run
@@ -115,7 +116,7 @@ def test_run_is_not_pruned_after_its_retry_was_confirmed(
 
     with before_statements(pruning, retry_meanwhile):
         pruning.write(lambda each: retention.prune(each, dict.fromkeys(KEPT, DAY)))
-    retrying.join(10)
+    retrying.join(stretched(10))
     is_there = bool(database.query("SELECT id FROM job_runs WHERE id = ?", [old]))
     assert told == [is_there]
 

@@ -13,6 +13,7 @@ from harness import App, Commands, Database, postgresql_only
 from harness.invariants import insert_runs
 from harness.locks import wait_for_lock
 from harness.slots import NO_HANDLERS, go_to, utc
+from harness.waiting import stretched
 from jobrunner.model import Owner, Policy
 from jobrunner.store.drivers.database import Connection
 from jobrunner.store.drivers.database import Database as Store
@@ -249,7 +250,7 @@ def test_two_concurrent_claims_take_one_run_of_a_concurrency_key(race: Race, dat
     def claim_slowly(connection: Connection) -> Claim:
         claimed = claims.claim(connection, race.request("here"))
         looked.set()
-        assert go_on.wait(20)
+        assert go_on.wait(stretched(20))
         return claimed
 
     attempts = []
@@ -260,14 +261,14 @@ def test_two_concurrent_claims_take_one_run_of_a_concurrency_key(race: Race, dat
 
     with ThreadPoolExecutor(2) as pool:
         slow = pool.submit(first.write, claim_slowly)
-        assert looked.wait(20)
+        assert looked.wait(stretched(20))
         database.execute("UPDATE job_runs SET run_at = ? WHERE id = ?", [now, older])
         quick = pool.submit(second.write, claim_again)
         # It waits for the first one's outcome, at the index.
         wait_for_lock(database)
         go_on.set()
-        assert [run.lease.run_id for run in slow.result(30).runs] == [newer]
-        assert quick.result(30).runs == []
+        assert [run.lease.run_id for run in slow.result(stretched(30)).runs] == [newer]
+        assert quick.result(stretched(30)).runs == []
     assert len(attempts) == 2
     assert [(row["id"], row["status"]) for row in database.query("SELECT id, status FROM job_runs ORDER BY id")] == [
         (older, "queued"),

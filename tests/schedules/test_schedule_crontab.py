@@ -157,7 +157,7 @@ def printed(tmp_path: Path, *words: object, **env: str) -> "subprocess.Completed
 def called(tmp_path: Path, *words: object, **env: str) -> "subprocess.CompletedProcess[str]":
     command = [COMMAND, "crontab", *map(str, words)]
     environment = {**clean_environment(tmp_path), **env}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, cwd=tmp_path)
 
 
 def test_crontab_line_has_absolute_paths(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def run_sql(database: Database, text: str) -> None:
         with closing(sqlite3.connect(database.path)) as connection:
             connection.executescript(text)
         return
-    done = subprocess.run([str(word) for word in command], input=text, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([str(word) for word in command], input=text, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -47,7 +47,6 @@ ROLLBACK;
         env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"},
         capture_output=True,
         text=True,
-        timeout=60,
     )
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "1\n2|created\n")
     found = [(row["job_type"], row["payload"], row["priority"], row["idempotency_key"]) for row in runs(database)]

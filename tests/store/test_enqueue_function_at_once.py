@@ -13,6 +13,7 @@ from harness import PostgresDatabase, postgresql_only
 from harness.backpressure import dropped, limit, waiting
 from harness.enqueue_function import call
 from harness.keys import end, runs, scope
+from harness.waiting import stretched
 
 pytestmark = postgresql_only
 
@@ -27,10 +28,10 @@ def test_calls_of_function_and_python_at_once_make_one_run(database: PostgresDat
         done = []
         with closing(psycopg.connect(database.url, row_factory=dict_row)) as connection:
             for turn in range(3):
-                barrier.wait(60)
+                barrier.wait(stretched(60))
                 if number == 0 and turn and key_scope == "active":
                     end(database)
-                barrier.wait(60)
+                barrier.wait(stretched(60))
                 key = f"k{turn}" if key_scope == "forever" else "k"
                 if number % 2:
                     answer = call(connection, key=key)
@@ -59,7 +60,7 @@ def test_function_fills_a_limited_type_exactly(database: PostgresDatabase, when_
 
     def caller(number: int) -> str:
         with closing(psycopg.connect(database.url, row_factory=dict_row)) as connection:
-            barrier.wait(60)
+            barrier.wait(stretched(60))
             options = {"key": f"k{number}"} if number % 2 else {}
             try:
                 answer = call(connection, **options)

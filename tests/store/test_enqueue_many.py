@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only, wait_for
 from harness.connections import sqlalchemy_url
 from harness.database import Row
+from harness.waiting import stretched
 from jobrunner.application.enqueueing import Entry, enqueue, enqueue_many
 from jobrunner.application.registry import job
 from jobrunner.errors import BadPayload, UsageError
@@ -215,7 +216,7 @@ def test_two_lists_with_the_same_keys_in_different_order_do_not_deadlock(databas
         wait_for(lambda: database.value("SELECT count(*) FROM pg_locks WHERE NOT granted"), 20, "the other caller")
         mine = enqueue_many(connection, "append", [Entry({}, key=f"key {n}") for n in (1000, 2000, 999)])
         connection.commit()
-        theirs = answer.result(30)
+        theirs = answer.result(stretched(30))
     assert len({each.id for each in mine} | {each.id for each in theirs}) == len(runs(database)) == MANY
 
 

@@ -21,7 +21,7 @@ def back_up(database: Database, file: Path) -> Callable[[], None]:
     """Take a backup, as an operator would; what is returned puts it in the place of what there is by then."""
     if isinstance(database, PostgresDatabase):
         dump = [find_binaries() / "pg_dump", "--format=custom", "--file", file, database.url]
-        subprocess.run(dump, check=True, capture_output=True, timeout=60)
+        subprocess.run(dump, check=True, capture_output=True)
         return lambda: restored(database, file)
     assert isinstance(database, SQLiteDatabase)
     copied(database.path, file)
@@ -34,7 +34,7 @@ def restored(database: PostgresDatabase, file: Path) -> None:
         server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
         server.execute(sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE template0").format(name, role))
     restore = [find_binaries() / "pg_restore", "--exit-on-error", "--no-owner", "--dbname", database.url, file]
-    subprocess.run(restore, check=True, capture_output=True, timeout=60)
+    subprocess.run(restore, check=True, capture_output=True)
 
 
 def copied(source: Path, target: Path) -> None:

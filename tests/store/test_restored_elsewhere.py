@@ -32,11 +32,9 @@ def transaction_number(database: PostgresDatabase) -> int:
 def copy_to(source: PostgresDatabase, target: PostgresDatabase) -> None:
     """What an operator does: pg_dump of the one, psql of the other."""
     programs = find_binaries()
-    dump = subprocess.run(
-        [programs / "pg_dump", "--no-owner", source.url], check=True, capture_output=True, timeout=60
-    ).stdout
+    dump = subprocess.run([programs / "pg_dump", "--no-owner", source.url], check=True, capture_output=True).stdout
     command = [programs / "psql", "--quiet", "--set", "ON_ERROR_STOP=1", target.url]
-    subprocess.run(command, check=True, input=dump, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, input=dump, capture_output=True)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ import yaml
 from harness import App, Commands, Database, pages, wait_for
 from harness.debian import NoProgram, find
 from harness.invariants import insert_runs, outcomes, wait_for_exit
+from harness.processes import Patient
 
 HANDS_OVER = "tests/store/test_scale.py::test_handler_of_the_page_hands_each_run_over_to_celery"
 STARTS_A_JOB = "tests/store/test_scale.py::test_command_of_the_page_starts_one_job_of_kubernetes_for_a_run"
@@ -54,7 +54,7 @@ def test_handler_of_the_page_hands_each_run_over_to_celery(jobrunner: Commands, 
     assert len(list(app.path("broker").iterdir())) == 2
     log = app.path("worker.log")
     with log.open("wb") as output:
-        worker = subprocess.Popen(
+        worker = Patient(
             [sys.executable, *WORKER, "--loglevel", "INFO"],
             cwd=app.folder,
             env=jobrunner.environment(environment),

@@ -175,7 +175,7 @@ except Exception as error:
 
 def test_annotations_that_cannot_be_resolved_at_import_are_resolved_later() -> None:
     """What an annotation names may stand below the handler: looked at once too early, it was never looked at again."""
-    done = subprocess.run([sys.executable, "-c", LATER], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", LATER], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("argument 'size' must be Literal['s', 'm'], not str\n", "")
 
 
@@ -190,5 +190,5 @@ def plain(ctx: Context) -> None: ...
 names = ("jobrunner.schedules.declare", "jobrunner.schedules.recurrence", "cronsim")
 print([name for name in names if name in sys.modules])
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("[]\n", "")

@@ -15,6 +15,7 @@ import pytest
 
 from harness import Commands, Database, pages, sqlite_only
 from harness.long import some
+from harness.waiting import stretched
 from harness.web import FORM, SAME, Tags, one_of_each
 from jobrunner.web.routes import ROUTES
 
@@ -58,7 +59,7 @@ class Browser:
         path = url.removeprefix(self.outer)
         headers = {"X-User": self.user, **SAME, **(FORM if form else {})}
         headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=stretched(20))
         connection.request("GET" if form is None else "POST", path, None if form is None else urlencode(form), headers)
         answer = connection.getresponse()
         text = answer.read().decode()

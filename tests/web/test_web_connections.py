@@ -11,6 +11,7 @@ import pytest
 
 from harness import Commands, wait_for
 from harness.doc_tables import text_of
+from harness.waiting import stretched
 from harness.web_server import served
 from jobrunner.web import EVERYTHING, Visitor
 from jobrunner.web.connections import Limits
@@ -83,7 +84,7 @@ def test_slow_bytes_do_not_prolong_the_time_for_a_request() -> None:
 
 def test_connection_that_is_used_again_and_again_is_kept() -> None:
     with serving(answer(b"ok"), Limits(arrive=LONG, answer=LONG, read=LONG)) as (server, port):
-        client = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        client = http.client.HTTPConnection("127.0.0.1", port, timeout=stretched(30))
         for _ in range(5):
             client.request("GET", "/")
             assert client.getresponse().read() == b"ok"
@@ -121,7 +122,7 @@ def test_cookie_of_a_neighbour_locks_nobody_out_whatever_it_is(neighbour: str, i
 
 
 def status_of(port: int) -> int:
-    client = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=stretched(20))
     client.request("GET", "/healthz")
     found = client.getresponse().status
     client.close()
@@ -145,7 +146,7 @@ def serving(respond: Callable[[Request], Response], limits: Limits) -> Iterator[
             yield server, listening.getsockname()[1]
         finally:
             server.handle_exit(2, None)
-            thread.join(30)
+            thread.join(stretched(30))
             assert not thread.is_alive()
 
 

@@ -6,6 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from harness import Commands, Database, sqlite_only
 from harness.handlers_rows import queue
+from harness.waiting import stretched
 from harness.web_server import served
 from jobrunner.store.drivers.location import locate
 from jobrunner.web.core import Web, trouble
@@ -65,7 +66,7 @@ def test_switch_opens_metrics_to_who_has_not_signed_in(jobrunner: Commands) -> N
     for words, status in (((), 403), (("--metrics",), 200)):
         with served(jobrunner, *words) as server:
             for path, expected in (("/healthz", 200), ("/metrics", status)):
-                connection = HTTPConnection("127.0.0.1", server.port, timeout=20)
+                connection = HTTPConnection("127.0.0.1", server.port, timeout=stretched(20))
                 connection.request("GET", path)
                 answer = connection.getresponse()
                 assert (answer.status, bool(answer.read())) == (expected, True), (words, path)

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from harness import App, Commands, Database, pages, sqlite_only, wait_for
 from harness.handlers_rows import queue, status_of
+from harness.waiting import stretched
 from harness.web import FORM, SAME, Tags
 from harness.web_server import Served, served
 
@@ -25,7 +26,7 @@ class Browser:
     def __call__(
         self, path: str, form: Mapping[str, str] | None = None, *, method: str = "", **headers: str
     ) -> tuple[HTTPResponse, str]:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=stretched(20))
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         sent = {**({"Cookie": self.cookie} if self.cookie else {}), **(FORM if form else {}), **sent}
         body = None if form is None else urlencode(form)
@@ -210,7 +211,7 @@ except KeyboardInterrupt:
 
 
 def test_interrupt_before_the_server_serves_ends_it_without_a_word() -> None:
-    ended = subprocess.run([sys.executable, "-c", INTERRUPTED_AT_ONCE], capture_output=True, text=True, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", INTERRUPTED_AT_ONCE], capture_output=True, text=True)
     assert (ended.stdout, ended.stderr) == ("interrupted\n", "")
 
 

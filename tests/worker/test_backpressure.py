@@ -16,6 +16,7 @@ from harness.backpressure import HANDLERS, answer_of, dropped, limit, start, wai
 from harness.commands import COMMAND
 from harness.handlers_rows import queue
 from harness.statements import before_statements
+from harness.waiting import stretched
 from jobrunner.errors import QueueFull
 from jobrunner.model import Policy
 from jobrunner.store.drivers.connection import Connection
@@ -62,7 +63,7 @@ def test_enqueue_command_on_a_terminal_reports_a_drop(jobrunner: Commands, datab
     terminal, end = os.openpty()
     try:
         command = [COMMAND, "enqueue", "echo", "--allow-unknown"]
-        done = subprocess.run(command, env=jobrunner.environment(), stdout=subprocess.PIPE, stderr=end, timeout=30)
+        done = subprocess.run(command, env=jobrunner.environment(), stdout=subprocess.PIPE, stderr=end)
         told = os.read(terminal, 1000).decode()
     finally:
         os.close(terminal)
@@ -252,7 +253,7 @@ def test_two_enqueues_with_different_keys_do_not_block_each_other(store: Store, 
         return [first, enqueue.enqueue(connection, NewRun("echo", "{}", idempotency_key="b"))]
 
     def b() -> Enqueued:
-        assert has_begun.wait(20)
+        assert has_begun.wait(stretched(20))
         other = store.second_connection()
         with closing(other):
             return other.write(
@@ -262,4 +263,4 @@ def test_two_enqueues_with_different_keys_do_not_block_each_other(store: Store, 
     with ThreadPoolExecutor() as pool:
         answer = pool.submit(b)
         assert store.write(a_and_b) == [Enqueued(1, created=True), Enqueued(2, created=True)]
-        assert answer.result(30) == Enqueued(2, created=False)
+        assert answer.result(stretched(30)) == Enqueued(2, created=False)

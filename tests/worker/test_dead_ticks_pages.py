@@ -16,6 +16,7 @@ from harness.handlers_rows import queue, status_of
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log
 from harness.locks import wait_for_lock
 from harness.stores import opening
+from harness.waiting import stretched
 from jobrunner.children.begun_page import Abandoned, abandoned, is_any_abandoned
 from jobrunner.children.proc import boot_id
 from jobrunner.model import Policy
@@ -66,17 +67,17 @@ def commit_under_way(database: Database, page: Abandoned) -> Iterator[None]:
     def work(connection: Connection) -> None:
         assert claims.claim(connection, request).runs
         has_claimed.set()
-        assert may_commit.wait(60)
+        assert may_commit.wait(stretched(60))
 
     with opening(database, patience_seconds=20) as open_one:
         claim = threading.Thread(target=open_one().write, args=[work])
         claim.start()
         try:
-            assert has_claimed.wait(20)
+            assert has_claimed.wait(stretched(20))
             yield
         finally:
             may_commit.set()
-            claim.join(20)
+            claim.join(stretched(20))
 
 
 @postgresql_only

@@ -12,7 +12,7 @@ import pytest
 
 from harness import wait_for
 from harness.dead_ticks import change, note_of, started
-from harness.processes import is_working
+from harness.processes import Patient, is_working
 from jobrunner.children.process_groups import GroupFile, kill_leftovers
 from jobrunner.model import Owner
 
@@ -22,7 +22,7 @@ NOBODY = 65534
 def test_tick_is_not_proven_dead_while_one_of_its_processes_cannot_be_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = subprocess.Popen(["sleep", "60"], env={"JOBRUNNER_TICK": "aa"}, start_new_session=True)
+    left = Patient(["sleep", "60"], env={"JOBRUNNER_TICK": "aa"}, start_new_session=True)
     file = GroupFile([tmp_path / "state"], Owner("here", "here:1:aa"), "aa")
     file.add(left.pid)
     note = note_of(tmp_path / "state")
@@ -55,7 +55,7 @@ def hidden_process() -> Iterator[int]:
     """A process with the mark of a tick whose environment only a superuser can read."""
     hide = "import ctypes, time; ctypes.CDLL(None).prctl(4, 0); print(flush=True); time.sleep(60)"
     command, environ = [sys.executable, "-S", "-c", hide], {"JOBRUNNER_TICK": "aa"}
-    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, start_new_session=True) as process:
+    with Patient(command, env=environ, stdout=subprocess.PIPE, start_new_session=True) as process:
         try:
             assert process.stdout is not None
             process.stdout.readline()
@@ -80,7 +80,7 @@ def dead_ticks_seen_without_rights(*paths: Path) -> int:
 
 def test_tick_that_has_ended_counts_as_dead_before_its_parent_has_asked_for_it(tmp_path: Path) -> None:
     """As in a container whose first process never asks."""
-    ended = subprocess.Popen(["true"])
+    ended = Patient(["true"])
     wait_for(lambda: not is_working(ended.pid), 10, "its end")
     GroupFile([tmp_path / "state"], Owner("here", "here:1:aa"), "aa")
     note = note_of(tmp_path / "state")

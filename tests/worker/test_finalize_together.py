@@ -14,6 +14,7 @@ from harness.at_work import LEASE, OWNER, end_attempt, running
 from harness.invariants import outcomes, snapshot, statuses
 from harness.statements import noting_errors
 from harness.tick_parts import tick_parts
+from harness.waiting import stretched
 from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease
@@ -238,7 +239,7 @@ def test_overlapping_groups_in_any_order_never_deadlock(database: Database) -> N
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(stretched(60))
     assert failures == []
 
 

@@ -36,7 +36,7 @@ def test_an_idle_tick_imports_no_heavy_library(jobrunner: Commands, database: Da
 def test_a_child_imports_little_before_the_handlers() -> None:
     """Twenty of them start for twenty slow runs, and their imports are most of that."""
     code = "import sys, jobrunner.children.inside.main; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     costly = {*HEAVY, "asyncio", "dataclasses", "logging", "pathlib", "psycopg", "sqlite3", "subprocess"}
     assert costly.intersection(done.stdout.split()) == set()
 

@@ -13,6 +13,7 @@ import jobrunner as library
 from harness import Database, PostgresDatabase, postgresql_only, wait_for
 from harness.connections import opened
 from harness.keys import end, one, runs, scope
+from harness.waiting import stretched
 from jobrunner import Entry
 from jobrunner.model import Actor
 from jobrunner.store.changes import one_run
@@ -34,11 +35,11 @@ def test_sixteen_connections_at_once_make_one_run_also_if_the_winner_rolls_back(
         done = []
         with closing(opened(database)) as connection:
             for turn in range(3):
-                barrier.wait(60)
+                barrier.wait(stretched(60))
                 if number == 0 and turn:
                     end(database)
                     database.execute("UPDATE job_keys SET created_at = ?", [database.now() - timedelta(hours=2)])
-                barrier.wait(60)
+                barrier.wait(stretched(60))
                 key = f"k{turn}" if key_scope == "forever" else "k"
                 answer = (
                     library.enqueue(connection, "sync", {}, key=key)
@@ -83,7 +84,7 @@ def test_retry_and_enqueue_of_an_active_key_at_once_leave_one_run_at_work(
         retry = pool.submit(store.write, lambda each: one_run.retry(each, first.id, Actor("someone")))
         wait_for(waits, 20, "the retry")
         connection.commit()
-        refused = retry.result(20)
+        refused = retry.result(stretched(20))
         assert (refused.applied, refused.key_holder) == (False, second.id)
         end(database, "dead")
         with psycopg.connect(database.url) as other:
@@ -95,7 +96,7 @@ def test_retry_and_enqueue_of_an_active_key_at_once_leave_one_run_at_work(
             wait_for(waits, 20, "the enqueue")
             own.commit()
             wrapped.close()
-            assert (answer.result(20).id, answer.result().outcome) == (first.id, "existing")
+            assert (answer.result(stretched(20)).id, answer.result().outcome) == (first.id, "existing")
     assert database.value("SELECT count(*) FROM job_runs WHERE status = 'queued'") == 1
 
 

@@ -18,6 +18,7 @@ from harness.handlers_rows import queue, wait_until_running
 from harness.listening_ticks import check_left_quietly, linger, log_lines, stop, wait_for_success
 from harness.pooler import pooler
 from harness.postgres import Lifeline
+from harness.waiting import stretched
 
 WAITS = """
 SELECT count(*) AS waiting FROM pg_locks JOIN pg_database ON pg_database.oid = database
@@ -69,7 +70,7 @@ def is_notified_of_insert(connection: psycopg.Connection[Any], database: Databas
     database.execute("SELECT pg_notify('jobrunner', 'ours')")
     heard: list[str] = []
     while "ours" not in heard:
-        heard += [notice.payload for notice in connection.notifies(timeout=20, stop_after=1)]
+        heard += [notice.payload for notice in connection.notifies(timeout=stretched(20), stop_after=1)]
         assert heard, "not even our own notification came"
     return heard != ["ours"]
 

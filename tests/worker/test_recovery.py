@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
@@ -14,7 +13,7 @@ import pytest
 from harness import App, Commands, Database, wait_for
 from harness.at_work import tick_at_work
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses
-from harness.processes import is_working
+from harness.processes import Patient, is_working
 
 HOUR = timedelta(hours=1)
 
@@ -137,9 +136,7 @@ def leftover(state_dir: Path, mark: str | None, tick_is_dead: bool = True) -> It
     """A process of another leader in a group whose number a tick has noted; without the mark it is not killed."""
     started = "1"
     environment = {} if mark is None else {"JOBRUNNER_TICK": mark}
-    sleeper = subprocess.Popen(
-        [sys.executable, "-c", "import time; time.sleep(300)"], env=environment, start_new_session=True
-    )
+    sleeper = Patient([sys.executable, "-c", "import time; time.sleep(300)"], env=environment, start_new_session=True)
     tick = 2**22 + 1 if tick_is_dead else 1
     note = {
         "owner": "gone:1:aa",
