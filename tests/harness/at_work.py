@@ -13,6 +13,8 @@ from jobrunner.store.queue.finalize import Ended, Refusal, finalize_all
 
 OWNER = Owner("here", "here:1:a")
 LEASE = timedelta(minutes=1)
+BEATS = {"JOBRUNNER_LEASE": "2m", "JOBRUNNER_HEARTBEAT": "0.3s"}
+"""For a tick that looks often at its runs: a short lease would do so, too, but is over when the machine is busy."""
 
 
 def running(database: Database, count: int, **columns: object) -> list[Lease]:
@@ -43,8 +45,8 @@ def end_attempt(connection: Connection, owner: Owner, lease: Lease, ending: Atte
 
 
 def tick_at_work(jobrunner: Commands, app: App, **env: str) -> "subprocess.Popen[str]":
-    """A tick with a short lease, once another handler has begun."""
+    """A tick, once another handler has begun."""
     before = len(app.trace())
-    process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "2s", **env})
+    process = jobrunner.start("tick", env=env)
     wait_for(lambda: len(app.trace()) > before, 20, "the handler's line")
     return process

@@ -3,6 +3,7 @@
 import subprocess
 
 from harness import App, Commands, wait_for
+from harness.at_work import BEATS
 from harness.invariants import read_log
 
 STUBBORN = '''
@@ -16,12 +17,10 @@ def stubborn(ctx: Context):
         except BaseException:
             pass
 '''
-# Longer than a restart takes on a loaded machine; the beats are frequent.
-LEASE = {"JOBRUNNER_LEASE": "30s", "JOBRUNNER_HEARTBEAT": "0.3s"}
 
 
 def tick_at_work(jobrunner: Commands, app: App, runs: int, *args: str) -> "subprocess.Popen[str]":
-    process = jobrunner.start("tick", *args, env=LEASE | {"JOBRUNNER_LOG": str(app.path("log"))})
+    process = jobrunner.start("tick", *args, env=BEATS | {"JOBRUNNER_LOG": str(app.path("log"))})
     wait_for(lambda: len(app.trace()) == runs, 30, "the handlers")
     return process
 

@@ -18,6 +18,11 @@ def stretched(seconds: float, usual_load: float = 1.0) -> float:
     return seconds * max(1.0, os.getloadavg()[0] / (usual_load * (os.cpu_count() or 1)))
 
 
+def span(seconds: float) -> str:
+    """The same as the value of a setting, such as a lease that a busy tick must not use up."""
+    return f"{stretched(seconds):.2f}s"
+
+
 def wait_for(
     condition: Callable[[], Value], deadline_seconds: float = 20, describe: str | Callable[[], str] = ""
 ) -> Value:

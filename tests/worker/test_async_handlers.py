@@ -4,6 +4,7 @@ import pytest
 
 from harness import App, Commands, Database
 from harness.async_jobs import HANDLERS
+from harness.at_work import BEATS
 from harness.handlers_rows import attempt_of, queue, run_of, status_of, wait_for_attempts, wait_until_running
 
 
@@ -70,7 +71,7 @@ def test_timeout_of_an_async_run_cancels_only_that_run(jobrunner: Commands, app:
 
 def test_cancelling_an_async_run_stops_that_run_only(jobrunner: Commands, app: App, database: Database) -> None:
     one, other = (queue(database, "hold", {"path": str(app.path("go"))}) for _ in range(2))
-    tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "2s"})
+    tick = jobrunner.start("tick", env=BEATS)
     wait_until_running(database, one)
     wait_for_attempts(app, 2)
     jobrunner("cancel", one)
@@ -84,7 +85,7 @@ def test_cancelling_an_async_run_stops_that_run_only(jobrunner: Commands, app: A
 @pytest.mark.promise("P2")
 def test_a_lost_lease_stops_its_own_run_only(jobrunner: Commands, app: App, database: Database) -> None:
     lost, kept = (queue(database, "hold", {"path": str(app.path("go"))}) for _ in range(2))
-    tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "3s"})
+    tick = jobrunner.start("tick", env=BEATS)
     wait_for_attempts(app, 2)
     database.execute("UPDATE job_runs SET lease_token = 'somebody else''s', locked_by = 'else' WHERE id = ?", [lost])
     database.wait_until(

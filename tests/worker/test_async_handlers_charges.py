@@ -2,6 +2,7 @@
 
 import os
 import signal
+from datetime import timedelta
 
 import pytest
 
@@ -200,12 +201,13 @@ def test_async_runs_of_a_killed_tick_are_recovered_and_their_processes_end(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     runs = [queue(database, "hold", {"path": str(app.path("go"))}, max_attempts=3) for _ in range(4)]
-    tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "2s"})
+    tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "30s"})
     wait_for_attempts(app, 4)
     os.kill(tick.pid, signal.SIGKILL)
     wait_for(lambda: jobrunner.leftover_processes() == [], 10, jobrunner.describe_leftovers)
     app.release("go")
-    database.wait_until("SELECT count(*) = 4 FROM job_recoverable")
+    database.move_clock(timedelta(seconds=30))
+    assert database.value("SELECT count(*) FROM job_recoverable") == 4
     jobrunner.tick()
     for run_id in runs:
         assert [attempt["outcome"] for attempt in attempts_of(database, run_id)] == ["lease_expired"]

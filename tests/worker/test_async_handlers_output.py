@@ -4,6 +4,7 @@ import pytest
 
 from harness import App, Commands, Database
 from harness.async_jobs import HANDLERS
+from harness.at_work import BEATS
 from harness.handlers_rows import attempt_of, queue, run_of, status_of
 
 
@@ -85,7 +86,7 @@ def test_progress_is_attributed_to_the_run_that_reported_it(jobrunner: Commands,
         queue(database, "ways", {"way": "progress"}),
         queue(database, "hold", {"path": str(app.path("trace-go"))}),
     )
-    tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "2s"})
+    tick = jobrunner.start("tick", env=BEATS)
     database.wait_until("SELECT id FROM job_runs WHERE progress IS NOT NULL")
     assert run_of(database, telling)["progress"] == {"done": 3, "total": 10, "message": "three"}
     assert run_of(database, silent)["progress"] is None

@@ -12,18 +12,17 @@ from harness import App, Commands, Database, wait_for
 from harness.handlers_rows import attempts_of, make_due, queue, run_of
 from harness.processes import state_of
 from harness.standstill import ASYNC, COMMAND, stopped_at
+from harness.waiting import span
 from jobrunner import clock
 from jobrunner.children.command_child import CommandLine, CommandProcess
 from jobrunner.children.inside.exec_command import LATE
 
-LEASE = {"JOBRUNNER_LEASE": "2s"}
-
 
 def let_another_host_do_it(jobrunner: Commands, database: Database, run_id: int) -> None:
     database.wait_until("SELECT count(*) FROM job_recoverable", describe="the end of the lease")
-    jobrunner.tick(env={**LEASE, "JOBRUNNER_HOST": "other"})
+    jobrunner.tick(env={"JOBRUNNER_HOST": "other"})
     make_due(database, run_id)
-    jobrunner.tick(env={**LEASE, "JOBRUNNER_HOST": "other"})
+    jobrunner.tick(env={"JOBRUNNER_HOST": "other"})
     assert run_of(database, run_id)["status"] == "succeeded"
 
 
@@ -36,7 +35,7 @@ def test_tick_that_stalled_after_its_claim_begins_no_run_done_by_another_host(
     app.path("jobrunner.toml").write_text(COMMAND)
     run_id = queue(database, job_type)
     fault = {"JOBRUNNER_FAULT": "claim.committed=stop", "JOBRUNNER_FAULT_TRACE": str(app.path("faults"))}
-    tick = jobrunner.start("tick", env={**LEASE, **fault, "JOBRUNNER_HOST": "stopped"})
+    tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": span(2), **fault, "JOBRUNNER_HOST": "stopped"})
     stopped_at(app)
     let_another_host_do_it(jobrunner, database, run_id)
     tick.send_signal(signal.SIGCONT)
@@ -52,7 +51,7 @@ def test_event_loop_that_stalled_begins_no_run_done_by_another_host(
     app.add(ASYNC)
     run_id = queue(database, "asynchronous")
     fault = {"JOBRUNNER_FAULT": "loop.received=stop", "JOBRUNNER_FAULT_TRACE": str(app.path("faults"))}
-    tick = jobrunner.start("tick", env={**LEASE, **fault, "JOBRUNNER_HOST": "stopped"})
+    tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": span(2), **fault, "JOBRUNNER_HOST": "stopped"})
     child = stopped_at(app)
     tick.send_signal(signal.SIGSTOP)
     let_another_host_do_it(jobrunner, database, run_id)

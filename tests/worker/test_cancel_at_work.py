@@ -7,9 +7,11 @@ from datetime import timedelta
 import pytest
 
 from harness import App, Commands, Database, wait_for
+from harness.at_work import BEATS
 from harness.cancels import HANDLERS, HOUR, assert_events_fit
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses, wait_for_exit
 from harness.processes import is_working
+from harness.waiting import stretched
 
 
 @pytest.mark.promise("P2")
@@ -20,14 +22,14 @@ def test_cancel_stops_a_running_handler(
     """SIGTERM with the next beat, an exception after half of kill_after, SIGKILL after the whole of it."""
     app.add(HANDLERS)
     (run_id,) = insert_runs(database, 1, job_type, {"seconds": 60} if job_type == "sleep" else None)
-    process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "6s", "JOBRUNNER_HEARTBEAT": "0.5s"})
+    process = jobrunner.start("tick", env=BEATS)
     wait_for(app.trace, 20, "the handler's line")
     assert jobrunner("cancel", run_id).stdout.startswith(f"run {run_id}: cancellation requested")
     requested_at = database.value("SELECT cancel_requested_at FROM job_runs")
     assert wait_for_exit(process, 0) == ""
     (run,) = database.query("SELECT * FROM job_runs")
     assert run["status"] == "cancelled"
-    assert run["finished_at"] - requested_at < timedelta(seconds=limit_seconds)
+    assert run["finished_at"] - requested_at < timedelta(seconds=stretched(limit_seconds))
     assert outcomes(database, run_id) == ["cancelled"]
     killed = database.value("SELECT exit_signal FROM job_attempts")
     assert killed == (signal.SIGKILL if job_type == "deaf" else None)
@@ -54,7 +56,7 @@ def test_cancel_wins_over_every_other_end_but_success(
     app.add(HANDLERS)
     path = str(app.path("never" if end == "a timeout" else "go"))
     payload = {} if end in ("an error", "a shutdown") else {"path": path}
-    (run_id,) = insert_runs(database, 1, ENDS[end], payload, timeout=3 if end == "a timeout" else None)
+    (run_id,) = insert_runs(database, 1, ENDS[end], payload, timeout=stretched(3) if end == "a timeout" else None)
     process = jobrunner.start("tick", "--grace", "0s", env={"JOBRUNNER_LEASE": "300s"})
     wait_for(app.trace, 20, "the handler's line")
     jobrunner("cancel", run_id)

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from harness import App, Commands, Database, wait_for
+from harness.at_work import BEATS
 from harness.command_jobs import ECHO, HOLD, array, at_work, shell, with_handlers, write_jobs
 from harness.handlers_rows import attempts_of, queue, run_of, status_of, wait_until_running
 
@@ -134,7 +135,7 @@ def test_too_long_an_argument_list_fails_its_run_only(jobrunner: Commands, app: 
 def test_run_is_running_from_the_start_of_its_command(jobrunner: Commands, app: App, database: Database) -> None:
     write_jobs(app, f"[jobs.hold]\ncommand = {HOLD}\n")
     run_id = queue(database, "hold")
-    tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "2s"})
+    tick = jobrunner.start("tick", env=BEATS)
     wait_until_running(database, run_id)
     first = run_of(database, run_id)["locked_until"]
     database.wait_until("SELECT locked_until > ? AS renewed FROM job_runs WHERE id = ?", [first, run_id])

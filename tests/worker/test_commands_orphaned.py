@@ -1,6 +1,7 @@
 """Commands whose tick is killed, stalls or loses a lease: they end before their runs start again."""
 
 import contextlib
+import math
 import os
 import signal
 import subprocess
@@ -10,10 +11,12 @@ from datetime import timedelta
 import pytest
 
 from harness import App, Commands, Database, wait_for
+from harness.at_work import BEATS
 from harness.command_jobs import python, shell, write_jobs
 from harness.families import WAITS, check_ended, family, wait_until_dead
 from harness.handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_until_running
 from harness.processes import is_working
+from harness.waiting import span, stretched
 
 LOOPS = """
 import os
@@ -21,7 +24,6 @@ open("at-work", "w").write(str(os.getpid()))
 while True:
     pass
 """
-LEASE = {"JOBRUNNER_LEASE": "2s"}
 
 
 @pytest.mark.promise("P1", "P6", "P7", "P12")
@@ -66,12 +68,13 @@ def standing_still(tick: "subprocess.Popen[str]") -> Iterator[None]:
 
 @pytest.mark.promise("P6", "P8")
 def test_command_ends_itself_if_its_tick_stalls(jobrunner: Commands, app: App, database: Database) -> None:
+    seconds = math.ceil(stretched(1))
     write_jobs(
         app,
         f"""
         [jobs.alone]
         command = {python(LOOPS)}
-        timeout = "1s"
+        timeout = {seconds}
         kill_after = "500ms"
         """,
     )
@@ -82,7 +85,7 @@ def test_command_ends_itself_if_its_tick_stalls(jobrunner: Commands, app: App, d
         wait_until_dead(pid)
     check_ended(tick)
     attempt = attempt_of(database, run_id)
-    assert (attempt["outcome"], attempt["error"]) == ("timed_out", "timed out after 1s")
+    assert (attempt["outcome"], attempt["error"]) == ("timed_out", f"timed out after {seconds}s")
     assert attempt["exit_signal"] == signal.SIGALRM
 
 
@@ -101,11 +104,11 @@ def test_a_stalled_ticks_command_is_gone_before_another_tick_starts_it_again(
 ) -> None:
     write_jobs(app, f'[jobs.waits]\ncommand = {shell(WAITS)}\nbackoff = {{ fixed = "1h" }}\n')
     run_id = queue(database, "waits")
-    tick = jobrunner.start("tick", env=LEASE)
+    tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": span(2)})
     pids = family(app, run_id)
     with standing_still(tick):
         database.wait_until("SELECT count(*) FROM job_recoverable", describe="the end of the lease")
-        jobrunner.tick(env=LEASE)
+        jobrunner.tick()
         wait_until_dead(*pids)
         row = run_of(database, run_id)
         assert (row["status"], row["error_type"]) == ("failed", "lease_expired")
@@ -119,7 +122,7 @@ def test_a_stalled_ticks_command_is_gone_before_another_tick_starts_it_again(
 def test_a_command_stops_when_its_lease_is_lost(jobrunner: Commands, app: App, database: Database) -> None:
     write_jobs(app, f"[jobs.waits]\ncommand = {shell(WAITS)}\n")
     run_id = queue(database, "waits")
-    tick = jobrunner.start("tick", env=LEASE)
+    tick = jobrunner.start("tick", env=BEATS)
     pids = family(app, run_id)
     wait_until_running(database, run_id)
     database.execute(

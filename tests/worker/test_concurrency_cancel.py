@@ -14,7 +14,7 @@ from harness.invariants import assert_consistent, insert_runs, outcomes, statuse
 def test_cancel_racing_claim_and_finalize(jobrunner: Commands, app: App, database: Database, round_: int) -> None:
     app.add(HANDLERS)
     ids = insert_runs(database, RUNS, "quick")
-    ticks = [jobrunner.start("tick", env={"JOBRUNNER_LEASE": "8s"}) for _ in range(2)]
+    ticks = [jobrunner.start("tick", env={"JOBRUNNER_LEASE": "2m", "JOBRUNNER_HEARTBEAT": "2s"}) for _ in range(2)]
     halves = (ids[RUNS // 2 :], ids[: RUNS // 2])
     cancels = [jobrunner.start("cancel", *some) for some in halves]
     for cancel in cancels:
@@ -37,7 +37,7 @@ def test_cancel_racing_claim_and_finalize(jobrunner: Commands, app: App, databas
 def test_retry_and_cancel_racing_ticks(jobrunner: Commands, app: App, database: Database, round_: int) -> None:
     app.add(HANDLERS)
     ids = insert_runs(database, RUNS, "quick")
-    commands = [jobrunner.start("tick", env={"JOBRUNNER_LEASE": "8s"}) for _ in range(2)]
+    commands = [jobrunner.start("tick", env={"JOBRUNNER_LEASE": "2m", "JOBRUNNER_HEARTBEAT": "2s"}) for _ in range(2)]
     commands += [jobrunner.start(word, *ids) for word in ("cancel", "retry", "cancel", "retry", "retry")]
     for command in commands:
         _, stderr = command.communicate(timeout=60)

@@ -9,6 +9,7 @@ import pytest
 from harness import App, Commands, Database, wait_for
 from harness.invariants import assert_consistent, insert_runs, outcomes, wait_for_exit
 from harness.processes import is_working
+from harness.waiting import stretched
 
 
 @pytest.mark.promise("P2")
@@ -27,11 +28,12 @@ def test_owner_that_stalled_shorter_than_its_lease_goes_on(jobrunner: Commands, 
 @pytest.mark.promise("P2", "P11")
 def test_a_lease_is_renewed_for_as_long_as_the_handler_works(jobrunner: Commands, app: App, database: Database) -> None:
     (run_id,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("go"))})
-    process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "4s"})
+    lease = stretched(4)
+    process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": f"{lease}s"})
     wait_for(app.trace, 20, "the handler's first line")
     longer = "SELECT heartbeat_at > ? AS beaten FROM job_runs"
     claimed_at = database.value("SELECT claimed_at FROM job_runs")
-    database.wait_until(longer, [claimed_at + timedelta(seconds=5)], describe="beats beyond the first lease")
+    database.wait_until(longer, [claimed_at + timedelta(seconds=1.25 * lease)], describe="beats beyond the first lease")
     assert jobrunner.tick().stderr == ""
     assert outcomes(database, run_id) == []
     app.end(process, "go")

@@ -13,6 +13,7 @@ import pytest
 from harness import App, Commands, PostgresDatabase, PrivatePostgres, wait_for
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, wait_for_exit
 from harness.obstacles import commits_wait, sessions
+from harness.waiting import stretched
 
 LEASE_SECONDS = 6
 
@@ -22,13 +23,13 @@ def database(private_postgres: PrivatePostgres) -> PostgresDatabase:
     return private_postgres.database
 
 
-def start_tick(jobrunner: Commands, app: App, *args: str) -> "subprocess.Popen[str]":
-    log = {"JOBRUNNER_LOG": str(app.path("log")), "JOBRUNNER_LEASE": f"{LEASE_SECONDS}s"}
-    return jobrunner.start("tick", *args, env=log)
+def start_tick(jobrunner: Commands, app: App, lease: timedelta | None = None) -> "subprocess.Popen[str]":
+    seconds = stretched(LEASE_SECONDS) if lease is None else lease.total_seconds()
+    return jobrunner.start("tick", env={"JOBRUNNER_LOG": str(app.path("log")), "JOBRUNNER_LEASE": f"{seconds}s"})
 
 
-def tick_at_work(jobrunner: Commands, app: App) -> "subprocess.Popen[str]":
-    process = start_tick(jobrunner, app)
+def tick_at_work(jobrunner: Commands, app: App, lease: timedelta | None = None) -> "subprocess.Popen[str]":
+    process = start_tick(jobrunner, app, lease)
     wait_for(app.trace, 20, "the handler's first line")
     return process
 
@@ -39,14 +40,14 @@ def test_a_call_on_a_frozen_connection_is_cut(
 ) -> None:
     """The server process of the main connection is stopped before the finalize: the next one writes it."""
     (run_id,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("go"))})
-    process = tick_at_work(private_jobrunner, app)
+    lease = timedelta(seconds=stretched(LEASE_SECONDS))
+    process = tick_at_work(private_jobrunner, app, lease)
     frozen = sessions(database, "true")[0]
     os.kill(frozen, signal.SIGSTOP)
     released_at = database.now()
     app.end(process, "go")
     finished_at = database.value("SELECT finished_at FROM job_runs WHERE id = ?", [run_id])
-    quarter = timedelta(seconds=LEASE_SECONDS / 4)
-    assert quarter <= finished_at - released_at < 3 * quarter
+    assert lease / 4 <= finished_at - released_at < 3 * lease / 4
     assert outcomes(database, run_id) == ["succeeded"]
     os.kill(frozen, signal.SIGCONT)
     assert_consistent(database)

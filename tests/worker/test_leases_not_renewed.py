@@ -14,6 +14,7 @@ from harness.invariants import assert_consistent, insert_runs, outcomes, wait_fo
 from harness.outages import STUBBORN
 from harness.processes import is_working
 from harness.stops import log_lines
+from harness.waiting import span, stretched
 
 LEAST_CONNECT_SECONDS = 2
 """libpq waits so long for a server that accepts a connection and does not answer."""
@@ -45,7 +46,7 @@ def test_a_handler_ends_before_a_lease_that_cannot_be_renewed(
 ) -> None:
     app.add(STUBBORN)
     (run_id,) = insert_runs(private_postgres.database, 1, "stubborn")
-    process = private_jobrunner.start("tick", env={"JOBRUNNER_LOG": str(app.path("log")), "JOBRUNNER_LEASE": "5s"})
+    process = private_jobrunner.start("tick", env={"JOBRUNNER_LOG": str(app.path("log")), "JOBRUNNER_LEASE": span(5)})
     wait_for(app.trace, 20, "the handler's first line")
     (handler,) = [line.pid for line in app.trace()]
     take_away(private_postgres, how)
@@ -54,7 +55,7 @@ def test_a_handler_ends_before_a_lease_that_cannot_be_renewed(
     assert re.fullmatch(r"jobrunner: [^\n]*\n", wait_for_exit(process, 69, 40))
     gave_up, ended = (datetime.fromisoformat(log_lines(app, event)[-1]["at"]) for event in ("not finalized", "tick"))
     # Only to close its row, a tick asks a database again that it has given up.
-    assert ended - gave_up < 2 * timedelta(seconds=LEAST_CONNECT_SECONDS)
+    assert ended - gave_up < 2 * timedelta(seconds=stretched(LEAST_CONNECT_SECONDS))
     private_postgres.restart()
     database = private_postgres.database
     locked_until = database.value("SELECT locked_until FROM job_runs WHERE id = ?", [run_id])

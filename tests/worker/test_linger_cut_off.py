@@ -18,7 +18,7 @@ from harness.handlers_rows import queue, wait_until_running
 from harness.listening_ticks import check_left_quietly, linger, log_lines, stop, wait_for_success
 from harness.pooler import pooler
 from harness.postgres import Lifeline
-from harness.waiting import stretched
+from harness.waiting import span, stretched
 
 WAITS = """
 SELECT count(*) AS waiting FROM pg_locks JOIN pg_database ON pg_database.oid = database
@@ -256,7 +256,7 @@ def test_replaced_or_removed_sqlite_file_ends_listening(
 def test_listening_tick_whose_claims_are_held_up_says_so_once_though_its_questions_are_answered(
     jobrunner: Commands, database: PostgresDatabase
 ) -> None:
-    tick = linger(jobrunner, JOBRUNNER_LEASE="1s")
+    tick = linger(jobrunner, JOBRUNNER_LEASE=span(1))
     with closing(database.connect()) as session:
         session.execute("BEGIN")
         session.execute("INSERT INTO job_locks (name) VALUES ('places of here') ON CONFLICT DO NOTHING")

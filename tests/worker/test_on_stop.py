@@ -8,8 +8,10 @@ from datetime import timedelta
 import pytest
 
 from harness import App, Commands, Database, PrivatePostgres, wait_for
+from harness.at_work import BEATS
 from harness.handlers_rows import attempt_of, attempts_of, queue, run_of, status_of
 from harness.stops import check_clean_exit, log_lines, start_tick, wait_until_at_work
+from harness.waiting import span
 
 HANDLERS = """
 @job("fresh", timeout="5m", kill_after="20s", on_stop="drop")
@@ -109,7 +111,7 @@ def test_run_that_finishes_within_the_grace_has_succeeded(jobrunner: Commands, a
 def test_cancel_and_timeout_do_not_count_as_a_stop(jobrunner: Commands, app: App, database: Database) -> None:
     app.add(HANDLERS)
     fresh, slow = queue(database, "fresh"), queue(database, "slow")
-    tick = start_tick(jobrunner, JOBRUNNER_LEASE="3s")
+    tick = start_tick(jobrunner, **BEATS)
     wait_until_at_work(app, fresh, slow)
     jobrunner("cancel", fresh)
     assert tick.wait(30) == 0
@@ -123,7 +125,7 @@ def test_cancel_and_timeout_do_not_count_as_a_stop(jobrunner: Commands, app: App
 def test_killed_tick_and_lost_lease_drop_no_run(jobrunner: Commands, app: App, database: Database) -> None:
     app.add(HANDLERS)
     crashed, taken = queue(database, "fresh"), queue(database, "fresh")
-    tick = start_tick(jobrunner, JOBRUNNER_LEASE="2s")
+    tick = start_tick(jobrunner, **BEATS)
     wait_until_at_work(app, crashed, taken)
     later = database.now() + timedelta(minutes=5)
     # Another owner has it now: this tick stops its handler, and writes nothing about it.
@@ -164,7 +166,7 @@ def test_lost_database_does_not_count_as_a_stop(
     app.add(HANDLERS)
     database = private_postgres.database
     run_id = queue(database, "fresh")
-    tick = private_jobrunner.start("tick", env={"JOBRUNNER_LEASE": "6s", "JOBRUNNER_LOG": str(app.path("log"))})
+    tick = private_jobrunner.start("tick", env={"JOBRUNNER_LEASE": span(6), "JOBRUNNER_LOG": str(app.path("log"))})
     wait_until_at_work(app, run_id)
     private_postgres.stop()
     wait_for(lambda: log_lines(app, "stopped"), 30, "the end of the handler")

@@ -5,8 +5,9 @@ from collections import Counter
 import pytest
 
 from harness import App, Commands, PrivatePostgres, wait_for
+from harness.at_work import BEATS
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses, wait_for_exit
-from harness.outages import LEASE, tick_at_work, wait_for_failed_beats
+from harness.outages import tick_at_work, wait_for_failed_beats
 
 
 @pytest.mark.promise("P1", "P2", "P14")
@@ -33,7 +34,7 @@ def test_a_database_restarted_between_many_claims_and_finalizes(
 ) -> None:
     database = private_postgres.database
     ids = insert_runs(database, 300)
-    process = private_jobrunner.start("tick", env=LEASE)
+    process = private_jobrunner.start("tick", env=BEATS)
     wait_for(lambda: len(app.trace()) > 20, 30, "the first runs")
     private_postgres.restart()
     assert wait_for_exit(process, 0, 60) == ""

@@ -10,9 +10,11 @@ from datetime import timedelta
 import pytest
 
 from harness import App, Commands, Database, SQLiteDatabase, postgresql_only, sqlite_only, wait_for
+from harness.at_work import BEATS
 from harness.invariants import assert_consistent, insert_runs, outcomes, statuses, wait_for_exit
-from harness.outages import LEASE, STUBBORN
+from harness.outages import STUBBORN
 from harness.processes import has_open, is_working
+from harness.waiting import span, stretched
 
 # Where the system tells, the process is named.
 PROCESS = r"process \d+ \(.*\) of the user \S+ holds the write lock of the file"
@@ -30,25 +32,26 @@ def write_lock(database: SQLiteDatabase) -> Iterator[None]:
 
 @pytest.mark.promise("P1", "P2", "P14", on="sqlite")
 @sqlite_only
-@pytest.mark.parametrize("lease", ["4s", "30s"])
+@pytest.mark.parametrize("lease", [4, 30])
 def test_held_write_lock_delays_runs_and_loses_none(
-    jobrunner: Commands, app: App, database: SQLiteDatabase, lease: str
+    jobrunner: Commands, app: App, database: SQLiteDatabase, lease: int
 ) -> None:
     """While a tick begins, while it beats and claims, and while it finalizes: 1.5 s, longer than a call may hang."""
+    held_seconds = stretched(1.5)
     (first,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("go"))})
     with write_lock(database):
-        process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": lease})
+        process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": span(lease)})
         wait_for(lambda: has_open(process.pid, database.path), 30, "the tick at the file")
-        time.sleep(1.5)
+        time.sleep(held_seconds)
         assert process.poll() is None, process.communicate()
     wait_for(app.trace, 30, "the handler")
     (second,) = insert_runs(database, 1)
     with write_lock(database):
-        time.sleep(1.5)
+        time.sleep(held_seconds)
     database.wait_until("SELECT status = 'succeeded' AS done FROM job_runs WHERE id = ?", [second], 30)
     with write_lock(database):
         app.release("go")
-        time.sleep(1.5)
+        time.sleep(held_seconds)
         assert process.poll() is None, process.communicate()
     assert wait_for_exit(process, 0) == ""
     assert [outcomes(database, run_id) for run_id in (first, second)] == [["succeeded"]] * 2
@@ -63,7 +66,7 @@ def test_a_write_lock_held_beyond_the_lease_ends_the_handler_before_it(
 ) -> None:
     app.add(STUBBORN)
     (run_id,) = insert_runs(database, 1, "stubborn")
-    process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "4s"})
+    process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": span(4)})
     wait_for(app.trace, 30, "the handler")
     (handler,) = [line.pid for line in app.trace()]
     with write_lock(database):
@@ -82,7 +85,7 @@ def test_a_write_lock_held_beyond_the_lease_ends_the_handler_before_it(
 def test_cut_connections_delay_runs_and_lose_none(jobrunner: Commands, app: App, database: Database) -> None:
     """As a pooler or a firewall would: again and again, while a tick claims, beats and finalizes."""
     ids = insert_runs(database, 100)
-    process = jobrunner.start("tick", env=LEASE)
+    process = jobrunner.start("tick", env=BEATS)
     for enough in (10, 30, 60):
         wait_for(lambda enough=enough: len(app.trace()) > enough, 30, "some runs")
         database.cut_connections()

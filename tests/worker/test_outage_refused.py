@@ -9,6 +9,7 @@ from harness import App, Commands, Database
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses, wait_for_exit
 from harness.obstacles import REFUSE
 from harness.outages import tick_at_work
+from harness.waiting import stretched
 
 
 @pytest.mark.promise("P14")
@@ -66,8 +67,9 @@ def test_result_refused_for_good_blocks_its_run_and_tick_only_for_a_limited_time
     (run_id,) = insert_runs(database, 1)
     database.execute(FULL[database.name])
     log = app.path("log")
-    tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "2s", "JOBRUNNER_LOG": str(log)})
-    told = wait_for_exit(tick, 69)
+    lease = timedelta(seconds=stretched(2))
+    tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": f"{lease.total_seconds()}s", "JOBRUNNER_LOG": str(log)})
+    told = wait_for_exit(tick, 69, 3 * lease.total_seconds() + 30)
     assert re.fullmatch(
         r"jobrunner: cannot use the database [^\n]* the disk is full or failing; free space on the disk of [^\n]*\n",
         told,
@@ -75,6 +77,6 @@ def test_result_refused_for_good_blocks_its_run_and_tick_only_for_a_limited_time
     # Renewed for one lease after its end, and over after another.
     (run,) = database.query("SELECT status, claimed_at, locked_until FROM job_runs WHERE id = ?", [run_id])
     assert run["status"] == "running"
-    assert timedelta(seconds=2) < run["locked_until"] - run["claimed_at"] < timedelta(seconds=10)
+    assert lease < run["locked_until"] - run["claimed_at"] < 5 * lease
     events = [line["event"] for line in read_log(log)]
     assert (events.count("finalize"), events.count("not finalized")) == (1, 1)

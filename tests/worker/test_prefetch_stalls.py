@@ -21,6 +21,7 @@ from harness.prefetch_jobs import (
     warm_up,
 )
 from harness.stops import wait_until_gone
+from harness.waiting import span
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +33,7 @@ def quick_handlers(app: App) -> None:
 def test_a_child_whose_parent_has_stalled_begins_no_run_of_another_owner(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
-    settings = {**ONE, **sqlite_file(database), "JOBRUNNER_LEASE": "3s", "JOBRUNNER_HOST": "stopped"}
+    settings = {**ONE, **sqlite_file(database), "JOBRUNNER_LEASE": span(3), "JOBRUNNER_HOST": "stopped"}
     warm_up(database)
     go = str(app.path("go"))
     head = queue_head(database, act="signal", number=signal.SIGSTOP, path=go)
@@ -42,7 +43,7 @@ def test_a_child_whose_parent_has_stalled_begins_no_run_of_another_owner(
     assert waiting
     count = f"SELECT count(*) FROM job_recoverable WHERE id IN ({', '.join('?' * len(waiting))})"
     wait_for(lambda: database.value(count, waiting) == len(waiting), 30, "the end of all leases")
-    other = {**settings, "JOBRUNNER_HOST": "other"}
+    other = {**settings, "JOBRUNNER_HOST": "other", "JOBRUNNER_LEASE": "2m"}
     jobrunner.tick(env=other)
     make_all_due(database)
     jobrunner.tick(env=other)
@@ -106,7 +107,7 @@ def test_a_stop_signal_returns_the_queued_runs_at_once(jobrunner: Commands, app:
 def test_queued_runs_behind_a_run_that_kills_its_tick_twice_are_neither_lost_nor_dead(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
-    settings = {**ONE, "JOBRUNNER_LEASE": "2s"}
+    settings = {**ONE, "JOBRUNNER_LEASE": span(2)}
     head = queue_head(database, act="signal", number=signal.SIGKILL, path="/nowhere", attempts=2)
     followers = insert_runs(database, 20, "quick")
     for number in (1, 2):

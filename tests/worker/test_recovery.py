@@ -14,6 +14,7 @@ from harness import App, Commands, Database, wait_for
 from harness.at_work import tick_at_work
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses
 from harness.processes import Patient, is_working
+from harness.waiting import stretched
 
 HOUR = timedelta(hours=1)
 
@@ -55,13 +56,14 @@ def test_a_killed_ticks_run_is_recovered_after_its_lease(
 ) -> None:
     """Without moving the clock: the lease ends by itself, one tick later the run is failed and charged."""
     (run_id,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("never"))})
-    process = tick_at_work(jobrunner, app)
+    lease = timedelta(seconds=stretched(2))
+    process = tick_at_work(jobrunner, app, JOBRUNNER_LEASE=f"{lease.total_seconds()}s")
     (handler,) = [line.pid for line in app.trace()]
     process.kill()
     wait_for(lambda: not is_working(handler), 5, "the handler dies with its tick")
     locked_until = database.value("SELECT locked_until FROM job_runs")
-    assert locked_until <= database.now() + timedelta(seconds=2)
-    database.wait_until("SELECT count(*) FROM job_recoverable")
+    assert locked_until <= database.now() + lease
+    database.wait_until("SELECT count(*) FROM job_recoverable", describe="the end of the lease")
     log = {"JOBRUNNER_LOG": str(app.path("log"))}
     jobrunner.tick(env=log | ({"JOBRUNNER_HOST": host} if host else {}))
     (run,) = database.query("SELECT * FROM job_runs")

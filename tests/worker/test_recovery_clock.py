@@ -7,7 +7,7 @@ from textwrap import dedent
 import pytest
 
 from harness import App, Commands, Database, SQLiteDatabase, sqlite_only
-from harness.at_work import tick_at_work
+from harness.at_work import BEATS, tick_at_work
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses
 from harness.processes import is_working
 
@@ -22,7 +22,7 @@ def test_a_clock_that_steps_during_a_tick_loses_nothing(
 ) -> None:
     """The next beat puts the lease right; durations are not the database clock's."""
     (run_id,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("go"))})
-    process = tick_at_work(jobrunner, app, JOBRUNNER_LEASE="6s")
+    process = tick_at_work(jobrunner, app, **BEATS)
     for offset in (jump, timedelta(0)):
         database.set_clock_offset(offset)
         database.wait_until(
@@ -98,7 +98,7 @@ def test_instants_of_a_host_with_a_wrong_clock_never_reach_the_database(
     (app.folder / "sitecustomize.py").write_text(dedent(AN_HOUR_OFF))
     app.add('@job("clock")\ndef clock(ctx: Context):\n    return time.time()')
     log = app.path("log")
-    off = {"PYTHONPATH": str(app.folder), "JOBRUNNER_LOG": str(log), "JOBRUNNER_LEASE": "2s"}
+    off = {"PYTHONPATH": str(app.folder), "JOBRUNNER_LOG": str(log), **BEATS}
     before = datetime.now(UTC)
     off_ids = [
         int(jobrunner("enqueue", job_type, *more, env=off).stdout)

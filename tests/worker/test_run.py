@@ -7,6 +7,7 @@ import pytest
 
 from harness import App, Commands, Database, sqlite_only, wait_for
 from harness.handlers_rows import queue, run_of, status_of
+from harness.waiting import stretched
 
 HANDLERS = """
 @job("try_me", max_attempts=5)
@@ -158,11 +159,16 @@ def test_debugged_run_keeps_its_lease_however_long_a_person_looks(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     words = ["run", "wait_for", "--debug", "--payload", f'{{"path": "{app.path("go")}"}}']
-    command = jobrunner.start(*words, env={"JOBRUNNER_LEASE": "1s"})
+    lease = stretched(1)
+    command = jobrunner.start(*words, env={"JOBRUNNER_LEASE": f"{lease}s"})
     database.wait_until("SELECT count(*) FROM job_runs WHERE status = 'running'")
     first = run_of(database, 1)["locked_until"]
     # Two leases later.
-    wait_for(lambda: (run_of(database, 1)["locked_until"] - first).total_seconds() > 2, 30, lambda: run_of(database, 1))
+    wait_for(
+        lambda: (run_of(database, 1)["locked_until"] - first).total_seconds() > 2 * lease,
+        30,
+        lambda: run_of(database, 1),
+    )
     jobrunner.tick()
     app.path("go").touch()
     out, err = command.communicate(timeout=60)

@@ -8,6 +8,7 @@ from harness import App, Commands, Database, wait_for
 from harness.handlers_rows import run_of
 from harness.invariants import assert_consistent
 from harness.standby import Pair
+from harness.waiting import span
 
 SHORT: dict[str, str | None] = {"JOBRUNNER_PATIENCE": "1s", "JOBRUNNER_LEASE": "60s"}
 
@@ -34,11 +35,11 @@ def test_debugged_run_whose_first_commit_is_never_answered_is_named_with_what_sh
     pair: Pair, jobrunner_on_pair: Commands, app: App
 ) -> None:
     pair.stall()
-    told = jobrunner_on_pair.refused(69, "run", "append", "--debug", env=SHORT | {"JOBRUNNER_LEASE": "2s"})
+    told = jobrunner_on_pair.refused(69, "run", "append", "--debug", env=SHORT | {"JOBRUNNER_LEASE": span(2)})
     assert "run 1 may be left as at work, and its handler was not called" in told
     assert told.endswith("to see it: jobrunner show 1\n")
     pair.resume()
-    pair.database.move_clock(timedelta(minutes=1))
+    pair.database.move_clock(timedelta(minutes=2))
     jobrunner_on_pair.tick()
     assert (run_of(pair.database, 1)["locked_by"], app.trace()) == (None, [])
 
