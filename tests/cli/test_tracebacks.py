@@ -2,10 +2,9 @@
 
 import re
 
-import pytest
-
 from harness import App, Commands, Database, sqlite_only
 from harness.handlers_rows import attempt_of, queue
+from harness.waiting import stretched
 
 HANDLERS = """
 import ctypes
@@ -63,7 +62,7 @@ def refused(ctx: Context):
     ctx.progress("half")
 
 
-@job("slow", timeout="200ms", kill_after="200ms")
+@job("slow", timeout=LIMIT, kill_after=LIMIT)
 def slow(ctx: Context):
     while True:
         pass
@@ -90,10 +89,9 @@ SHOWN = {
 }
 
 
-@pytest.mark.timeout(120)
 @sqlite_only
 def test_traceback_of_a_run_begins_with_its_handler(jobrunner: Commands, app: App, database: Database) -> None:
-    file = app.add(HANDLERS)
+    file = app.add(HANDLERS.replace("LIMIT", str(stretched(0.3))))
     runs = {name: queue(database, name, max_attempts=1) for name in (*SHOWN, "inside", "refused")}
     jobrunner.tick(cold=True)
     told = {name: attempt_of(database, run_id) for name, run_id in runs.items()}

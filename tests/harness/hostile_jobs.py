@@ -1,6 +1,9 @@
 """Handlers that harm their own process, each in its way."""
 
-HOSTILE = r"""
+from harness.app import App
+from harness.waiting import stretched
+
+_HOSTILE = r"""
 import ctypes, json, signal, struct, subprocess, sys, threading
 from jobrunner import HandlerStopped
 
@@ -195,7 +198,12 @@ def leave_children(ctx):
         subprocess.Popen([sys.executable, "-c", script])
 
 
-@job("hostile", max_attempts=2, kill_after="400ms")
+@job("hostile", max_attempts=2, kill_after=KILL_AFTER)
 def hostile(ctx: Context, how: str):
     return globals()[how](ctx)
 """
+
+
+def add_hostile(app: App) -> None:
+    """Add `hostile`, which harms its process as its payload says."""
+    app.add(f"KILL_AFTER = {stretched(0.4)}\n{_HOSTILE}")

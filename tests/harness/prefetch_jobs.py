@@ -73,7 +73,7 @@ def quick(ctx: Context, act=None, path=None, number=0, attempts=1, seconds=0.0):
         hold(path)
 
 
-@job("brief", timeout="1s", kill_after="1s")
+@job("brief", timeout="3s", kill_after="1s")
 def brief(ctx: Context, hang=False):
     leave_trace(ctx)
     if hang:

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from harness import App
+from harness.waiting import whole
 
-SLOW = r"""
+_SLOW = r"""
 import signal, subprocess, sys
 from pathlib import Path
 
@@ -18,7 +19,7 @@ def note(ctx, text):
         file.write(text + "\n")
 
 
-@job("polite", timeout="500ms", kill_after="20s")
+@job("polite", timeout=LIMIT, kill_after="20s")
 def polite(ctx: Context):
     while not ctx.cancelled:
         time.sleep(0.01)
@@ -26,14 +27,14 @@ def polite(ctx: Context):
     raise RuntimeError("ended in good order")
 
 
-@job("finishing", timeout="500ms", kill_after="20s")
+@job("finishing", timeout=LIMIT, kill_after="20s")
 def finishing(ctx: Context):
     while not ctx.cancelled:
         time.sleep(0.01)
     return "done, if late"
 
 
-@job("deaf", timeout="500ms", kill_after="1s")
+@job("deaf", timeout=LIMIT, kill_after=KILL_AFTER)
 def deaf(ctx: Context):
     note(ctx, "began")
     try:
@@ -45,7 +46,7 @@ def deaf(ctx: Context):
         note(ctx, "cleaned up")
 
 
-@job("slow_to_clean", timeout="500ms", kill_after="1s")
+@job("slow_to_clean", timeout=LIMIT, kill_after=KILL_AFTER)
 def slow_to_clean(ctx: Context):
     try:
         time.sleep(600)
@@ -55,7 +56,7 @@ def slow_to_clean(ctx: Context):
         note(ctx, "cleaned up")
 
 
-@job("family", timeout="3s", kill_after="1s")
+@job("family", timeout=LIMIT * 4, kill_after=KILL_AFTER)
 def family(ctx: Context, waits: bool):
     # A grandchild that obeys, and one that ignores SIGTERM and has a child of its own.
     obeys = subprocess.Popen(SLEEP)
@@ -68,15 +69,22 @@ def family(ctx: Context, waits: bool):
         time.sleep(600)
 
 
-@job("command", timeout="500ms", kill_after="20s")
+@job("command", timeout=LIMIT, kill_after="20s")
 def command(ctx: Context):
     subprocess.run(SLEEP, check=True)
 
 
-@job("again", timeout="300ms", kill_after="1s", backoff=exponential("2m", jitter=0), max_attempts=2)
+@job("again", timeout=LIMIT, kill_after=KILL_AFTER, backoff=exponential("2m", jitter=0), max_attempts=2)
 def again(ctx: Context):
     time.sleep(600)
 """
+
+
+def add_slow(app: App) -> int:
+    """Add the handlers; after so many seconds they are asked to stop."""
+    limit = whole(0.5)
+    app.add(f"LIMIT = {limit}\nKILL_AFTER = {whole(1)}\n{_SLOW}")
+    return limit
 
 
 def notes(app: App, run_id: int) -> list[str]:

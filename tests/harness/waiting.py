@@ -1,5 +1,6 @@
 """Waiting for something to become true: tests say until when, never for how long."""
 
+import math
 import os
 import time
 from collections.abc import Callable
@@ -21,6 +22,11 @@ def stretched(seconds: float, usual_load: float = 1.0) -> float:
 def span(seconds: float) -> str:
     """The same as the value of a setting, such as a lease that a busy tick must not use up."""
     return f"{stretched(seconds):.2f}s"
+
+
+def whole(seconds: float) -> int:
+    """The same in whole seconds: for the time limit of a handler, which counts before the handler has begun."""
+    return math.ceil(stretched(seconds))
 
 
 def wait_for(

@@ -60,7 +60,7 @@ def send(run_id, number):
         server.send_message(letter)
 
 
-@job("patient_mail", timeout="2s", kill_after="2s", max_attempts=2)
+@job("patient_mail", timeout="4s", kill_after="2s", max_attempts=2)
 def patient_mail(ctx: Context):
     send(ctx.run_id, 1)
 '''
@@ -177,7 +177,7 @@ def test_a_hundred_mails_arrive_once_each(
     assert statuses(database)["running"] == CHILDREN
 
     # The next one recovers them at once and goes on with the rest; the backoff is always the handler's own.
-    jobrunner.tick("--budget", "60s", env=env)
+    jobrunner.tick("--budget", "100s", env=env)
     assert statuses(database) == {"succeeded": MAILS - 20 - CHILDREN, "failed": 20 + CHILDREN}
     stumbled, refused = waits(database, "RuntimeError"), waits(database, "SMTPRecipientsRefused")
     assert (len(stumbled), len(refused), len(mailbox.refused)) == (10, 10, 10)
@@ -191,7 +191,7 @@ def test_a_hundred_mails_arrive_once_each(
     assert len(mailbox.letters) == MAILS - 20 - CHILDREN
 
     database.move_clock(timedelta(minutes=3))
-    jobrunner.tick("--budget", "60s", env=env)
+    jobrunner.tick("--budget", "100s", env=env)
     assert statuses(database) == {"succeeded": MAILS}
     assert Counter(address for _, address in mailbox.letters) == Counter(
         f"user-{number}@mail.example" for number in range(MAILS)

@@ -9,6 +9,7 @@ from harness.effect_jobs import done, with_effects
 from harness.handlers_rows import run_of
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, wait_for_exit
 from harness.obstacles import commits_wait
+from harness.waiting import span, whole
 
 
 @pytest.fixture
@@ -66,10 +67,10 @@ def test_commit_whose_answer_never_comes_is_found_to_be_applied(
     jobrunner: Commands, app: App, database: PostgresDatabase
 ) -> None:
     """The child is killed while its COMMIT hangs: the row stays locked until it is known what became of it."""
-    (run_id,) = insert_runs(database, 1, "work", timeout=1)
+    (run_id,) = insert_runs(database, 1, "work", timeout=whole(1))
     log = app.path("log")
     with commits_wait(database, "NEW.status = 'succeeded'"):
-        tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "12s", "JOBRUNNER_LOG": str(log)})
+        tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": span(12), "JOBRUNNER_LOG": str(log)})
         wait_for(lambda: any("locked" in str(line.get("result")) for line in read_log(log)), 30, "the locked row")
     assert wait_for_exit(tick, 0) == ""
     assert (outcomes(database, run_id), done(database, run_id)) == (["succeeded"], 1)

@@ -6,6 +6,7 @@ from harness import App, Commands, Database
 from harness.async_jobs import HANDLERS
 from harness.at_work import BEATS
 from harness.handlers_rows import attempt_of, queue, run_of, status_of, wait_for_attempts, wait_until_running
+from harness.waiting import whole
 
 
 @pytest.fixture
@@ -55,12 +56,13 @@ def test_type_runs_at_most_its_concurrency_over_all_ticks_of_a_host(
 @pytest.mark.promise("P6")
 def test_timeout_of_an_async_run_cancels_only_that_run(jobrunner: Commands, app: App, database: Database) -> None:
     held = queue(database, "hold", {"path": str(app.path("go"))})
-    late, polite = queue(database, "finishing"), queue(database, "polite")
+    limit = whole(0.5)
+    late, polite = (queue(database, name, timeout=limit) for name in ("finishing", "polite"))
     tick = jobrunner.start("tick")
     database.wait_until("SELECT finished_at FROM job_runs WHERE id = ?", [polite])
     database.wait_until("SELECT finished_at FROM job_runs WHERE id = ?", [late])
     attempt = attempt_of(database, polite)
-    assert (attempt["outcome"], attempt["error"]) == ("timed_out", "timed out after 500ms")
+    assert (attempt["outcome"], attempt["error"]) == ("timed_out", f"timed out after {limit}s")
     assert "in polite" in attempt["traceback"]
     assert attempt["output"] == "cleaned up True\n"
     assert (status_of(database, late), run_of(database, late)["result"]) == ("succeeded", "done, if late")

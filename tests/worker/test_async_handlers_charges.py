@@ -9,6 +9,7 @@ import pytest
 from harness import App, Commands, Database, wait_for
 from harness.handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_for_attempts
 from harness.processes import is_working
+from harness.waiting import stretched, whole
 
 HANDLERS = """
 import asyncio, ctypes, threading
@@ -25,7 +26,7 @@ async def hold(ctx: Context, path: str):
     await until(path)
 
 
-@job("brief", timeout="700ms", kill_after="600ms", max_attempts=1)
+@job("brief", timeout=LIMIT, kill_after=KILL_AFTER, max_attempts=1)
 async def brief(ctx: Context):
     leave_trace(ctx)
     await asyncio.sleep(600)
@@ -38,7 +39,7 @@ async def block(ctx: Context):
     time.sleep(600)
 
 
-@job("block_below", timeout="700ms", kill_after="600ms", max_attempts=1)
+@job("block_below", timeout=LIMIT, kill_after=KILL_AFTER, max_attempts=1)
 async def block_below(ctx: Context):
     async def below():
         while True:
@@ -46,7 +47,7 @@ async def block_below(ctx: Context):
     await asyncio.gather(below())
 
 
-@job("stubborn", timeout="700ms", kill_after="600ms", max_attempts=1)
+@job("stubborn", timeout=LIMIT, kill_after=KILL_AFTER, max_attempts=1)
 async def stubborn(ctx: Context):
     while True:
         try:
@@ -83,8 +84,14 @@ async def crash(ctx: Context, how: str):
 
 
 @pytest.fixture
-def app(app: App) -> App:
-    app.add(HANDLERS)
+def limit() -> int:
+    """The time limit of the brief handlers, in seconds."""
+    return whole(0.7)
+
+
+@pytest.fixture
+def app(app: App, limit: int) -> App:
+    app.add(HANDLERS.replace("LIMIT", str(limit)).replace("KILL_AFTER", str(stretched(0.6))))
     return app
 
 
@@ -98,7 +105,7 @@ def assert_uncharged_and_succeeded(database: Database, run_id: int) -> None:
 
 @pytest.mark.promise("P6", "P7", "P8")
 def test_an_async_run_that_ignores_its_cancellation_is_killed_and_the_others_start_again_uncharged(
-    jobrunner: Commands, app: App, database: Database
+    jobrunner: Commands, app: App, database: Database, limit: int
 ) -> None:
     held = [queue(database, "hold", {"path": str(app.path("go"))}) for _ in range(3)]
     stubborn = queue(database, "stubborn")
@@ -106,7 +113,7 @@ def test_an_async_run_that_ignores_its_cancellation_is_killed_and_the_others_sta
     wait_for_attempts(app, 6)
     app.end(tick, "go")
     attempt = attempt_of(database, stubborn)
-    assert (attempt["outcome"], attempt["error"]) == ("timed_out", "timed out after 700ms; it had to be killed")
+    assert (attempt["outcome"], attempt["error"]) == ("timed_out", f"timed out after {limit}s; it had to be killed")
     assert attempt["output"] == "I stay\nI stay\n"
     for run_id in held:
         assert_uncharged_and_succeeded(database, run_id)
@@ -149,14 +156,14 @@ def test_a_run_that_blocks_the_event_loop_is_charged_and_not_the_run_that_times_
 
 @pytest.mark.promise("P6", "P8")
 def test_endless_loop_in_a_coroutine_of_a_handler_is_charged_to_that_handler(
-    jobrunner: Commands, app: App, database: Database
+    jobrunner: Commands, app: App, database: Database, limit: int
 ) -> None:
     held = queue(database, "hold", {"path": str(app.path("go"))})
     endless = queue(database, "block_below")
     tick = jobrunner.start("tick")
     database.wait_until("SELECT finished_at FROM job_runs WHERE id = ?", [endless])
     attempt = attempt_of(database, endless)
-    assert (attempt["outcome"], attempt["error"]) == ("timed_out", "timed out after 700ms; it had to be killed")
+    assert (attempt["outcome"], attempt["error"]) == ("timed_out", f"timed out after {limit}s; it had to be killed")
     assert "in below" in attempt["traceback"]
     app.end(tick, "go")
     assert_uncharged_and_succeeded(database, held)

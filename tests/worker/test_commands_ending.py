@@ -5,20 +5,23 @@ import signal
 import pytest
 
 from harness import App, Commands, Database, wait_for
+from harness.at_work import BEATS
 from harness.command_jobs import shell, write_jobs
 from harness.families import FAMILY, WAITS, check_ended, family, wait_until_dead
 from harness.handlers_rows import attempt_of, attempts_of, queue, run_of, status_of
 from harness.processes import is_working
+from harness.waiting import span, stretched, whole
 
 
 @pytest.mark.promise("P6", "P8")
 def test_processes_that_a_command_started_end_with_it(jobrunner: Commands, app: App, database: Database) -> None:
+    limit = whole(4)
     write_jobs(
         app,
         f"""
         [jobs.waits]
         command = {shell(WAITS)}
-        timeout = "4s"
+        timeout = {limit}
         kill_after = "500ms"
         [jobs.leaves]
         command = {shell(FAMILY)}
@@ -35,7 +38,7 @@ def test_processes_that_a_command_started_end_with_it(jobrunner: Commands, app: 
     assert (attempt["outcome"], attempt["error_type"], attempt["error"]) == (
         "timed_out",
         "timeout",
-        "timed out after 4s",
+        f"timed out after {limit}s",
     )
 
 
@@ -48,17 +51,18 @@ def test_daemon_that_outlives_its_command_blocks_no_run(jobrunner: Commands, app
 
 
 LADDER = {
-    "polite": ("trap 'echo cleaned up; exit 0' TERM; echo at work; sleep 600", "20s"),
-    "stubborn": ("trap '' TERM; echo at work; sleep 600", "1s"),
-    "counting": ("trap 'echo asked' TERM; while :; do sleep 0.1; done", "2s"),
-    "slow_to_clean": ("trap 'echo cleaning; sleep 600; echo cleaned up' TERM; sleep 600", "1s"),
+    "polite": ("trap 'echo cleaned up; exit 0' TERM; echo at work; sleep 600", 20),
+    "stubborn": ("trap '' TERM; echo at work; sleep 600", 1),
+    "counting": ("trap 'echo asked' TERM; while :; do sleep 0.1; done", 2),
+    "slow_to_clean": ("trap 'echo cleaning; sleep 600; echo cleaned up' TERM; sleep 600", 1),
 }
 
 
 @pytest.mark.promise("P6", "P8", "P12")
 def test_command_is_asked_to_stop_once_and_then_killed(jobrunner: Commands, app: App, database: Database) -> None:
+    limit = whole(1)
     jobs = [
-        f'[jobs.{name}]\ncommand = {shell(script)}\ntimeout = "1s"\nkill_after = "{kill_after}"\n'
+        f"[jobs.{name}]\ncommand = {shell(script)}\ntimeout = {limit}\nkill_after = {stretched(kill_after)}\n"
         for name, (script, kill_after) in LADDER.items()
     ]
     write_jobs(app, "".join(jobs))
@@ -70,10 +74,10 @@ def test_command_is_asked_to_stop_once_and_then_killed(jobrunner: Commands, app:
     polite = attempts.pop("polite")
     assert polite["exit_signal"] is None
     assert polite["output"].endswith("cleaned up\n")
-    assert (polite["error"], status_of(database, runs["polite"])) == ("timed out after 1s", "failed")
+    assert (polite["error"], status_of(database, runs["polite"])) == (f"timed out after {limit}s", "failed")
     for attempt in attempts.values():
         assert attempt["exit_signal"] == signal.SIGKILL
-        assert attempt["error"] == "timed out after 1s; it had to be killed"
+        assert attempt["error"] == f"timed out after {limit}s; it had to be killed"
     assert attempts["counting"]["output"].count("asked") == 1
     assert attempts["slow_to_clean"]["output"].endswith("cleaning\n")
     assert jobrunner.leftover_processes() == []
@@ -83,7 +87,7 @@ def test_command_is_asked_to_stop_once_and_then_killed(jobrunner: Commands, app:
 def test_a_running_command_is_cancelled(jobrunner: Commands, app: App, database: Database) -> None:
     write_jobs(app, f'[jobs.waits]\ncommand = {shell(WAITS)}\nkill_after = "500ms"\n')
     run_id = queue(database, "waits")
-    tick = jobrunner.start("tick", env={"JOBRUNNER_HEARTBEAT": "0.2"})
+    tick = jobrunner.start("tick", env=BEATS)
     pids = family(app, run_id)
     assert "being stopped" in jobrunner("cancel", run_id).stdout
     check_ended(tick)
@@ -109,7 +113,7 @@ def test_stopped_tick_returns_its_commands_uncharged(jobrunner: Commands, app: A
         """,
     )
     waits, dropped, finishes_in_time = (queue(database, name) for name in ("waits", "dropped", "finishes"))
-    tick = jobrunner.start("tick", "--grace", "2s")
+    tick = jobrunner.start("tick", "--grace", span(2))
     pids = family(app, waits) + family(app, dropped)
     wait_for(app.path("began").exists)
     later = queue(database, "finishes")

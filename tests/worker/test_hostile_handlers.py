@@ -1,5 +1,6 @@
 """A handler that harms its own process harms neither the tick nor another run."""
 
+import re
 import signal
 from typing import Any, NamedTuple
 
@@ -7,7 +8,8 @@ import pytest
 
 from harness import App, Commands, Database, wait_for
 from harness.handlers_rows import attempt_of, queue, run_of
-from harness.hostile_jobs import HOSTILE
+from harness.hostile_jobs import add_hostile
+from harness.waiting import whole
 
 
 class End(NamedTuple):
@@ -17,7 +19,7 @@ class End(NamedTuple):
     error_type: str | None = None
     exit_signal: int | None = None
     says: str = ""
-    timeout: float | None = None
+    has_timeout: bool = False
 
 
 def crash(says: str, exit_signal: int | None = None) -> End:
@@ -25,7 +27,7 @@ def crash(says: str, exit_signal: int | None = None) -> End:
 
 
 def hang(exit_signal: int | None = None) -> End:
-    return End("timed_out", "timeout", exit_signal, "timed out after 700ms", 0.7)
+    return End("timed_out", "timeout", exit_signal, has_timeout=True)
 
 
 ENDS = {
@@ -80,7 +82,7 @@ STATUSES = {
 
 
 def queue_hostile(database: Database, how: str, **values: Any) -> int:
-    return queue(database, "hostile", {"how": how}, timeout=ENDS[how].timeout, **values)
+    return queue(database, "hostile", {"how": how}, timeout=whole(0.7) if ENDS[how].has_timeout else None, **values)
 
 
 def check_end(database: Database, run_id: int, how: str) -> None:
@@ -88,6 +90,8 @@ def check_end(database: Database, run_id: int, how: str) -> None:
     row, attempt = run_of(database, run_id), attempt_of(database, run_id)
     assert (attempt["outcome"], attempt["error_type"]) == (end.outcome, end.error_type), how
     assert end.says in (attempt["error"] or ""), how
+    if end.has_timeout:
+        assert re.fullmatch(r"timed out after \d+s(; it had to be killed)?", attempt["error"]), how
     if how != "close_descriptors":  # it dies by itself, or slowly: then it is killed
         assert attempt["exit_signal"] == end.exit_signal, how
     assert (row["status"], row["lease_token"]) == (STATUSES[end.outcome], None), how
@@ -101,7 +105,7 @@ def check_end(database: Database, run_id: int, how: str) -> None:
 @pytest.mark.promise("P8", "P12")
 @pytest.mark.parametrize("how", ENDS)
 def test_a_hostile_handler_harms_itself_alone(how: str, jobrunner: Commands, app: App, database: Database) -> None:
-    app.add(HOSTILE)
+    add_hostile(app)
     # One place: what is left of a child is what the neighbours behind get.
     before = queue(database, "echo", {"a": 1}, priority=2)
     hostile = queue_hostile(database, how, priority=1)
@@ -120,7 +124,7 @@ def test_a_hostile_handler_harms_itself_alone(how: str, jobrunner: Commands, app
 
 @pytest.mark.promise("P8", "P12")
 def test_all_hostile_handlers_at_once_harm_no_other_run(jobrunner: Commands, app: App, database: Database) -> None:
-    app.add(HOSTILE)
+    add_hostile(app)
     hostile, others = {}, []
     # Runs that break the channel come last: those after one in the same child cannot report, and are charged.
     for how in sorted(ENDS, key=lambda how: ENDS[how].outcome == "crashed"):
@@ -135,7 +139,7 @@ def test_all_hostile_handlers_at_once_harm_no_other_run(jobrunner: Commands, app
 
 
 def test_show_after_a_hostile_handler_is_readable(jobrunner: Commands, app: App, database: Database) -> None:
-    app.add(HOSTILE)
+    add_hostile(app)
     runs = {how: queue_hostile(database, how) for how in ("segfault", "flood", "hold_the_lock", "fork", "recursion")}
     jobrunner.tick()
     left = {how: attempt_of(database, run_id) for how, run_id in runs.items()}

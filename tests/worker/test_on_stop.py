@@ -11,7 +11,7 @@ from harness import App, Commands, Database, PrivatePostgres, wait_for
 from harness.at_work import BEATS
 from harness.handlers_rows import attempt_of, attempts_of, queue, run_of, status_of
 from harness.stops import check_clean_exit, log_lines, start_tick, wait_until_at_work
-from harness.waiting import span
+from harness.waiting import span, whole
 
 HANDLERS = """
 @job("fresh", timeout="5m", kill_after="20s", on_stop="drop")
@@ -39,7 +39,7 @@ def done_late(ctx: Context):
     return "done"
 
 
-@job("slow", timeout="500ms", kill_after="20s", on_stop="drop", max_attempts=2)
+@job("slow", kill_after="20s", on_stop="drop", max_attempts=2)
 def slow(ctx: Context):
     leave_trace(ctx)
     while not ctx.cancelled:
@@ -110,7 +110,7 @@ def test_run_that_finishes_within_the_grace_has_succeeded(jobrunner: Commands, a
 @pytest.mark.promise("P9")
 def test_cancel_and_timeout_do_not_count_as_a_stop(jobrunner: Commands, app: App, database: Database) -> None:
     app.add(HANDLERS)
-    fresh, slow = queue(database, "fresh"), queue(database, "slow")
+    fresh, slow = queue(database, "fresh"), queue(database, "slow", timeout=whole(0.5))
     tick = start_tick(jobrunner, **BEATS)
     wait_until_at_work(app, fresh, slow)
     jobrunner("cancel", fresh)

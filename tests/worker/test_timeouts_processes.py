@@ -7,7 +7,8 @@ import pytest
 from harness import App, Commands, Database, wait_for
 from harness.handlers_rows import attempt_of, make_due, queue, run_of, status_of
 from harness.processes import is_working
-from harness.slow_jobs import SLOW, notes
+from harness.slow_jobs import add_slow, notes
+from harness.waiting import whole
 
 
 @pytest.mark.promise("P6", "P8")
@@ -15,7 +16,7 @@ from harness.slow_jobs import SLOW, notes
 def test_processes_that_a_handler_started_end_with_it(
     waits: bool, jobrunner: Commands, app: App, database: Database
 ) -> None:
-    app.add(SLOW)
+    add_slow(app)
     run_id = queue(database, "family", {"waits": waits})
     tick = jobrunner.start("tick")
     (line,) = wait_for(lambda: notes(app, run_id), 20, "the handler's note")
@@ -29,7 +30,7 @@ def test_processes_that_a_handler_started_end_with_it(
 
 @pytest.mark.promise("P6", "P7")
 def test_a_timeout_is_charged_and_waits_for_its_backoff(jobrunner: Commands, app: App, database: Database) -> None:
-    app.add(SLOW)
+    add_slow(app)
     run_id = queue(database, "again")
     jobrunner.tick(timeout=20)
     row = run_of(database, run_id)
@@ -43,7 +44,7 @@ def test_a_timeout_is_charged_and_waits_for_its_backoff(jobrunner: Commands, app
 
 @pytest.mark.promise("P6", "P8")
 def test_other_runs_go_on_while_a_handler_is_being_stopped(jobrunner: Commands, app: App, database: Database) -> None:
-    app.add(SLOW)
+    add_slow(app)
     queue(database, "slow_to_clean", priority=1)
     others = [queue(database, "append") for _ in range(8)]
     jobrunner.tick(env={"JOBRUNNER_CONCURRENCY": "2"}, timeout=30)
@@ -55,10 +56,10 @@ def test_other_runs_go_on_while_a_handler_is_being_stopped(jobrunner: Commands, 
 
 
 ALONE = """
-@job("alone", timeout="500ms", kill_after="500ms")
+@job("alone", timeout={limit}, kill_after={limit})
 def alone(ctx: Context):
     with open(os.environ["TRACE_FILE"], "w") as file:
-        file.write(f"{ctx.run_id} {ctx.attempt} {os.getpid()}")
+        file.write(f"{{ctx.run_id}} {{ctx.attempt}} {{os.getpid()}}")
     while True:
         pass
 """
@@ -66,7 +67,7 @@ def alone(ctx: Context):
 
 @pytest.mark.promise("P6", "P8")
 def test_handler_ends_itself_if_its_tick_stalls(jobrunner: Commands, app: App, database: Database) -> None:
-    app.add(ALONE)
+    app.add(ALONE.format(limit=whole(0.5)))
     run_id = jobrunner.enqueue("alone")
     tick = jobrunner.start("tick", "--grace", "500ms")
     (line,) = wait_for(app.trace, 30, "the handler is at work")
