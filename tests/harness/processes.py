@@ -78,6 +78,15 @@ def has_open(pid: int, path: Path) -> bool:
     return False
 
 
+def has_unread(pid: int) -> bool:
+    """Whether the other side of a TCP connection of this process has not read all that it has sent."""
+    links = (Path(f"/proc/{pid}/fd/{number}") for number in os.listdir(f"/proc/{pid}/fd"))
+    sockets = {os.readlink(link) for link in links}
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    ours = {local for _, local, _, *others in rows if f"socket:[{others[6]}]" in sockets}
+    return any(theirs in ours and int(queues.partition(":")[2], 16) for _, _, theirs, _, queues, *_ in rows)
+
+
 def kill_group(process: "subprocess.Popen[Any]") -> None:
     """Kill a process that leads its own session, with its group, and reap it."""
     with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -10,6 +10,7 @@ from harness.handlers_rows import queue
 from harness.idle_ticks import tick
 from harness.invariants import insert_runs
 from harness.limits import at_once, attempts, claim_all, claim_of, declare, drain, end_all, most_at_once, stretches
+from harness.waiting import stretched
 from jobrunner.model import Limits, Policy
 from jobrunner.rates import Rate, parse_rate
 from jobrunner.store.drivers.database import Database as Store
@@ -48,7 +49,8 @@ def use_up(stores: list[Store], database: Database, seconds: int) -> None:
     # The start is noted by a later statement of the claim than the one that asks the rate.
     assert [(count, lasted) for count, lasted in stretches(begun) if count > 25 + 25 * (lasted + SLACK) / SECOND] == []
     within = [at for at in begun if at <= begun[0] + seconds * SECOND]
-    assert len(within) >= 0.95 * (25 + 25 * seconds)
+    # On a machine that lets all of them wait for longer than a burst lasts, a part of the rate is lost.
+    assert len(within) >= 0.95 * (25 + 25 * seconds) / stretched(1)
 
 
 @pytest.mark.promise("P1")
