@@ -12,9 +12,8 @@ import pytest
 from harness import App, Commands, Database, wait_for
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, wait_for_exit
 from harness.processes import has_unread, is_stopped
+from harness.waiting import stretched
 
-LEASE_SECONDS = 4
-LEASE = {"JOBRUNNER_LEASE": f"{LEASE_SECONDS}s"}
 # A test that waits for the end of a lease takes seconds. By the database's clock it ends at once; then the owner, whose
 # own clock has not gone on, does not know that it was stopped for so long.
 waiting_or_not = pytest.mark.parametrize(("host", "waits"), [("first", True), ("second", False)])
@@ -29,13 +28,16 @@ class StaleOwner:
     database: Database
     run_id: int = 0
     log: Path = field(init=False)
+    lease_seconds: float = field(init=False)
     process: "subprocess.Popen[str]" = field(init=False)
 
     def __post_init__(self) -> None:
         self.log = self.app.path("stale.log")
+        self.lease_seconds = stretched(4)
         (self.run_id,) = insert_runs(self.database, 1, "wait_for", {"path": str(self.app.path("go"))})
+        lease = {"JOBRUNNER_LEASE": f"{self.lease_seconds}s"}
         named = {"JOBRUNNER_HOST": "first", "JOBRUNNER_LOG": str(self.log)}
-        self.process = self.jobrunner.start("tick", env=LEASE | named)
+        self.process = self.jobrunner.start("tick", env=lease | named)
         wait_for(self.app.trace, 20, "the handler's first line")
         # A child may begin before the tick has told that it claimed the run.
         wait_for(lambda: any(line["event"] == "claimed" for line in read_log(self.log)), 20, "the line of the claim")
@@ -47,7 +49,7 @@ class StaleOwner:
     def stop_past_the_lease(self, *, waits: bool = False) -> None:
         wait_for(self._is_stopped_between_transactions, 20, "a moment without a transaction")
         if not waits:
-            self.database.move_clock(timedelta(seconds=LEASE_SECONDS))
+            self.database.move_clock(timedelta(seconds=self.lease_seconds))
         self.database.wait_until("SELECT count(*) FROM job_recoverable", describe="the end of the lease")
 
     def _is_stopped_between_transactions(self) -> bool:
