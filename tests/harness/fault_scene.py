@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from harness import App, Commands, Database
 from harness.invariants import insert_runs
+from harness.waiting import span
 
 SLOW = '''
 @job("slow")
@@ -62,7 +63,7 @@ class FaultScene:
     def tick_with_fault(self, point: str, action: str) -> tuple[int, str]:
         """A tick with a lease that nothing here outlives, and beats that a second is long enough for."""
         faults = {"JOBRUNNER_FAULT": f"{point}={action}", "JOBRUNNER_FAULT_TRACE": str(self._trace)}
-        beats = {"JOBRUNNER_LEASE": "8s", "JOBRUNNER_HEARTBEAT": "0.2s"}
+        beats = {"JOBRUNNER_LEASE": span(8), "JOBRUNNER_HEARTBEAT": "0.2s"}
         if point.startswith("heartbeat."):
             # A beat may come just when the only run at hand was finalized: then its kill costs no attempt.
             beats |= {"JOBRUNNER_HEARTBEAT": "1.5s", "SLOW_SECONDS": "4"}

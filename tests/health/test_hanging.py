@@ -23,6 +23,7 @@ from harness.databases import Copies
 from harness.handlers_rows import queue
 from harness.long import draw
 from harness.silence import silent_after
+from harness.waiting import stretched
 from jobrunner.settings.config import load
 from jobrunner.store.drivers import waits
 from jobrunner.store.schema import metadata
@@ -98,7 +99,7 @@ def fill(database: PostgresDatabase) -> None:
 
 def wait_for_all(started: "Iterable[subprocess.Popen[str]]", seconds: float = LIMIT) -> list[tuple[int, str]]:
     """The exit code and the words of each, none of which takes longer than it may."""
-    ends_at = time.monotonic() + seconds
+    ends_at = time.monotonic() + stretched(seconds)
     ended = []
     for process in started:
         _, stderr = process.communicate(timeout=max(0.1, ends_at - time.monotonic()))

@@ -5,13 +5,7 @@ import re
 
 from harness import App, Commands, PostgresDatabase, postgresql_only
 from harness.invariants import insert_runs, outcomes
-
-LEASE = {"JOBRUNNER_LEASE": "4s", "JOBRUNNER_HEARTBEAT": "0.2s"}
-SOON = {"JOBRUNNER_PATIENCE": "3s"}
-
-
-LIVING = {**LEASE, "JOBRUNNER_HOST": "living"}
-
+from harness.waiting import span
 
 KEYS = ("720614, hashtext('living')", "7206148302", "720615, 0")
 
@@ -27,9 +21,11 @@ def test_advisory_locks_of_any_role_block_no_claim_no_apply_and_no_listening(
     with contextlib.closing(database.access.admin(database.database)) as stranger:
         for key in (*KEYS, "7206148301"):
             stranger.execute(f"SELECT pg_advisory_lock({key})")
-        migrating = jobrunner.start("migrate", env=SOON)
+        migrating = jobrunner.start("migrate", env={"JOBRUNNER_PATIENCE": span(3)})
         assert "echoed" in jobrunner("apply").stdout
-        listening = jobrunner.tick("--linger", "--log", log, env=LIVING)
+        listening = jobrunner.tick(
+            "--linger", "--log", log, env={"JOBRUNNER_LEASE": span(4), "JOBRUNNER_HOST": "living"}
+        )
         assert listening.stderr == ""
         assert [outcomes(database, run_id) for run_id in runs] == [["succeeded"]] * 2
         session = stranger.info.backend_pid
