@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from harness import App, Commands, Database, wait_for
+from harness.at_work import BEATS
 from harness.handlers_rows import attempt_of, queue, run_of, wait_until_running
 
 CONTEXT = """
@@ -132,7 +133,7 @@ def test_progress_and_output_are_visible_while_the_handler_works(
 ) -> None:
     app.add(TALKATIVE)
     run_id = queue(database, "talk", {"path": str(app.path("go"))})
-    tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "3s", "JOBRUNNER_HEARTBEAT": "100ms"})
+    tick = jobrunner.start("tick", env={**BEATS, "JOBRUNNER_HEARTBEAT": "100ms"})
     wait_until_running(database, run_id)
 
     def shown_progress() -> Any:

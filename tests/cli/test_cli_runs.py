@@ -9,7 +9,6 @@ from harness import App, Commands, Database
 from harness.handlers_rows import queue
 
 STATUSES = ("queued", "running", "succeeded", "failed", "dead", "cancelled")
-SHORT_LEASE = {"JOBRUNNER_LEASE": "2s", "JOBRUNNER_HEARTBEAT": "200ms"}
 
 
 def insert(database: Database, status: str) -> int:

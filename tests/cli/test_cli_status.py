@@ -6,15 +6,16 @@ from typing import Any
 import pytest
 
 from harness import App, Commands, Database, wait_for
+from harness.at_work import BEATS
 from harness.invariants import insert_runs
 from harness.statements import before_statements
+from harness.waiting import span
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.questions import overview
 from jobrunner.store.questions.state import State
 
 KEYS = {"database", "runs", "due", "oldest_due_seconds", "running", "failing", "dead", "schedules", "unknown_types"}
-SHORT_LEASE = {"JOBRUNNER_LEASE": "3s", "JOBRUNNER_HEARTBEAT": "200ms"}
 
 
 def test_an_empty_database(jobrunner: Commands, database: Database) -> None:
@@ -109,7 +110,7 @@ def test_a_run_at_work_is_shown(jobrunner: Commands, app: App, database: Databas
                 time.sleep(0.01)
     """)
     run_id = jobrunner.enqueue("steady", {"path": str(app.path("go"))})
-    tick = jobrunner.start("tick", env={**SHORT_LEASE, "JOBRUNNER_HOST": "alpha"})
+    tick = jobrunner.start("tick", env={**BEATS, "JOBRUNNER_HOST": "alpha"})
     first = database.wait_until("SELECT heartbeat_at FROM job_runs WHERE progress IS NOT NULL", describe="a beat")
     database.wait_until("SELECT heartbeat_at > ? AS later FROM job_runs", [first], describe="a second beat")
     (row,) = jobrunner.status()["running"]
@@ -182,7 +183,7 @@ def test_the_last_tick_of_each_host(jobrunner: Commands) -> None:
 @pytest.mark.promise("P12")
 def test_a_killed_tick_is_shown_as_not_ended(jobrunner: Commands, app: App) -> None:
     jobrunner.enqueue("wait_for", {"path": str(app.path("never"))})
-    tick = jobrunner.start("tick", env=SHORT_LEASE)
+    tick = jobrunner.start("tick", env=BEATS)
     wait_for(app.trace, 30, "the handler is at work")
     tick.kill()
     tick.wait(10)
@@ -206,7 +207,7 @@ def test_status_works_with_broken_handlers(jobrunner: Commands, app: App, databa
     """A child imports them, and knows no database, whichever it is."""
     insert_runs(database, 1, "echo")
     app.write("handlers", source)
-    short = {"JOBRUNNER_START_LIMIT": "1s"}
+    short = {"JOBRUNNER_START_LIMIT": span(1)}
     status = jobrunner("status", "--json", env=short).json()
     assert status["runs"]["queued"] == 1
     assert "handlers" in status["handlers_problem"]

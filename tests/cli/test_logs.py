@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from harness import App, Commands, Database, sqlite_only, wait_for
+from harness.at_work import BEATS
 from harness.cancels import OBEDIENT
 from harness.commands import COMMAND
 from harness.log_file import LogFile
 from harness.processes import Patient
 from harness.terminal import read_terminal
-
-SHORT_LEASE = {"JOBRUNNER_LEASE": "2s", "JOBRUNNER_HEARTBEAT": "200ms"}
 
 
 def about(line: dict[str, Any]) -> tuple[Any, ...]:
@@ -82,7 +81,7 @@ def test_log_lines_of_a_run_that_is_recovered(jobrunner: Commands, app: App, dat
 def test_log_lines_of_a_running_run_that_is_stopped(jobrunner: Commands, app: App, log: LogFile, end: str) -> None:
     app.add(OBEDIENT)
     run_id = jobrunner.enqueue("obedient")
-    tick = jobrunner.start("tick", "--log", log.path, "--grace", "0", env=SHORT_LEASE)
+    tick = jobrunner.start("tick", "--log", log.path, "--grace", "0", env=BEATS)
     wait_for(app.trace, 30, "the handler is at work")
     if end == "released":
         tick.send_signal(signal.SIGTERM)

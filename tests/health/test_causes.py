@@ -7,8 +7,14 @@ from typing import Any
 
 from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only
 from harness.handlers_rows import queue
+from harness.waiting import span
 
-SOON = {"JOBRUNNER_PATIENCE": "1s", "JOBRUNNER_LEASE": "8s"}
+
+def soon() -> dict[str, str]:
+    """Settings with which a command does not wait for long."""
+    return {"JOBRUNNER_PATIENCE": span(1), "JOBRUNNER_LEASE": span(8)}
+
+
 ASKING = ("status", "explain 1", "health", "runs", "schedule list", "jobs")
 ACTING = ("cancel 1", "pause --type echo", "enqueue echo", "tick")
 
@@ -36,11 +42,11 @@ def role(database: Database, attributes: str = "") -> Iterator[tuple[PostgresDat
 
 
 def said(jobrunner: Commands, words: str, env: dict[str, str]) -> str:
-    return jobrunner.refused(69, *words.split(), env={**SOON, **env})
+    return jobrunner.refused(69, *words.split(), env={**soon(), **env})
 
 
 def wrong(jobrunner: Commands, env: dict[str, str], name: str = "database") -> dict[str, Any]:
-    done = jobrunner("doctor", "--json", "--no-crontab", env={**SOON, **env}, check=False)
+    done = jobrunner("doctor", "--json", "--no-crontab", env={**soon(), **env}, check=False)
     found = [each for each in done.json()["checks"] if each["verdict"] == "wrong" and each["name"] == name]
     assert len(found) == 1, done.stdout
     return dict(found[0])

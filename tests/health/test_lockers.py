@@ -13,6 +13,7 @@ import pytest
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only
 from harness.explain_scene import HOUR, Scene, make_scene
 from harness.processes import Patient
+from harness.waiting import span
 from jobrunner.store.questions.lockers import TABLES
 from jobrunner.store.sql.versions import VERSION_TABLE
 from jobrunner.store.upkeep.neighbours import our_names
@@ -144,7 +145,7 @@ def test_a_role_that_may_not_see_the_session_of_another_one_is_told_so(scene: Sc
 def test_the_process_that_holds_the_write_lock_of_a_file_is_named(scene: Scene) -> None:
     assert isinstance(scene.database, SQLiteDatabase)
     run_id = scene.queue()
-    env = {**scene.env, "JOBRUNNER_PATIENCE": "1s", "JOBRUNNER_HEALTH_TICK_AGE": "0.5s"}
+    env = {**scene.env, "JOBRUNNER_PATIENCE": span(1), "JOBRUNNER_HEALTH_TICK_AGE": "0.5s"}
     with process(scene.database) as pid:
         found = scene.explain(run_id)
         assert (found["reason"], found["facts"]["session"]) == ("locked", pid), found

@@ -18,7 +18,7 @@ from harness.effects import LostRun, OtherSide, close_all, effects_of
 from harness.invariants import insert_runs
 from harness.plan_calls import request
 from harness.standby import Pair
-from harness.waiting import stretched
+from harness.waiting import span, stretched
 from jobrunner.application import own_connections
 from jobrunner.errors import CommitUnconfirmed, ConnectionLost, DatabaseUnavailable
 from jobrunner.lifecycle import AttemptResult, Outcome
@@ -187,7 +187,7 @@ def test_key_that_another_process_has_left_without_a_standby_is_no_answer_to_an_
         store.write(work)
     pair.database.wait_until(f"SELECT ({found}) = 1")
     again = ("enqueue", "echo", "--payload", "{}", "--key", "once")
-    refused = jobrunner_on_pair(*again, env={"JOBRUNNER_PATIENCE": "1s"}, check=False)
+    refused = jobrunner_on_pair(*again, env={"JOBRUNNER_PATIENCE": span(1)}, check=False)
     assert (refused.returncode, refused.stdout) == (69, "")
     pair.resume()
     assert jobrunner_on_pair(*again).stdout == "1\n"

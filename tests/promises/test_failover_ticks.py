@@ -13,6 +13,7 @@ from harness.effect_jobs import traces
 from harness.handlers_rows import run_of
 from harness.invariants import insert_runs, read_log
 from harness.standby import Pair
+from harness.waiting import span
 
 HANDLERS = """
 import os
@@ -48,7 +49,7 @@ def test_payment_is_made_once_though_the_standby_without_its_intent_is_promoted(
     go = app.path("go")
     (run_id,) = insert_runs(pair.database, 1, "charge", {"go": str(go)})
     # A quarter of the lease is the limit of a call: the watch cuts the COMMIT of the intent after half a second.
-    tick = jobrunner_on_pair.start("tick", env={"JOBRUNNER_LEASE": "2s"})
+    tick = jobrunner_on_pair.start("tick", env={"JOBRUNNER_LEASE": span(2)})
     wait_for(lambda: traces(app) == ["begun"], 20, "the handler")
     pair.stall()
     go.touch()
@@ -71,7 +72,7 @@ def test_result_is_written_again_until_the_standby_has_it_and_the_tick_ends_well
 ) -> None:
     go, log = app.path("go"), app.path("log")
     (run_id,) = insert_runs(pair.database, 1, "wait_for", {"path": str(go)})
-    tick = jobrunner_on_pair.start("tick", env={"JOBRUNNER_LEASE": "8s", "JOBRUNNER_LOG": str(log)})
+    tick = jobrunner_on_pair.start("tick", env={"JOBRUNNER_LEASE": span(8), "JOBRUNNER_LOG": str(log)})
     wait_for(app.trace, 20, "the handler")
     pair.stall()
     go.touch()
@@ -155,7 +156,7 @@ def test_idle_tick_beside_a_stalled_standby_says_what_its_commit_waits_for_and_w
 ) -> None:
     jobrunner_on_pair.tick()
     pair.stall()
-    done = jobrunner_on_pair("tick", env={"JOBRUNNER_LEASE": "2s"}, check=False)
+    done = jobrunner_on_pair("tick", env={"JOBRUNNER_LEASE": span(2)}, check=False)
     assert (done.returncode, done.stdout) == (69, "")
     # The one or the other, by who was faster: the answer to the cancel request, or the end of the connection.
     found = "no synchronous standby has confirmed it|waits for a synchronous standby that does not confirm it"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from harness import App, Commands, Database, postgresql_only
+from harness.at_work import BEATS
 from harness.invariants import insert_runs
 from harness.locks import wait_for_lock
 from harness.slots import NO_HANDLERS, go_to, utc
@@ -175,7 +176,7 @@ def test_overlap_replace_starts_the_new_run_after_the_old_one_has_ended(
     old, waiting = trigger(jobrunner, database, 2)
     # As if slots had made them: what a person has asked for is not replaced.
     database.execute("UPDATE job_runs SET origin = 'slot'")
-    first = tick_at(jobrunner, "here", JOBRUNNER_LEASE="3s")
+    first = tick_at(jobrunner, "here", **BEATS)
     wait_for_start(database, old)
     make_due(database)
     assert jobrunner.tick(env=NO_HANDLERS).stderr == ""

@@ -4,6 +4,7 @@ import pytest
 
 from harness import Commands, Database, SQLiteDatabase, postgresql_only, wait_for
 from harness.schemas import objects, schema
+from harness.waiting import span
 from jobrunner.store.schema import metadata
 from jobrunner.store.sql.versions import SCHEMA_REVISION, VERSION_TABLE
 
@@ -151,7 +152,7 @@ def test_downgrade_also_drops_the_rest_of_incomplete_tables(jobrunner: Commands,
 def test_tick_reports_in_one_line_that_its_tables_were_dropped(jobrunner: Commands, database: Database) -> None:
     """Its handler ends with it, its process too; nothing it still wanted to write brings a traceback."""
     jobrunner.enqueue("wait_for", {"path": str(jobrunner.app.path("go"))})
-    tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "3s"})
+    tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": span(3)})
     wait_for(jobrunner.app.trace, 30, "the handler is at work")
     jobrunner(*SURE)
     jobrunner.app.release("go")

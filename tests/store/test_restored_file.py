@@ -12,6 +12,7 @@ import pytest
 from harness import App, Commands, Database, SQLiteDatabase, sqlite_only, wait_for
 from harness.backups import REFUSED, back_up
 from harness.invariants import insert_runs
+from harness.waiting import span
 from jobrunner.settings import state_folder
 
 pytestmark = sqlite_only
@@ -167,7 +168,7 @@ def test_file_that_another_process_has_locked_is_told_as_in_use_and_by_whom(
     jobrunner: Commands, file: Path, backup: Path, begin: Callable[[Path], sqlite3.Connection], is_target: bool
 ) -> None:
     """As a backup it was said to be no database of jobrunner, or was copied with what was not committed."""
-    env, locked = {"JOBRUNNER_PATIENCE": "1s"}, backup
+    env, locked = {"JOBRUNNER_PATIENCE": span(1)}, backup
     if is_target:
         locked = back_up(file, Path(f"{backup}.target"))
         env["JOBRUNNER_DATABASE_URL"] = f"sqlite:///{locked}"

@@ -14,6 +14,7 @@ from harness.at_work import running
 from harness.invariants import insert_runs, outcomes, read_log, statuses
 from harness.statements import before_statements
 from harness.tick_parts import tick_parts
+from harness.waiting import span, stretched
 from jobrunner.model import Policy
 
 SLOW = {
@@ -25,7 +26,8 @@ SLOW = {
         END
     """,
     "postgresql": """
-        CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.03); RETURN NEW; END $$;
+        CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM pg_sleep({seconds}); RETURN NEW; END $$;
         CREATE TRIGGER slow BEFORE UPDATE ON job_runs FOR EACH ROW EXECUTE FUNCTION slow()
     """,
 }
@@ -38,10 +40,11 @@ def test_expired_runs_whose_rows_are_slow_to_write_are_recovered_in_one_tick(
 ) -> None:
     """A hundred at once took longer than any call of a tick may, in every tick: none of them was ever recovered."""
     leases = running(database, 60, locked_until=database.now() - timedelta(hours=1))
-    database.execute(SLOW[database.name])
+    database.execute(SLOW[database.name].replace("{seconds}", str(stretched(0.03))))
     log = app.path("log")
     assert (
-        jobrunner.tick(env={"JOBRUNNER_LEASE": "4s", "JOBRUNNER_LOG": str(log), "JOBRUNNER_IMPORT": None}).stderr == ""
+        jobrunner.tick(env={"JOBRUNNER_LEASE": span(4), "JOBRUNNER_LOG": str(log), "JOBRUNNER_IMPORT": None}).stderr
+        == ""
     )
     assert statuses(database) == {"failed": len(leases)}
 
@@ -88,7 +91,7 @@ def test_payload_too_large_for_the_prefetch_queue_delays_no_other_run(
     others = insert_runs(database, 6)
     log = app.path("log")
     with thin_line(database) as url:
-        env = {"JOBRUNNER_DATABASE_URL": url, "JOBRUNNER_LEASE": "4s", "JOBRUNNER_LOG": str(log)}
+        env = {"JOBRUNNER_DATABASE_URL": url, "JOBRUNNER_LEASE": span(4), "JOBRUNNER_LOG": str(log)}
         assert jobrunner.tick(env=env).stderr == ""
     assert [outcomes(database, run_id) for run_id in others] == [["succeeded"]] * 6
     (run,) = database.query("SELECT status, error_type, last_error FROM job_runs WHERE id = ?", [huge])

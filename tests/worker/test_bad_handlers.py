@@ -6,8 +6,8 @@ import pytest
 
 from harness import App, Commands, Database, wait_for
 from harness.handlers_rows import attempts_of, queue, run_of
+from harness.waiting import span
 
-START_LIMIT = {"JOBRUNNER_START_LIMIT": "3s"}
 SHOUT = """
 import sys
 for out in (sys.stdout, sys.stderr):
@@ -60,7 +60,7 @@ BROKEN = {
     "NUL": ("x = 1\0\n", "null bytes"),
     "shouts and raises": (f"{SHOUT}raise ValueError('gone')", "gone"),
     "shouts and dies": (f"{SHOUT}import os; os.abort()", "SIGABRT"),
-    "shouts and hangs": (f"{SHOUT}import time; time.sleep(600)", "within 3s"),
+    "shouts and hangs": (f"{SHOUT}import time; time.sleep(600)", "it did not finish within "),
     "recursion": ("def f(): f()\nf()\n", "RecursionError"),
     "memory": ("raise MemoryError('none left')", "none left"),
     "a handler without a context": (JOB + "@job('x')\ndef x(): ...\n", "Context"),
@@ -72,9 +72,12 @@ BROKEN = {
     "exits at once": ("import os; os._exit(0)", "exited with status 0"),
     "segfaults": ("import ctypes; ctypes.string_at(0)", "was killed by SIGSEGV"),
     "is killed": ("import os; os.kill(os.getpid(), 9)", "was killed by SIGKILL"),
-    "loops": ("while True:\n    try:\n        pass\n    except BaseException:\n        pass\n", "within 3s"),
-    "holds the lock": (HOLD_THE_LOCK, "it did not finish within 3s"),
-    "hides": (HIDE, "it did not finish within 3s"),
+    "loops": (
+        "while True:\n    try:\n        pass\n    except BaseException:\n        pass\n",
+        "it did not finish within ",
+    ),
+    "holds the lock": (HOLD_THE_LOCK, "it did not finish within "),
+    "hides": (HIDE, "it did not finish within "),
     "closes all": ("import os; os.closerange(0, 65536)", "failed"),
     "needs another": ("import no_such_module_at_all", "No module named 'no_such_module_at_all'"),
     "floods": ("print('x' * 50_000_000)\nraise RuntimeError('after the flood')\n", "after the flood"),
@@ -91,7 +94,10 @@ def refuse(jobrunner: Commands, database: Database, imports: str, *says: str) ->
     run_id = queue(database, "echo", {"a": 1})
     before = run_of(database, run_id)
     commands = (["tick"], ["enqueue", "echo"], ["types"])
-    started = [jobrunner.start(*words, env={**START_LIMIT, "JOBRUNNER_IMPORT": imports}) for words in commands]
+    limit = span(3)
+    started = [
+        jobrunner.start(*words, env={"JOBRUNNER_START_LIMIT": limit, "JOBRUNNER_IMPORT": imports}) for words in commands
+    ]
     for words, process in zip(commands, started, strict=True):
         done = jobrunner.finish(process, timeout=40)
         assert (words, done.returncode, done.stdout) == (words, 78, "")

@@ -13,6 +13,7 @@ from harness.locks import open_transaction
 from harness.obstacles import commits_wait, sessions
 from harness.statements import before_statements
 from harness.tick_parts import tick_parts
+from harness.waiting import stretched
 from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.log import Silence
@@ -29,7 +30,7 @@ MINUTE = timedelta(minutes=1)
 @pytest.mark.promise("P6")
 def test_leases_expire_while_the_main_loop_stalls_and_are_renewed_when_it_goes_on(database: Database) -> None:
     """A stuck parent must not keep its leases only because its heartbeat thread goes on."""
-    lease = timedelta(seconds=1.2)
+    lease = timedelta(seconds=stretched(1.2))
     beaten = "SELECT heartbeat_at IS NOT NULL AS beaten FROM job_runs"
     (held,) = running(database, 1, locked_until=database.now() + lease)
     with tick_parts(database, lease, heartbeat=lease / 10) as tick:

@@ -10,7 +10,9 @@ from harness.invariants import assert_consistent
 from harness.standby import Pair
 from harness.waiting import span
 
-SHORT: dict[str, str | None] = {"JOBRUNNER_PATIENCE": "1s", "JOBRUNNER_LEASE": "60s"}
+
+def short(lease: str = "2m") -> dict[str, str | None]:
+    return {"JOBRUNNER_PATIENCE": span(1), "JOBRUNNER_LEASE": lease}
 
 
 @pytest.mark.promise("P1", "P14", on="postgresql")
@@ -18,7 +20,7 @@ def test_debugged_run_whose_first_commit_gets_no_answer_is_cancelled_uncharged_a
     pair: Pair, jobrunner_on_pair: Commands, app: App
 ) -> None:
     pair.stall()
-    command = jobrunner_on_pair.start("run", "append", "--debug", env=SHORT)
+    command = jobrunner_on_pair.start("run", "append", "--debug", env=short())
     pair.database.wait_until("SELECT count(*) = 1 FROM job_runs")
     wait_for(pair.waiting, 20, "what undoes it")
     pair.resume()
@@ -35,7 +37,7 @@ def test_debugged_run_whose_first_commit_is_never_answered_is_named_with_what_sh
     pair: Pair, jobrunner_on_pair: Commands, app: App
 ) -> None:
     pair.stall()
-    told = jobrunner_on_pair.refused(69, "run", "append", "--debug", env=SHORT | {"JOBRUNNER_LEASE": span(2)})
+    told = jobrunner_on_pair.refused(69, "run", "append", "--debug", env=short(span(2)))
     assert "run 1 may be left as at work, and its handler was not called" in told
     assert told.endswith("to see it: jobrunner show 1\n")
     pair.resume()
