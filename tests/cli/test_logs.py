@@ -15,6 +15,7 @@ from harness.cancels import OBEDIENT
 from harness.commands import COMMAND
 from harness.log_file import LogFile
 from harness.processes import Patient
+from harness.slots import go_to
 from harness.terminal import read_terminal
 
 
@@ -95,6 +96,8 @@ def test_log_lines_of_a_running_run_that_is_stopped(jobrunner: Commands, app: Ap
 
 
 def test_log_lines_of_expanded_slots(jobrunner: Commands, database: Database, log: LogFile) -> None:
+    # Not over the full hour between the two.
+    go_to(database, datetime(2026, 5, 1, 12, 30, tzinfo=UTC))
     jobrunner("schedule", "add", "hourly", "--type", "echo", "--cron", "@hourly")
     database.move_clock(timedelta(hours=3))
     jobrunner.tick("--log", log.path)

@@ -177,7 +177,11 @@ def test_run_of_a_limited_type_is_ready_though_those_in_front_of_it_wait_for_the
 
 
 @pytest.mark.promise("P1")
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[*settings().suppress_health_check, HealthCheck.function_scoped_fixture],
+)
 @given(
     situations=st.lists(RUNS, min_size=1, max_size=7),
     pause=PAUSES,

@@ -10,7 +10,7 @@ from harness.handlers_rows import queue
 from harness.idle_ticks import tick
 from harness.invariants import insert_runs
 from harness.limits import at_once, attempts, claim_all, claim_of, declare, drain, end_all, most_at_once, stretches
-from harness.waiting import stretched
+from harness.waiting import span, stretched
 from jobrunner.model import Limits, Policy
 from jobrunner.rates import Rate, parse_rate
 from jobrunner.store.drivers.database import Database as Store
@@ -218,7 +218,7 @@ def test_a_tick_waits_for_a_rate_within_its_budget_and_leaves_the_rest(
     insert_runs(database, 2, "hourly")
     for customer in (1, 1, 2):
         queue(database, "one", {"customer": customer})
-    both = [jobrunner.start("tick", env={"JOBRUNNER_HOST": host, "JOBRUNNER_BUDGET": "20s"}) for host in "ab"]
+    both = [jobrunner.start("tick", env={"JOBRUNNER_HOST": host, "JOBRUNNER_BUDGET": span(20)}) for host in "ab"]
     for process in both:
         assert process.wait(15) == 0
     left = database.query("SELECT job_type FROM job_runs WHERE status <> 'succeeded'")
