@@ -34,6 +34,6 @@ def copy_with(folder: Path, *added: tuple[str, str, str]) -> Run:
             **variables,
         }
         command = [sys.executable, "-P", *([] if python else ["-m", "jobrunner"]), *words]
-        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
     return run

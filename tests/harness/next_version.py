@@ -10,6 +10,7 @@ from pathlib import Path
 
 from harness.commands import Commands
 from harness.installation import ROOT
+from harness.processes import Patient
 from jobrunner.store.sql.versions import OLDEST_CODE_OF, SCHEMA_REVISION
 
 NEXT = SCHEMA_REVISION + 1
@@ -86,7 +87,7 @@ class NextVersion:
 
     def _start(self, *words: str) -> "subprocess.Popen[str]":
         environment = {**self._jobrunner.environment(), "PYTHONPATH": str(self.copy), "PATH": os.environ["PATH"]}
-        return subprocess.Popen(
+        return Patient(
             [sys.executable, "-P", *words],
             cwd=self._folder,
             env=environment,
