@@ -37,7 +37,7 @@ def release(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 def run(*words: str, cwd: Path, env: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
     environment = {**os.environ, **IDENTITY, "GIT_CONFIG_GLOBAL": os.devnull, **(env or {})}
-    return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, timeout=600)
+    return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True)
 
 
 def commit(folder: Path, message: str = "one more") -> None:

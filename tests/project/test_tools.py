@@ -23,7 +23,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["-m", "venv", "--without-pip", folder],
         ["-m", "pip", "--python", folder / "bin" / "python", "install", "--quiet", *TOOLS],
     ):
-        subprocess.run([sys.executable, *words], check=True, capture_output=True, timeout=300)
+        subprocess.run([sys.executable, *words], check=True, capture_output=True)
     return folder / "bin"
 
 
@@ -45,7 +45,6 @@ def test_wheel_that_is_installed_as_a_tool_runs_commands_and_says_what_handlers_
         env={**jobrunner.environment(), **place},
         check=True,
         capture_output=True,
-        timeout=300,
     )
     jobrunner.command = str(tmp_path / "bin" / "jobrunner")
 

@@ -13,6 +13,7 @@ from psycopg import sql
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, debian, sqlite_only, wait_for
 from harness.handlers_rows import queue, status_of
 from harness.loops import READY, check_stopped, manager, ready_file, ready_loop, start_loop, stop_loop
+from harness.processes import Patient
 from harness.stops import wait_until_at_work
 
 
@@ -149,7 +150,7 @@ def test_loop_is_stopped_while_it_waits_for_the_database(
 def foreign(jobrunner: Commands, *before: str) -> "subprocess.Popen[str]":
     """A loop that another program becomes, once it is ready."""
     words = ["loop", "--every", "1m", "--ready-file", str(ready_file(jobrunner))]
-    loop = subprocess.Popen(
+    loop = Patient(
         [*before, jobrunner.command, *words],
         env=jobrunner.environment(),
         start_new_session=True,
