@@ -28,7 +28,7 @@ OnParentFailure: TypeAlias = Literal["cancel", "run"]
 Misfire: TypeAlias = Literal["latest", "skip", "all"]
 """Which of the slots that no tick saw in time get a run."""
 Overlap: TypeAlias = Literal["skip", "queue", "allow", "replace"]
-"""What happens to a slot while an earlier run of the schedule has not ended: ``OVERLAPS`` has each of them."""
+"""What happens to a slot while an earlier run of the schedule has not ended."""
 Source: TypeAlias = Literal["command", "code", "file"]
 SOURCE_NAMES = {"code": "the code", "file": "jobrunner.toml"}
 """Where the declarations of a source are written, and where an operator changes them."""

@@ -15,6 +15,7 @@ from jobrunner.admin.bulk import ChangeAt, Changed, Counted
 from jobrunner.cli import environment, options, render, session, streams, suggestions
 from jobrunner.cli.answers import answers
 from jobrunner.cli.options.selection import ids_argument, selection_options
+from jobrunner.cli.options.shared import of_limit
 from jobrunner.cli.parameters import Checked
 from jobrunner.durations import parse_duration
 from jobrunner.errors import UsageError
@@ -24,7 +25,6 @@ from jobrunner.store.changes.bulk import Batch
 from jobrunner.store.changes.one_run import Answer
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.questions.selection import Selection
-from jobrunner.text import whole_number
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 NOT_WAITING = {
@@ -44,12 +44,7 @@ _OPTIONS = (
         is_flag=True,
         help="All runs that this command can change. Required if there is no filter.",
     ),
-    click.option(
-        "--limit",
-        type=Checked(partial(whole_number, least=1, most=10**9)),
-        metavar="N",
-        help="At most this many runs: those with the lowest ids.",
-    ),
+    of_limit("At most this many runs: those with the lowest ids.", None, most=10**9),
     click.option("--dry-run", "is_dry", is_flag=True, help="Count the runs, and change nothing."),
     click.option(
         "--yes",

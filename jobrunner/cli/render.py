@@ -90,6 +90,16 @@ def records(found: Sequence[Any], indent: str = "  ", at: datetime | None = None
     table([heading.upper() for heading in columns], cells, indent)
 
 
+def listed(found: Sequence[Any], nothing: str, *, as_json: bool, indent: str = "") -> None:
+    """Print a list of records, as JSON or as a table. ``nothing`` is what is printed in place of an empty table."""
+    if as_json:
+        echo_json(found)
+    elif found:
+        records(found, indent)
+    else:
+        click.echo(nothing)
+
+
 def _age(at: datetime | None, then: datetime | None) -> str:
     return "-" if at is None or then is None else f"{format_duration(max(at - then, timedelta(0)))} ago"
 

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
-from jobrunner.cli import suggestions
+from jobrunner.cli.options.shared import of_schedule, of_time
 from jobrunner.cli.options.types import of_types
-from jobrunner.cli.parameters import Checked, instant_or_ago, job_id
+from jobrunner.cli.parameters import Checked, job_id
 from jobrunner.errors import UsageError
 from jobrunner.lifecycle import Status
 from jobrunner.store.questions.selection import WAITING_FOR, Selection
@@ -27,7 +27,6 @@ def stored_text(text: str) -> str:
 
 
 _TEXT = Checked(stored_text)
-_WHEN = Checked(instant_or_ago)
 _OPTIONS: dict[str, Callable[[_Command], _Command]] = {
     "statuses": click.option(
         "--status",
@@ -37,17 +36,13 @@ _OPTIONS: dict[str, Callable[[_Command], _Command]] = {
         help="Runs with this status; repeatable.",
     ),
     "job_types": of_types("Runs of this type", stored_text),
-    "schedule": click.option(
-        "--schedule", type=_TEXT, metavar="NAME", shell_complete=suggestions.schedules, help="Runs of this schedule."
-    ),
-    "since": click.option(
+    "schedule": of_schedule("Runs of this schedule.", stored_text),
+    "since": of_time(
         "--since",
-        type=_WHEN,
-        metavar="TIME",
-        help="Runs that ended, started their attempt or became due since this time: ISO 8601 with an offset, or 2h for"
-        " two hours ago.",
+        "Runs that ended, started their attempt or became due since this time: ISO 8601 with an offset, or 2h for two"
+        " hours ago.",
     ),
-    "until": click.option("--until", type=_WHEN, metavar="TIME", help="The same, until this time."),
+    "until": of_time("--until", "The same, until this time."),
     "key": click.option("--key", type=_TEXT, metavar="K", help="Runs with this idempotency key."),
     "concurrency_key": click.option(
         "--concurrency-key", type=_TEXT, metavar="K", help="Runs with this concurrency key."

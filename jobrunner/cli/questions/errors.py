@@ -9,22 +9,15 @@ import click
 from jobrunner.cli import environment, render, session, suggestions
 from jobrunner.cli.answers import answers
 from jobrunner.cli.options.selection import some_selection_options
-from jobrunner.cli.parameters import Checked
+from jobrunner.cli.options.shared import of_limit
 from jobrunner.store.questions import error_groups
 from jobrunner.store.questions.error_groups import Errors
 from jobrunner.store.questions.selection import Selection
-from jobrunner.text import whole_number
 
 
 @click.command()
 @some_selection_options("job_types", "schedule", "since", "until", "error")
-@click.option(
-    "--limit",
-    type=Checked(partial(whole_number, least=1, most=10_000)),
-    default=30,
-    metavar="N",
-    help="How many groups. [default: 30]",
-)
+@of_limit("How many groups.", 30)
 @answers(Errors, " with all groups")
 def errors(selection: Selection, limit: int, as_json: bool) -> None:
     """Show the errors of dead and failing runs, grouped by type and text, the most frequent first.

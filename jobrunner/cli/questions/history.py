@@ -10,41 +10,23 @@ import click
 from jobrunner.cli import environment, render, session, suggestions
 from jobrunner.cli.answers import answers
 from jobrunner.cli.options.selection import stored_text
+from jobrunner.cli.options.shared import of_limit, of_schedule, of_time
 from jobrunner.cli.options.types import of_types
-from jobrunner.cli.parameters import Checked, instant_or_ago
 from jobrunner.durations import format_duration
 from jobrunner.store.questions import history as store
 from jobrunner.store.questions.history import Asked, Entry, History
-from jobrunner.text import iso_instant, whole_number
+from jobrunner.text import iso_instant
 
-_WHEN = Checked(instant_or_ago)
-_TEXT = Checked(stored_text)
 _HEADINGS = ("AT", "WHAT", "RUN", "TYPE", "DETAIL")
 _START_TAKES = timedelta(minutes=1)
 
 
 @click.command()
-@click.option(
-    "--since",
-    type=_WHEN,
-    default="12h",
-    show_default=True,
-    metavar="TIME",
-    help="Start of the period: ISO 8601 with an offset, or 2h for two hours ago.",
-)
-@click.option("--until", type=_WHEN, metavar="TIME", help="End of the period. [default: now]")
+@of_time("--since", "Start of the period: ISO 8601 with an offset, or 2h for two hours ago.", default="12h")
+@of_time("--until", "End of the period. [default: now]")
 @of_types("Only of this job type", stored_text)
-@click.option(
-    "--schedule", type=_TEXT, metavar="NAME", shell_complete=suggestions.schedules, help="Only of this schedule."
-)
-@click.option(
-    "--limit",
-    type=Checked(partial(whole_number, least=1, most=5000)),
-    default="200",
-    show_default=True,
-    metavar="N",
-    help="At most this many lines.",
-)
+@of_schedule("Only of this schedule.", stored_text)
+@of_limit("At most this many lines.", 200, most=5000)
 @answers(History)
 def history(
     since: datetime | timedelta,

@@ -18,9 +18,4 @@ def pauses(as_json: bool) -> None:
     Example: jobrunner pauses
     """
     found = session.open_database(environment.load()).read(store.listed)
-    if as_json:
-        render.echo_json(found)
-    elif found:
-        render.records(found, indent="")
-    else:
-        click.echo("nothing is paused")
+    render.listed(found, "nothing is paused", as_json=as_json)

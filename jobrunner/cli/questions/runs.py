@@ -9,23 +9,17 @@ import click
 from jobrunner.cli import environment, render, session, streams, suggestions
 from jobrunner.cli.answers import answers, answers_in_lines
 from jobrunner.cli.options.selection import selection_options
+from jobrunner.cli.options.shared import of_limit
 from jobrunner.cli.parameters import Checked, job_id
 from jobrunner.errors import UsageError
 from jobrunner.store.questions.runs import run_list
 from jobrunner.store.questions.runs.run_list import Page, SelectedRun
 from jobrunner.store.questions.selection import Selection
-from jobrunner.text import whole_number
 
 
 @click.command()
 @selection_options
-@click.option(
-    "--limit",
-    type=Checked(partial(whole_number, least=1, most=10_000)),
-    default=50,
-    metavar="N",
-    help="How many runs. [default: 50]",
-)
+@of_limit("How many runs.", 50)
 @click.option(
     "--before",
     type=Checked(job_id),

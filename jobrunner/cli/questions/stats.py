@@ -12,8 +12,8 @@ from jobrunner.admin.stats import stats as stats_of
 from jobrunner.cli import environment, render, session, suggestions
 from jobrunner.cli.answers import answers
 from jobrunner.cli.options.selection import stored_text
+from jobrunner.cli.options.shared import of_time
 from jobrunner.cli.options.types import of_types
-from jobrunner.cli.parameters import Checked, instant_or_ago
 from jobrunner.durations import format_duration
 from jobrunner.errors import UsageError
 from jobrunner.renamed import RENAMED
@@ -26,14 +26,7 @@ HEADINGS = (
 
 @click.command(context_settings={"allow_extra_args": True})
 @of_types("Only of this job type", stored_text)
-@click.option(
-    "--since",
-    type=Checked(instant_or_ago),
-    default="24h",
-    show_default=True,
-    metavar="TIME",
-    help="Not earlier than this: ISO 8601 with an offset, or 7d for seven days ago.",
-)
+@of_time("--since", "Not earlier than this: ISO 8601 with an offset, or 7d for seven days ago.", default="24h")
 @answers(Stats)
 def stats(job_types: tuple[str, ...], since: datetime | timedelta, as_json: bool) -> None:
     """Show statistics for each job type: how many runs ended, and how long they waited and ran.

@@ -18,9 +18,4 @@ def list_(as_json: bool) -> None:
     """
     database = session.open_database(environment.load())
     found = database.read(uncertain.listed)
-    if as_json:
-        render.echo_json(found)
-    elif found:
-        render.records(found)
-    else:
-        click.echo("no effect is uncertain")
+    render.listed(found, "no effect is uncertain", as_json=as_json, indent="  ")

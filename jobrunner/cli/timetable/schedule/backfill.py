@@ -11,37 +11,20 @@ import click
 
 from jobrunner.cli import environment, options, render, session, suggestions
 from jobrunner.cli.answers import answers
-from jobrunner.cli.parameters import Checked, instant_or_ago
+from jobrunner.cli.options.shared import of_limit, of_time
 from jobrunner.durations import format_duration
 from jobrunner.errors import UsageError
 from jobrunner.store.changes import backfill as store
 from jobrunner.store.queue.ticks import tallies
-from jobrunner.text import whole_number
-
-_WHEN = Checked(instant_or_ago)
 
 
 @click.command()
 @click.argument("name", shell_complete=suggestions.schedules)
-@click.option(
-    "--since",
-    required=True,
-    type=_WHEN,
-    metavar="TIME",
-    help="Slots not earlier than this: ISO 8601 with an offset, or 2h for two hours ago.",
-)
-@click.option(
-    "--until", required=True, type=_WHEN, metavar="TIME", help="Slots not later than this, which is not in the future."
-)
+@of_time("--since", "Slots not earlier than this: ISO 8601 with an offset, or 2h for two hours ago.", required=True)
+@of_time("--until", "Slots not later than this, which is not in the future.", required=True)
 @click.option("--dry-run", is_flag=True, help="Show which runs would be made, and make none.")
 @click.option("--again", is_flag=True, help="Also slots that have a run already, or may have had one.")
-@click.option(
-    "--limit",
-    type=Checked(partial(whole_number, least=1, most=100_000)),
-    default=1000,
-    metavar="N",
-    help="At most this many slots; if there are more, make none. [default: 1000]",
-)
+@of_limit("At most this many slots; if there are more, make none.", 1000, most=100_000)
 @answers(list[store.Filled], " with an object for each slot")
 @options.REASON
 def backfill(

@@ -20,9 +20,4 @@ def list_(removed: bool, as_json: bool) -> None:
     """
     database = session.open_database(environment.load())
     found = database.read(lambda connection: definitions.listed(connection, removed=removed))
-    if as_json:
-        render.echo_json(found)
-    elif found:
-        render.records(found, indent="")
-    else:
-        click.echo("no schedules")
+    render.listed(found, "no schedules", as_json=as_json)

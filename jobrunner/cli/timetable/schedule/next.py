@@ -10,7 +10,8 @@ import click
 from jobrunner import clock
 from jobrunner.cli import environment, render, suggestions
 from jobrunner.cli.answers import answers
-from jobrunner.cli.parameters import Checked, instant_or_ago, parse_run_at
+from jobrunner.cli.options.shared import of_limit, of_time
+from jobrunner.cli.parameters import instant_or_ago, parse_run_at
 from jobrunner.durations import format_duration
 from jobrunner.errors import BadSchedule, JobrunnerError, UsageError
 from jobrunner.model import Definition
@@ -18,10 +19,9 @@ from jobrunner.schedules import dst, intervals, timezones
 from jobrunner.schedules.describe import describe
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.settings.config import Config
-from jobrunner.text import iso_instant, whole_number
+from jobrunner.text import iso_instant
 
 _YEAR = timedelta(days=366)
-_COUNT = Checked(lambda text: whole_number(text, least=1, most=1000))
 _INSTANT = timedelta(microseconds=1)
 
 
@@ -52,13 +52,12 @@ class Slot:
 @click.command()
 @click.argument("asked", metavar="EXPR|NAME", shell_complete=suggestions.schedules)
 @click.option("--timezone", metavar="ZONE", help="The IANA time zone of an expression. [default: UTC]")
-@click.option(
+@of_time(
     "--since",
-    type=Checked(_instant_or_from_now),
-    metavar="TIME",
-    help="Slots not earlier than this: ISO 8601 with an offset, 2h for two hours ago, or +2h from now. [default: now]",
+    "Slots not earlier than this: ISO 8601 with an offset, 2h for two hours ago, or +2h from now. [default: now]",
+    _instant_or_from_now,
 )
-@click.option("-n", "--limit", type=_COUNT, default="5", show_default=True, metavar="N", help="How many slots.")
+@of_limit("How many slots.", 5, "-n", most=1000)
 @answers(list[Slot])
 def next_(asked: str, timezone: str | None, since: datetime | timedelta | None, limit: int, as_json: bool) -> None:
     """Show when an expression or a schedule fires next.

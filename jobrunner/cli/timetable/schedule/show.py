@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 import click
@@ -12,7 +11,7 @@ import click
 from jobrunner.admin.own_ticks import add_own_ticks
 from jobrunner.cli import environment, render, session, suggestions
 from jobrunner.cli.answers import answers
-from jobrunner.cli.parameters import Checked
+from jobrunner.cli.options.shared import of_limit
 from jobrunner.durations import format_duration
 from jobrunner.model import SOURCE_NAMES
 from jobrunner.schedules.options import DURATIONS, OPTIONS
@@ -22,7 +21,6 @@ from jobrunner.store.questions.definitions import DefinitionEvent, ListedRun, Sh
 from jobrunner.store.questions.explain.explanation import Explanation
 from jobrunner.store.questions.explain.schedules import explain_schedule
 from jobrunner.store.timetable.schedules import definition_of
-from jobrunner.text import whole_number
 from jobrunner.worker import expansion
 
 _KEPT_IN = {"command": "a command", **SOURCE_NAMES}
@@ -31,13 +29,7 @@ _FIRST = {"from": 0, "to": 1, "count": 2}
 
 @click.command()
 @click.argument("name", shell_complete=suggestions.schedules)
-@click.option(
-    "--limit",
-    type=Checked(partial(whole_number, least=1, most=100_000)),
-    default=10,
-    metavar="N",
-    help="How many of the newest runs and events. [default: 10]",
-)
+@of_limit("How many of the newest runs and events.", 10, most=100_000)
 @answers(shown_schedule.Schedule, ", with runs and events")
 def show(name: str, limit: int, as_json: bool) -> None:
     """Show one schedule: its declaration, its next slot, its newest runs, and who changed it.

@@ -9,20 +9,18 @@ import click
 
 from jobrunner.admin import archive as archives
 from jobrunner.cli import environment, render, session, suggestions
+from jobrunner.cli.options.shared import of_time
 from jobrunner.cli.options.types import of_types
-from jobrunner.cli.parameters import Checked, instant_or_ago
 from jobrunner.cli.upkeep.archive.finish import delete
 from jobrunner.names import check_job_type
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
+@of_time(
     "--until",
+    "Archive runs that ended before this: ISO 8601 with an offset, or 90d for 90 days ago.",
     required=True,
-    type=Checked(instant_or_ago),
-    metavar="TIME",
-    help="Archive runs that ended before this: ISO 8601 with an offset, or 90d for 90 days ago.",
 )
 @of_types("Only of this type", check_job_type)
 @click.option("--keep", is_flag=True, help="Write the file only; delete nothing.")
