@@ -22,7 +22,7 @@ from jobrunner.children.proc import boot_id, is_running, namespace, started, sta
 from jobrunner.children.process_title import is_surely_on
 from jobrunner.model import Owner
 from jobrunner.settings.paths import StrPath
-from jobrunner.settings.state_folder import files_in, is_private, make_private
+from jobrunner.settings.state_folder import TICK_NOTES, files_in, is_private, make_private
 
 MARK = names.TICK_MARK
 _GIVE_UP_SECONDS = 2.0
@@ -198,7 +198,7 @@ def _forget_if_old(path: Path) -> None:
 
 
 def _notes(folder: StrPath) -> Iterator[_Noted]:
-    for path in map(Path, files_in(folder, "tick-", ".json")):
+    for path in map(Path, files_in(folder, *TICK_NOTES)):
         # A note that is incomplete or from another version cannot be read and is skipped.
         with suppress(OSError, ValueError, KeyError, TypeError):
             note = json.loads(path.read_text())

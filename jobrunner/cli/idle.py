@@ -58,14 +58,20 @@ def was_idle(words: Sequence[str]) -> bool:
 
 
 def _is_tick_abandoned(folder: str) -> bool:
-    """Whether a tick of this host was killed: then the runs that it had not started must be returned."""
-    from jobrunner.settings.state_folder import TICK_PAGES, files_in
+    """Whether a tick of this host was killed: then its runs must be ended or returned, and its processes killed."""
+    from jobrunner.settings.state_folder import TICK_NOTES, TICK_PAGES, files_in
 
-    if not files_in(folder, *TICK_PAGES):
+    if files_in(folder, *TICK_PAGES):
+        from jobrunner.children import begun_page
+
+        if begun_page.is_any_abandoned(folder):
+            return True
+    if not files_in(folder, *TICK_NOTES):
         return False
-    from jobrunner.children import begun_page
+    # A process that a handler has forked may hold the page, or there is none.
+    from jobrunner.children import process_groups
 
-    return begun_page.is_any_abandoned(folder)
+    return bool(process_groups.killed_ticks([folder]))
 
 
 def _is_file_changed(folders: Sequence[str], url: str, config: Config) -> bool:

@@ -16,6 +16,8 @@ from jobrunner.settings.paths import StrPath, absolute
 
 TICK_PAGES = ("tick-", ".page")
 """How the names of the pages of ``children.begun_page`` begin and end."""
+TICK_NOTES = ("tick-", ".json")
+"""And those of the notes of ``children.process_groups``."""
 _LAST_TICKS = ("last-", ".json")
 _FORGET_SECONDS = 30 * 86400
 _PRIME = 2**61 - 1

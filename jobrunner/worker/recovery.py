@@ -79,7 +79,8 @@ class _DeadTicks:
         for tick in ticks.values():
             # If another process has its page, that is a tick that does this now, or what a handler has left.
             has_a_page = any(has_page(folder, tick.mark) for folder in folders)
-            if not has_a_page and self._is_done(tick.owner, partial(self._end_one, tick, None)):
+            work = partial(self._holds_nothing, tick) if has_a_page else partial(self._end_one, tick, None)
+            if self._is_done(tick.owner, work):
                 tick.forget()
 
     def _is_done(self, owner: Owner, work: Callable[[], bool]) -> bool:
@@ -97,6 +98,12 @@ class _DeadTicks:
             log.error("dead tick", worker=owner.name, result="cannot be written", error=first_line_of(error))
         self._failures += 1
         return False
+
+    def _holds_nothing(self, tick: DeadTick) -> bool:
+        """Whether a tick of this database holds no run any more. Then its note need not be read by each tick."""
+        if not self._database.read(partial(expiries.is_tick, owner=tick.owner)):
+            return False
+        return not self._database.read(partial(expiries.held_runs, owners=[tick.owner.name]))
 
     def _end_one(self, tick: DeadTick | None, left: Abandoned | None) -> bool:
         """End or return the runs of one tick; whether its page and its note are not needed any more."""

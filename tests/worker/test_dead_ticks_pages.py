@@ -13,6 +13,7 @@ from harness import App, Commands, Database, PostgresDatabase, postgresql_only, 
 from harness.at_work import running
 from harness.dead_ticks import change, note_of, started
 from harness.handlers_rows import queue, status_of
+from harness.idle_ticks import quiet_hour
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log
 from harness.locks import wait_for_lock
 from harness.stores import opening
@@ -24,6 +25,20 @@ from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.queue import claims
 from jobrunner.store.queue.claims import ClaimRequest
 
+FORKS = """
+@job("forks")
+def forks(ctx: Context, path: str):
+    if os.fork() == 0:
+        time.sleep(60)
+    wait_for(ctx, path)
+
+@job("leaves")
+def leaves(ctx: Context, path: str):
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(60)
+    wait_for(ctx, path)
+"""
 DOUBTS = ("read before its end", "of another container", "gone")
 
 
@@ -127,6 +142,43 @@ def test_tick_that_dies_after_its_note_was_read_is_recovered_by_the_next_tick_ev
     jobrunner.tick()
     assert outcomes(database, run_id) == ["lease_expired"]
     assert not list(jobrunner.state_dir.glob("tick-*"))
+
+
+def kill_at_work(job_type: str, jobrunner: Commands, app: App, database: Database) -> int:
+    """The run of a tick that was killed while nothing else is due, once what its handler has forked is alone."""
+    app.add(FORKS)
+    quiet_hour(database)
+    run_id = queue(database, job_type, {"path": str(app.path("go"))})
+    tick = jobrunner.start("tick")
+    wait_for(app.trace, 20, "the handler")
+    tick.kill()
+    tick.wait(10)
+    wait_for(lambda: len(jobrunner.leftover_processes()) == 1, 20, "the end of the handler")
+    assert not is_any_abandoned(jobrunner.state_dir)
+    return run_id
+
+
+@pytest.mark.promise("P1", "P6")
+def test_idle_tick_sees_a_killed_tick_whose_page_is_held_by_what_its_handler_has_forked(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    run_id = kill_at_work("forks", jobrunner, app, database)
+    jobrunner.tick()
+    assert (outcomes(database, run_id), jobrunner.leftover_processes()) == (["lease_expired"], [])
+
+
+def test_killed_tick_whose_page_nobody_can_have_is_forgotten_when_it_holds_no_run_any_more(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    run_id = kill_at_work("leaves", jobrunner, app, database)
+    jobrunner.tick()
+    assert status_of(database, run_id) == "running"
+    database.move_clock(timedelta(minutes=2))
+    jobrunner.tick()
+    assert outcomes(database, run_id) == ["lease_expired"]
+    jobrunner.tick()
+    assert len(jobrunner.leftover_processes()) == 1
+    assert list(jobrunner.state_dir.glob("tick-*.json")) == []
 
 
 @pytest.mark.promise("P1", "P7")
