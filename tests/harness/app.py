@@ -35,7 +35,7 @@ def append(ctx: Context, **payload):
     leave_trace(ctx)
 
 
-@job("sleep", timeout="5m", kill_after="100ms")
+@job("sleep", timeout="5m", kill_after="2s")
 def sleep(ctx: Context, seconds: float):
     leave_trace(ctx)
     time.sleep(seconds)

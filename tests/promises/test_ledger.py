@@ -44,6 +44,7 @@ if "tick" in sys.orig_argv:
 GROUP = 512
 PERMITS = 4
 MINUTE = 60.0
+PATIENT = ("--budget", "10m")
 
 
 @pytest.fixture
@@ -89,7 +90,9 @@ def test_a_tick_never_has_more_begun_or_queued_runs_than_one_group_and_its_permi
     app.write("sitecustomize", WATCHING)
     insert_due(database, 4_000)
     most = app.path("most")
-    jobrunner.tick("--concurrency", PERMITS, cold=True, env={"PYTHONPATH": str(app.folder), "MOST": str(most)})
+    jobrunner.tick(
+        "--concurrency", PERMITS, *PATIENT, cold=True, env={"PYTHONPATH": str(app.folder), "MOST": str(most)}
+    )
     assert statuses(database) == {"succeeded": 4_000}
     assert PERMITS < int(most.read_text()) <= GROUP + PERMITS
 
@@ -98,20 +101,20 @@ def test_a_tick_never_has_more_begun_or_queued_runs_than_one_group_and_its_permi
 def test_next_tick_of_the_host_finishes_what_a_killed_tick_left_without_waiting_for_its_lease(
     jobrunner: Commands, database: Database, ledger: Path
 ) -> None:
-    """With the settings that nobody has changed: a lease lasts a minute, and four runs may be at work."""
+    """A lease lasts a minute, and four runs may be at work. Only the budget is longer, for a busy machine."""
     insert_due(database, 10_000)
     tick = jobrunner.start("tick")
     wait_for(lambda: lines(ledger) >= 3_000, 60, "three tenths of the runs")
     os.kill(tick.pid, signal.SIGKILL)
     assert tick.wait(30) == -signal.SIGKILL
     wait_for(lambda: jobrunner.leftover_processes() == [], 10, jobrunner.describe_leftovers)
-    jobrunner.tick()
+    jobrunner.tick(*PATIENT, timeout=100)
     # What was charged with a lost attempt waits for its backoff, and nothing else waits.
     left = statuses(database)
     assert left.keys() <= {"succeeded", "failed"}, left
-    assert left["failed"] <= GROUP + PERMITS
+    assert left.get("failed", 0) <= GROUP + PERMITS
     database.move_clock(timedelta(hours=1))
-    jobrunner.tick()
+    jobrunner.tick(*PATIENT, timeout=100)
     assert statuses(database) == {"succeeded": 10_000}
     assert runs_more_than_once(ledger) <= GROUP + PERMITS
     assert_consistent(database)

@@ -12,6 +12,7 @@ from harness.database import numbers
 from harness.handlers_rows import queue, run_of
 from harness.invariants import insert_runs
 from harness.limits import claim_all, declare, end, end_all
+from harness.waiting import span
 from jobrunner.model import Limits, Policy
 from jobrunner.rates import parse_rate
 from jobrunner.store.drivers.database import Database as Store
@@ -154,7 +155,7 @@ def test_runs_that_older_code_puts_behind_its_gate_again_at_once_keep_no_tick_fr
     app.add(HANDLERS)
     stray, due = queue(database, "plain", gate="x"), queue(database, "free")
     database.execute(AGAIN["sqlite" if isinstance(database, SQLiteDatabase) else "postgresql"])
-    tick = jobrunner.start("tick", "--budget", "1s")
+    tick = jobrunner.start("tick", "--budget", span(1))
     try:
         assert tick.wait(20) == 0
     finally:

@@ -13,10 +13,11 @@ from harness.cancels import OBEDIENT
 from harness.handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_until_running
 from harness.processes import command_line
 from harness.stops import check_clean_exit, log_lines, start_tick, wait_until_at_work
+from harness.waiting import span, stretched
 
 HANDLERS = f"""{OBEDIENT}
 
-@job("deaf", timeout="5m", kill_after="1s")
+@job("deaf", timeout="5m", kill_after="4s")
 def deaf(ctx: Context):
     leave_trace(ctx)
     try:
@@ -62,7 +63,7 @@ def test_run_not_done_within_the_grace_is_returned_uncharged(
     app.add(HANDLERS)
     runs = {name: queue(database, name) for name in ("obedient", "deaf", "stubborn")}
     short = queue(database, "wait_for", {"path": str(app.path("go"))})
-    tick = start_tick(jobrunner, "--grace", "1s")
+    tick = start_tick(jobrunner, "--grace", span(1))
     wait_until_at_work(app, *runs.values(), short)
     tick.send_signal(stop)
     app.release("go")
@@ -137,11 +138,12 @@ def test_when_the_budget_ends_no_more_is_claimed_and_handlers_are_waited_for(
 ) -> None:
     at_work = queue(database, "wait_for", {"path": str(app.path("go"))}, priority=1)
     waiting = queue(database, "append")
+    budget = stretched(2)
     # Grace belongs to signals only.
-    tick = start_tick(jobrunner, "--budget", "2s", "--grace", "0s", "--concurrency", "1")
+    tick = start_tick(jobrunner, "--budget", f"{budget}s", "--grace", "0s", "--concurrency", "1")
     wait_until_running(database, at_work)
     began_at = database.value("SELECT started_at FROM job_ticks")
-    wait_for(lambda: (database.now() - began_at).total_seconds() > 3, 20, "the end of the budget, and more")
+    wait_for(lambda: (database.now() - began_at).total_seconds() > 1.5 * budget, 20, "the end of the budget, and more")
     assert (tick.poll(), status_of(database, at_work)) == (None, "running")
     app.release("go")
     check_clean_exit(jobrunner, tick)
