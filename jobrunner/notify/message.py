@@ -96,16 +96,16 @@ class Message:
 def _how(event: str, group: Group) -> str:
     if event == "recovered":
         return f"succeeded at {group.detail.get('at')}, after it was {group.detail.get('was')}"
-    if "slot" in group.detail:
-        return f"its slot {group.detail['slot']} has no run yet"
+    if "scheduled_for" in group.detail:
+        return f"its slot {group.detail['scheduled_for']} has no run yet"
     more = " or more" if group.detail.get("or_more") else ""
     runs = "1 run is" if group.runs == 1 else f"{group.runs}{more} runs are"
     return f"{runs} {event}" if event == "dead" else f"{runs} late and not begun"
 
 
 def _of_run(run: Mapping[str, Any]) -> Iterator[str]:
-    if "due_at" in run:
-        yield f"  run {run['id']}: due at {run['due_at']}"
+    if "run_at" in run:
+        yield f"  run {run['id']}: due at {run['run_at']}"
     else:
         error = f"{run.get('error_type') or 'error'}: {run.get('error') or 'unknown'}"
         yield f"  run {run['id']}: {visible(error)} (attempt {run.get('attempts')}, {run.get('finished_at')})"

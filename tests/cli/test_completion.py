@@ -12,11 +12,14 @@ import time
 from pathlib import Path
 
 import pytest
+from click.shell_completion import BashComplete
 
 from harness import App, Commands, sqlite_only
+from harness.calls import CALLS
 from harness.commands import COMMAND
 from harness.debian import one_at_a_time
 from harness.waiting import stretched
+from jobrunner.cli.program import cli, every_command
 
 # Completing uses no database: one is enough.
 pytestmark = sqlite_only
@@ -79,6 +82,16 @@ def test_commands_and_options_are_completed(
     found = completed(jobrunner, shell, "jobrunner", *words)
     assert {word for kind, word in found if kind == "plain"} >= wanted
     assert all(word.startswith(words[-1]) for _, word in found)
+
+
+@pytest.mark.usefixtures("database")
+def test_every_command_and_each_of_its_options_is_completed() -> None:
+    shell = BashComplete(cli, {}, "jobrunner", "_JOBRUNNER_COMPLETE")
+    for command, parts in ((command, command.split()) for command in CALLS):
+        assert parts[-1] in {each.value for each in shell.get_completions(parts[:-1], parts[-1][:2])}, command
+        found = {each.value for each in shell.get_completions(parts, "--")}
+        options = {name for option in every_command()[command].params for name in option.opts if name[:2] == "--"}
+        assert options <= found, command
 
 
 @every_shell

@@ -214,6 +214,19 @@ def fields_of_json() -> Iterator[tuple[str, str, str]]:
                 yield record, name, form_of_json(field)
 
 
+def fields_of_a_notification(message: Any) -> Iterator[tuple[str, str]]:
+    """The names in the JSON that a receiver gets, which the page has an example of."""
+    if isinstance(message, dict):
+        yield from (("notification", name) for name in message)
+    for below in message.values() if isinstance(message, dict) else message if isinstance(message, list) else ():
+        yield from fields_of_a_notification(below)
+
+
+NOTIFICATION = json.loads(
+    (ROOT / "docs" / "howto" / "notifications.md").read_text("utf-8").partition("```json\n")[2].partition("```")[0]
+)
+
+
 def form_of_json(field: dict[str, Any]) -> str:
     """The type of a field, without null."""
     if "anyOf" in field:
@@ -235,6 +248,7 @@ def parameters() -> Iterator[tuple[str, str]]:
 
 def test_each_field_and_parameter_has_a_meaning_of_its_own_and_no_table_has_a_name_twice() -> None:
     used = {name for _, name, _ in fields_of_json()} | {name for _, name in parameters()}
+    used |= {name for _, name in fields_of_a_notification(NOTIFICATION)}
     assert used - vocabulary().keys() == set(), "a new name belongs into harness/tables/names.py"
     assert NAMES.keys() - used == set()
     counts = Counter(name for table in TABLES.values() for name in table)
@@ -259,7 +273,7 @@ def test_each_name_of_a_field_has_one_form_in_all_records() -> None:
 
 def test_every_other_meaning_of_a_name_is_in_use() -> None:
     places = {f"{record}.{name}" for record, name, _ in fields_of_json()}
-    places |= {f"{function}.{name}" for function, name in parameters()}
+    places |= {f"{function}.{name}" for function, name in (*parameters(), *fields_of_a_notification(NOTIFICATION))}
     assert [place for place in ELSEWHERE if place not in places] == []
     paths = {f"{path} {name}" for path, command in every_command().items() for name in spelled(command)}
     assert OPTIONS_ELSEWHERE.keys() <= paths

@@ -25,9 +25,9 @@ from jobrunner.store.upkeep import inspection
 
 @dataclass
 class Report:
-    """What the doctor has found. ``version`` is that of this form."""
+    """What the doctor has found. ``format`` is the number of this form."""
 
-    version: int = 1
+    format: int = 1
     database: str = "-"
     job_types: list[str] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)

@@ -130,11 +130,11 @@ def _late(
         subject = Subject(row.job_type, names.get(row.definition_id, ""))
         if row.now - row.due_at >= (threshold := late_after(*subject)):
             # The one that was due first stays.
-            late[subject] = (threshold, {"runs": [{"id": row.id, "due_at": iso_instant(row.due_at)}]})
+            late[subject] = (threshold, {"runs": [{"id": row.id, "run_at": iso_instant(row.due_at)}]})
     for row in connection.execute(Prepared("lateness.slots"), values):
         subject = Subject(row.job_type, row.name)
         if row.now - row.due_at >= (threshold := late_after(*subject)):
-            late.setdefault(subject, (threshold, {"slot": iso_instant(row.due_at)}))
+            late.setdefault(subject, (threshold, {"scheduled_for": iso_instant(row.due_at)}))
     return late
 
 
