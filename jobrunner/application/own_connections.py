@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import nullcontext, suppress
 from typing import TypeVar
 
 from jobrunner import clock
 from jobrunner.errors import ConnectionLost
 from jobrunner.settings import config
 from jobrunner.store.drivers import waits
+from jobrunner.store.drivers.call_limit import limited
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.drivers.location import locate
@@ -55,34 +56,11 @@ class OwnConnections:
             with suppress(ConnectionLost):
                 database.read(lambda _: None)
         try:
-            with _limited(database):
+            # The limits of SQLite itself hold for every call to a file.
+            with nullcontext() if database.location.file is not None else limited(database):
                 return database.write(work)
         finally:
             self._of_thread.used_at = clock.elapsed()
-
-
-@contextmanager
-def _limited(database: Database) -> Iterator[None]:
-    """Cut a call to a server that takes longer than its limit. The server limits statements, but no COMMIT."""
-    if database.location.file is not None:
-        yield
-        return
-    longest = database.waits.call
-
-    def end() -> None:
-        database.find_holder()
-        # Not the next call, if this one has ended meanwhile.
-        if database.stuck_for() >= longest:
-            database.cut()
-
-    # The call may begin a moment later than the clock.
-    limit = threading.Timer(longest + 0.1, end)
-    limit.daemon = True
-    limit.start()
-    try:
-        yield
-    finally:
-        limit.cancel()
 
 
 _opened: dict[tuple[int, str, str | None], OwnConnections] = {}

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from jobrunner.errors import UsageError
+from jobrunner.store.drivers.call_limit import limited
 from jobrunner.store.drivers.database import Connection, Database
 from jobrunner.store.drivers.location import locate
 from jobrunner.store.drivers.waits import Waits, of_tick
@@ -73,7 +74,7 @@ class ChildDatabase:
     def _in_turn(self) -> Iterator[None]:
         if os.getpid() != self._pid:
             raise UsageError("a process that the handler has forked cannot use ctx: it would share its connection")
-        with self._lock, self._limited():
+        with self._lock, limited(self._database):
             try:
                 yield
             except Exception:
@@ -82,20 +83,3 @@ class ChildDatabase:
                 # The handler was stopped in the middle of a statement, so the state of the connection is not known.
                 self._database.close()
                 raise
-
-    @contextmanager
-    def _limited(self) -> Iterator[None]:
-        """Cut each call that takes longer than its limit: nothing else ends a call to a server that does not answer."""
-        over = threading.Event()
-
-        def watch() -> None:
-            while not over.wait(self.waits.call / 8):
-                if self._database.stuck_for() > self.waits.call:
-                    self._database.cut()
-
-        watcher = threading.Thread(target=watch, name="jobrunner-effects", daemon=True)
-        watcher.start()
-        try:
-            yield
-        finally:
-            over.set()

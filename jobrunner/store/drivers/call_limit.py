@@ -1,0 +1,28 @@
+"""The limit of a call to a server, where no watchdog of a tick ends one that hangs: in an application, in a child."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from jobrunner.store.drivers.database import Database
+
+
+@contextmanager
+def limited(database: Database) -> Iterator[None]:
+    """Cut each call of this block that takes longer than its limit. The server limits statements, but no COMMIT."""
+    is_over, longest = threading.Event(), database.waits.call
+
+    def watch() -> None:
+        while not is_over.wait(longest / 8):
+            if database.stuck_for() >= longest:
+                database.find_holder()
+                database.cut()
+
+    watcher = threading.Thread(target=watch, name="jobrunner-call-limit", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        is_over.set()
