@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from jobrunner import clock
 from jobrunner.children.process import describe_exit
 from jobrunner.children.python_child import ChildProcess
 from jobrunner.text import one_line
 
+_STACKS_SECONDS = 0.1
+_LONGEST_STACKS_SECONDS = 1.0
+"""How long a child whose module hangs has to write where it is."""
 _LAST_LINES = 30
 _LAST_CHARACTERS = 4_000
 _LAST_WORDS = 200
@@ -23,6 +27,20 @@ class ChildStart:
         self.error: str | None = None
         self.traceback: str | None = None
         self.asked_at: float | None = None
+
+    def end_if_late(self, child: ChildProcess, limit_seconds: float) -> None:
+        """After the limit ask the child where it hangs, and kill it when it has answered, or does not."""
+        now = clock.elapsed()
+        if now - child.spawned_at <= limit_seconds:
+            return
+        if self.error is None:
+            self.error = f"it did not finish within {limit_seconds:g}s"
+            self.asked_at = now
+            child.ask_for_stacks()
+        elif self.asked_at is not None and not child.is_being_killed:
+            waited = now - self.asked_at
+            if waited > _STACKS_SECONDS and (waited > _LONGEST_STACKS_SECONDS or child.stacks()):
+                child.kill()
 
     def failure(self, child: ChildProcess) -> tuple[str, str | None]:
         """Why the child, which has ended, was not ready before, as one line; and the traceback or its last output.

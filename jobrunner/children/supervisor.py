@@ -23,9 +23,6 @@ from jobrunner.children.python_child import ChildPlan, ChildProcess
 _EXIT_SECONDS = 1.0
 _REAP_SECONDS = 5.0
 _DYING_SECONDS = 0.5
-_STACKS_SECONDS = 0.1
-_LONGEST_STACKS_SECONDS = 1.0
-"""How long a child whose module hangs has to write where it is."""
 _LOOK_SECONDS = 0.02
 """If no child rings, the channels of those at work are read this often, and it is seen this often whether one has ended
 (at a signal, at once)."""
@@ -261,7 +258,8 @@ class Supervisor:
     def _reap(self) -> Iterator[Event]:
         for process in list(self._all):
             if isinstance(process, ChildProcess):
-                self._kill_if_late(process)
+                if (start := self._starting.get(process)) is not None:
+                    start.end_if_late(process, self._start_limit)
                 self._kill_if_channel_lost(process)
             if process.poll():
                 process.read_output()
@@ -269,19 +267,6 @@ class Supervisor:
                     # Its last messages may have arrived after this poll has read its channel.
                     yield from self._receive(process)
                 yield from self._forget(process)
-
-    def _kill_if_late(self, child: ChildProcess) -> None:
-        start, now = self._starting.get(child), clock.elapsed()
-        if start is None or now - child.spawned_at <= self._start_limit:
-            return
-        if start.error is None:
-            start.error = f"it did not finish within {self._start_limit:g}s"
-            start.asked_at = now
-            child.ask_for_stacks()
-        elif start.asked_at is not None and not child.is_being_killed:
-            waited = now - start.asked_at
-            if waited > _STACKS_SECONDS and (waited > _LONGEST_STACKS_SECONDS or child.stacks()):
-                child.kill()
 
     def _kill_if_channel_lost(self, child: ChildProcess) -> None:
         # When a child ends, its channel closes a moment before it is dead. If it is still alive after that, a handler
