@@ -24,6 +24,8 @@ SMOKE = [
     "tests/cli/test_cli_enqueue.py",
     "tests/store/test_enqueue_callers_connection.py",
     "tests/application/test_django.py",
+    "tests/application/test_flask_fastapi.py",
+    "tests/web/test_web_adapters.py",
     "tests/application/test_testing_kit.py",
     "tests/application/test_handlers.py",
     "tests/worker/test_commands.py",

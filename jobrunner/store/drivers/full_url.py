@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 from sqlalchemy import make_url
 from sqlalchemy.engine import URL
@@ -75,9 +75,14 @@ def _options(url: URL) -> dict[str, Any]:
 def _read(text: str) -> URL:
     several = _SEVERAL_HOSTS.fullmatch(text)
     if several is None:
-        return make_url(text)
-    # libpq accepts several hosts here. SQLAlchemy needs them in an option.
-    return make_url(several[1] + several[3]).update_query_dict({"host": several[2].split(",")})
+        url = make_url(text)
+    else:
+        # libpq accepts several hosts here. SQLAlchemy needs them in an option.
+        url = make_url(several[1] + several[3]).update_query_dict({"host": several[2].split(",")})
+    if url.database and url.drivername.startswith("postgres") and make_url("postgresql:///%20").database == "%20":
+        # SQLAlchemy decodes the name of a database from 2.1 on, libpq always.
+        return url.set(database=unquote(url.database))
+    return url
 
 
 def url_of_server(parameters: Mapping[str, Any]) -> str:
