@@ -26,13 +26,13 @@ ACTIONS = {
     "expansion.move": "the runs are inserted, the watermark is moved, older ones are replaced, and all is committed",
     "claims.claim": "a tick claims the oldest due run, unless another one of the schedule is at work",
     "finalize.succeed": "the run at work ends",
-    "retention.delete": "an old run is deleted",
+    "retention.delete": "a run is deleted that is old, and its slot, too",
     "store.changes.pausing.resume": "a person lets slots of the future be expanded again: resume --from now",
     "is killed": "a tick in its transaction",
     "a minute passes": "on the clock of the database",
     "jumps ahead or back": "the clock of the database",
 }
-ONLY_IN_TWINS = {"enqueue.insert_of_slots", "store.changes.pausing.resume"}
+ONLY_IN_TWINS = {"enqueue.insert_of_slots"}
 EVENTS = frozenset({Event.ENQUEUE, Event.CLAIM, Event.SUCCEED})
 SLOTS, KEEP = 4, 1
 """The slots are at the minutes 1 to so many. A run is deleted when it ended more than ``KEEP`` minutes ago."""
@@ -41,12 +41,16 @@ _WORDS = {_NONE: "none", _QUEUED: "queued", _RUNNING: "running", _TO_CANCEL: "to
 
 
 class World(NamedTuple):
-    """``policy`` is that of the schedule. ``jumps`` and ``resumes``: how many there may be. ``broken``: a mistake."""
+    """``policy`` is that of the schedule. ``jumps`` and ``resumes``: how many there may be. ``broken``: a mistake.
+
+    ``ahead``: by how many minutes the clock is ahead at first, until it is set right; that is before anything is old.
+    """
 
     policy: SlotPolicy = SlotPolicy()
     ticks: int = 2
     jumps: int = 2
     resumes: int = 0
+    ahead: int = 0
     broken: str = ""
 
 
@@ -75,6 +79,7 @@ class State(NamedTuple):
     ticks: tuple[tuple[str, Plan | None], ...]
     jumps: int
     resumes: int
+    ahead: int
 
 
 _BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
@@ -107,8 +112,11 @@ def steps(world: World, state: State) -> Iterator[Step]:
     for step in (*_of_ticks(world, state), *_of_runs(world, state), *_of_a_person(state)):
         calm |= not step.is_fault
         yield step
-    if state.now < SLOTS:
+    # No transaction takes a minute.
+    if state.now < SLOTS and not any(does for does, _ in state.ticks):
         yield Step("clock", "a minute passes", state._replace(now=state.now + 1), is_fault=calm)
+    if state.ahead:
+        yield Step("clock", "jumps ahead or back", state._replace(now=state.now - state.ahead, ahead=0), is_fault=True)
     for now in range(SLOTS + 1) if state.jumps else ():
         if now != state.now:
             yield Step("clock", "jumps ahead or back", state._replace(now=now, jumps=state.jumps - 1), is_fault=True)
@@ -164,7 +172,8 @@ def _of_runs(world: World, state: State) -> Iterator[Step]:
                 may_begin = False
         if run in (_RUNNING, _TO_CANCEL):
             yield Step("worker", "finalize.succeed", _with(state, slot, state.now), Event.SUCCEED)
-        if _ENDED <= run < state.now - KEEP:
+        is_slot_old = slot < state.now - KEEP or world.broken == "retention"
+        if _ENDED <= run < state.now - KEEP and is_slot_old and not state.ahead:
             yield Step("pruner", "retention.delete", _with(state, slot, _DELETED))
 
 
@@ -173,7 +182,7 @@ def _with(state: State, slot: int, run: int) -> State:
 
 
 def _of_a_person(state: State) -> Iterator[Step]:
-    if state.resumes and state.watermark > state.now and not any(does for does, _ in state.ticks):
+    if state.resumes and not state.ahead and state.watermark > state.now and not any(does for does, _ in state.ticks):
         after = state._replace(watermark=state.now, next_at=state.now + 1, resumes=state.resumes - 1)
         yield Step("person", "store.changes.pausing.resume", after, is_fault=True)
 
@@ -184,6 +193,7 @@ WORLDS = {
     "all, queue": World(SlotPolicy(misfire="all", overlap="queue")),
     "latest, replace": World(SlotPolicy(overlap="replace")),
     "skip, allow": World(SlotPolicy(misfire="skip", overlap="allow")),
+    "a clock that was ahead": World(jumps=0, resumes=1, ahead=2),
     "three ticks": World(SlotPolicy(misfire="all", overlap="queue"), ticks=3, jumps=1),
 }
 _ONCE = "P3: a slot gets at most one run"
@@ -193,6 +203,8 @@ TWINS = {
     "two transactions": (World(jumps=1, broken="two transactions"), _ONCE),
     # Two ticks expand at the same time, and the run of one is deleted before the other one inserts.
     "lock": (World(jumps=1, broken="lock"), _ONCE),
+    # A run that ended when the clock was right again is old before its slot comes.
+    "retention": (World(jumps=0, resumes=1, ahead=2, broken="retention"), _ONCE),
     # No mistake: what docs/explanation/reliability.md says of `resume --from now` when the run is not kept any more.
     "from now": (World(jumps=1, resumes=1), _ONCE),
     # The claim does not ask whether a run with the same key is at work.
@@ -202,8 +214,9 @@ TWINS = {
 
 def model(world: World) -> Model:
     """The model of this world."""
-    none = (_NONE,) * SLOTS
-    start = State(0, 0, 1, none, frozenset(), (0,) * SLOTS, (_NOTHING,) * world.ticks, world.jumps, world.resumes)
+    ticks, none = (_NOTHING,) * world.ticks, (_NONE,) * SLOTS
+    left = world.jumps, world.resumes, world.ahead
+    start = State(world.ahead, 0, 1, none, frozenset(), (0,) * SLOTS, ticks, *left)
     may_overlap = world.policy.overlap == "allow"
     always = {
         _ONCE: lambda state: max(state.made) < 2,

@@ -92,3 +92,28 @@ def test_schedule_recovers_after_a_host_clock_was_ahead(jobrunner: Commands, dat
     expand(jobrunner, NOON + 2 * HOUR)
     expand(jobrunner, NOON + 4 * HOUR)
     assert slots_with_runs(database, "n") == [*made, NOON + 4 * HOUR]
+
+
+@pytest.mark.promise("P3")
+def test_slot_gets_no_second_run_after_its_run_has_ended_before_it_and_is_older_than_its_retention(
+    jobrunner: Commands, database: Database
+) -> None:
+    """As of a run that was at work when the clock that had been ahead was set right."""
+    go_to(database, NOON)
+    jobrunner("schedule", "add", "n", "--type", "echo", "--schedule", "@hourly", "--overlap", "allow")
+    expand(jobrunner, NOON + 9 * HOUR)
+    (slot,) = slots_with_runs(database, "n")
+    go_to(database, NOON)
+    row = {"status": "succeeded", "finished_at": database.now()}
+    database.execute("UPDATE job_runs SET status = ?, finished_at = ?", [*row.values()])
+    jobrunner("schedule", "resume", "n", "--from", "now")
+    brief = {"JOBRUNNER_KEEP_SUCCEEDED": "1h"}
+    assert jobrunner("prune", env=brief).stdout == "deleted\nnothing\n"
+    go_to(database, NOON + 8 * HOUR)
+    assert jobrunner("prune", env=brief).stdout == "deleted\nnothing\n"
+    expand(jobrunner, NOON + 9 * HOUR)
+    assert slots_with_runs(database, "n").count(slot) == 1
+    assert database.value("SELECT count(*) FROM job_runs WHERE status = 'queued' AND scheduled_for = ?", [slot]) == 0
+    go_to(database, NOON + 11 * HOUR)
+    jobrunner("prune", env=brief)
+    assert slot not in slots_with_runs(database, "n")

@@ -2640,7 +2640,7 @@ WHERE jobrunner_schema.job_events.at < (jobrunner_schema.jobrunner_now() + make_
     ('retention.count_old_runs', ('every',)): (
         """SELECT jobrunner_schema.job_runs.job_type, count(*) AS rows
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s::FLOAT)) GROUP BY jobrunner_schema.job_runs.job_type""",
+WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s::FLOAT)) AND (jobrunner_schema.job_runs.scheduled_for IS NULL OR jobrunner_schema.job_runs.scheduled_for < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s::FLOAT))) GROUP BY jobrunner_schema.job_runs.job_type""",
         {},
         {},
         (('job_type', None), ('rows', None)),
@@ -2648,7 +2648,7 @@ WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_s
     ('retention.count_old_runs', ('type',)): (
         """SELECT jobrunner_schema.job_runs.job_type, count(*) AS rows
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s::FLOAT)) AND jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR GROUP BY jobrunner_schema.job_runs.job_type""",
+WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s::FLOAT)) AND (jobrunner_schema.job_runs.scheduled_for IS NULL OR jobrunner_schema.job_runs.scheduled_for < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s::FLOAT))) AND jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR GROUP BY jobrunner_schema.job_runs.job_type""",
         {},
         {},
         (('job_type', None), ('rows', None)),
@@ -2656,7 +2656,7 @@ WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_s
     ('retention.count_old_runs', ('others',)): (
         """SELECT jobrunner_schema.job_runs.job_type, count(*) AS rows
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s::FLOAT)) AND (jobrunner_schema.job_runs.job_type NOT IN (SELECT types.job_type
+WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s::FLOAT)) AND (jobrunner_schema.job_runs.scheduled_for IS NULL OR jobrunner_schema.job_runs.scheduled_for < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s::FLOAT))) AND (jobrunner_schema.job_runs.job_type NOT IN (SELECT types.job_type
 FROM (SELECT job_type FROM json_to_recordset(CAST(%(types)s::VARCHAR AS JSON)) AS listed(job_type TEXT)) AS types)) GROUP BY jobrunner_schema.job_runs.job_type""",
         {},
         {'types': (('job_type', None),)},
@@ -2727,7 +2727,7 @@ WHERE jobrunner_schema.job_notices.at < (jobrunner_schema.jobrunner_now() + make
     ('retention.old_runs', ('every',)): (
         """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.finished_at
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s::FLOAT)) AND jobrunner_schema.job_runs.finished_at >= %(after)s::TIMESTAMP WITH TIME ZONE AND (jobrunner_schema.job_runs.id NOT IN (SELECT given.id
+WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s::FLOAT)) AND (jobrunner_schema.job_runs.scheduled_for IS NULL OR jobrunner_schema.job_runs.scheduled_for < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s::FLOAT))) AND jobrunner_schema.job_runs.finished_at >= %(after)s::TIMESTAMP WITH TIME ZONE AND (jobrunner_schema.job_runs.id NOT IN (SELECT given.id
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given)) ORDER BY jobrunner_schema.job_runs.finished_at
  LIMIT %(limit)s::INTEGER FOR UPDATE SKIP LOCKED""",
         {},
@@ -2737,7 +2737,7 @@ FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS list
     ('retention.old_runs', ('type',)): (
         """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.finished_at
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s::FLOAT)) AND jobrunner_schema.job_runs.finished_at >= %(after)s::TIMESTAMP WITH TIME ZONE AND (jobrunner_schema.job_runs.id NOT IN (SELECT given.id
+WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s::FLOAT)) AND (jobrunner_schema.job_runs.scheduled_for IS NULL OR jobrunner_schema.job_runs.scheduled_for < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s::FLOAT))) AND jobrunner_schema.job_runs.finished_at >= %(after)s::TIMESTAMP WITH TIME ZONE AND (jobrunner_schema.job_runs.id NOT IN (SELECT given.id
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given)) AND jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR ORDER BY jobrunner_schema.job_runs.finished_at
  LIMIT %(limit)s::INTEGER FOR UPDATE SKIP LOCKED""",
         {},
@@ -2747,7 +2747,7 @@ FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS list
     ('retention.old_runs', ('others',)): (
         """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.finished_at
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s::FLOAT)) AND jobrunner_schema.job_runs.finished_at >= %(after)s::TIMESTAMP WITH TIME ZONE AND (jobrunner_schema.job_runs.id NOT IN (SELECT given.id
+WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s::FLOAT)) AND (jobrunner_schema.job_runs.scheduled_for IS NULL OR jobrunner_schema.job_runs.scheduled_for < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s::FLOAT))) AND jobrunner_schema.job_runs.finished_at >= %(after)s::TIMESTAMP WITH TIME ZONE AND (jobrunner_schema.job_runs.id NOT IN (SELECT given.id
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given)) AND (jobrunner_schema.job_runs.job_type NOT IN (SELECT types.job_type
 FROM (SELECT job_type FROM json_to_recordset(CAST(%(types)s::VARCHAR AS JSON)) AS listed(job_type TEXT)) AS types)) ORDER BY jobrunner_schema.job_runs.finished_at
  LIMIT %(limit)s::INTEGER FOR UPDATE SKIP LOCKED""",

@@ -2601,7 +2601,7 @@ WHERE job_events.at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) 
     ('retention.count_old_runs', ('every',)): (
         """SELECT job_runs.job_type, count(*) AS rows
 FROM job_runs
-WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) GROUP BY job_runs.job_type""",
+WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND (job_runs.scheduled_for IS NULL OR job_runs.scheduled_for < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER))) GROUP BY job_runs.job_type""",
         {},
         {},
         (('job_type', None), ('rows', None)),
@@ -2609,7 +2609,7 @@ WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job
     ('retention.count_old_runs', ('type',)): (
         """SELECT job_runs.job_type, count(*) AS rows
 FROM job_runs
-WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND job_runs.job_type = :of_type GROUP BY job_runs.job_type""",
+WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND (job_runs.scheduled_for IS NULL OR job_runs.scheduled_for < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER))) AND job_runs.job_type = :of_type GROUP BY job_runs.job_type""",
         {},
         {},
         (('job_type', None), ('rows', None)),
@@ -2617,7 +2617,7 @@ WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job
     ('retention.count_old_runs', ('others',)): (
         """SELECT job_runs.job_type, count(*) AS rows
 FROM job_runs
-WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND (job_runs.job_type NOT IN (SELECT types.job_type
+WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND (job_runs.scheduled_for IS NULL OR job_runs.scheduled_for < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER))) AND (job_runs.job_type NOT IN (SELECT types.job_type
 FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:types)) AS types)) GROUP BY job_runs.job_type""",
         {},
         {'types': (('job_type', None),)},
@@ -2688,7 +2688,7 @@ WHERE job_notices.at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0)
     ('retention.old_runs', ('every',)): (
         """SELECT job_runs.id, job_runs.job_type, job_runs.finished_at
 FROM job_runs
-WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND job_runs.finished_at >= :after AND (job_runs.id NOT IN (SELECT given.id
+WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND (job_runs.scheduled_for IS NULL OR job_runs.scheduled_for < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER))) AND job_runs.finished_at >= :after AND (job_runs.id NOT IN (SELECT given.id
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)) ORDER BY job_runs.finished_at
  LIMIT :limit OFFSET :param_1""",
         {'param_1': 0},
@@ -2698,7 +2698,7 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)
     ('retention.old_runs', ('type',)): (
         """SELECT job_runs.id, job_runs.job_type, job_runs.finished_at
 FROM job_runs
-WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND job_runs.finished_at >= :after AND (job_runs.id NOT IN (SELECT given.id
+WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND (job_runs.scheduled_for IS NULL OR job_runs.scheduled_for < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER))) AND job_runs.finished_at >= :after AND (job_runs.id NOT IN (SELECT given.id
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)) AND job_runs.job_type = :of_type ORDER BY job_runs.finished_at
  LIMIT :limit OFFSET :param_1""",
         {'param_1': 0},
@@ -2708,7 +2708,7 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)
     ('retention.old_runs', ('others',)): (
         """SELECT job_runs.id, job_runs.job_type, job_runs.finished_at
 FROM job_runs
-WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND job_runs.finished_at >= :after AND (job_runs.id NOT IN (SELECT given.id
+WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND (job_runs.scheduled_for IS NULL OR job_runs.scheduled_for < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER))) AND job_runs.finished_at >= :after AND (job_runs.id NOT IN (SELECT given.id
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)) AND (job_runs.job_type NOT IN (SELECT types.job_type
 FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:types)) AS types)) ORDER BY job_runs.finished_at
  LIMIT :limit OFFSET :param_1""",

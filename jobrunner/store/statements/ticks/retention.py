@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import sqlalchemy
-from sqlalchemy import ColumnElement, Delete, Float, Integer, Select, Text, bindparam, func, select
+from sqlalchemy import ColumnElement, Delete, Float, Integer, Select, Text, bindparam, func, or_, select
 
 from jobrunner.store.schema import job_attempts, job_events, job_notices, job_runs, job_ticks
 from jobrunner.store.sql.dialect.rows import rows
@@ -37,6 +37,7 @@ def old_runs(of: str) -> Select[Any]:
             columns.status == bindparam("its_status", type_=columns.status.type),
             columns.finished_at.is_not(None),
             columns.finished_at < _before(),
+            _is_slot_old(),
             columns.finished_at >= bindparam("after", type_=columns.finished_at.type),
             columns.id.not_in(select(given.c.id)),
             *_of(of),
@@ -45,6 +46,15 @@ def old_runs(of: str) -> Select[Any]:
         .limit(bindparam("limit", type_=Integer))
         .with_for_update(skip_locked=True)
     )
+
+
+def _is_slot_old() -> ColumnElement[bool]:
+    """Whether the slot of a run, if it has one, is as old. One of the future is expanded again after a clock was ahead.
+
+    As long as the run is there, the unique index lets the slot have no second one.
+    """
+    slot = job_runs.c.scheduled_for
+    return or_(slot.is_(None), slot < _before())
 
 
 def _of(of: str) -> list[ColumnElement[bool]]:
@@ -64,6 +74,7 @@ def count_old_runs(of: str) -> Select[Any]:
             columns.status == bindparam("its_status", type_=columns.status.type),
             columns.finished_at.is_not(None),
             columns.finished_at < _before(),
+            _is_slot_old(),
             *_of(of),
         )
         .group_by(columns.job_type)
