@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness import Commands, wait_for
+from harness.waiting import stretched
 
 Process = subprocess.Popen[str]
 READY = "READY=1"
@@ -80,7 +81,7 @@ def stop_loop(jobrunner: Commands, loop: Process, number: signal.Signals = signa
 
 def check_stopped(jobrunner: Commands, loop: Process, seconds: float = 60) -> str:
     """It ends well and leaves no process. What it said on stderr."""
-    out, err = loop.communicate(timeout=seconds)
+    out, err = loop.communicate(timeout=stretched(seconds))
     assert (loop.returncode, out) == (0, ""), err
     assert jobrunner.leftover_processes() == []
     assert not ready_file(jobrunner).exists()

@@ -4,6 +4,7 @@ import configparser
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -17,6 +18,7 @@ from click.testing import CliRunner
 
 from harness import App, Commands, Database, sqlite_only, wait_for
 from harness.commands import COMMAND
+from harness.loops import READY, manager
 from jobrunner.cli.program import cli
 from jobrunner.cli.work.dev import _LONGEST_STOP_SECONDS
 from jobrunner.settings.config import SETTINGS, load
@@ -118,15 +120,38 @@ def test_systemd_service_gives_a_tick_time_to_end(service: Unit) -> None:
     assert not [name for name in section if re.match(taking, name)]
 
 
+@sqlite_only
+def test_systemd_hears_that_the_loop_of_its_unit_is_ready(jobrunner: Commands, tmp_path: Path) -> None:
+    section = Unit("jobrunner-loop.service")["Service"]
+    assert (section["Type"], section["KillMode"], section["Restart"]) == ("notify", "mixed", "on-failure")
+    assert int(section["TimeoutStopSec"].removesuffix("s")) > SECONDS_TO_STOP
+    # While the database is away the start lasts.
+    assert section["TimeoutStartSec"] == "infinity"
+    env_file = tmp_path / "app.env"
+    write_env_file(env_file, jobrunner)
+    program, *words = shlex.split(section["ExecStart"])
+    assert program == PROGRAM
+    words = [word.replace(ENV_FILE, str(env_file)) for word in words]
+    watches = {"WATCHDOG_USEC": "60000000", "NOTIFY_SOCKET": str(tmp_path / "notify")}
+    with manager(watches["NOTIFY_SOCKET"]) as systemd:
+        loop = jobrunner.start(*words, env=watches)
+        systemd.wait_for(READY)
+        loop.send_signal(signal.SIGTERM)
+        assert loop.wait() == 0
+
+
 def test_systemd_finds_nothing_wrong_with_the_units(service: Unit, timer: Unit, tmp_path: Path) -> None:
     env_file = tmp_path / "app.env"
     env_file.touch()
+    loop = Unit("jobrunner-loop.service")
+    (tmp_path / "jobrunner-loop.service").write_text(loop.text.replace(PROGRAM, COMMAND))
+    assert set(loop.sections()) == {"Unit", "Service", "Install"}
     for name, unit in (("jobrunner.service", service), ("jobrunner.timer", timer)):
         (tmp_path / name).write_text(unit.text.replace(PROGRAM, COMMAND).replace(ENV_FILE, str(env_file)))
         sections = {"Unit", "Service"} if name.endswith("service") else {"Unit", "Timer", "Install"}
         assert set(unit.sections()) == sections
     for program in [ANALYZE] if ANALYZE else []:
-        units = [tmp_path / "jobrunner.service", tmp_path / "jobrunner.timer"]
+        units = [tmp_path / name for name in ("jobrunner.service", "jobrunner.timer", "jobrunner-loop.service")]
         done = subprocess.run([program, "verify", *units], capture_output=True, text=True)
         assert (done.returncode, done.stderr.strip()) == (0, "")
 

@@ -133,7 +133,7 @@ def test_two_loops_of_one_host_do_each_run_once(jobrunner: Commands, app: App, d
     for loop in loops:
         loop.send_signal(signal.SIGTERM)
     for loop in loops:
-        assert loop.wait(60) == 0
+        assert loop.wait() == 0
     assert sorted(line.run_id for line in app.trace()) == run_ids
     assert database.value("SELECT count(*) FROM job_attempts") == 20
     assert jobrunner.leftover_processes() == []
@@ -171,4 +171,4 @@ def test_options_and_files_are_those_of_each_tick(jobrunner: Commands, app: App,
     assert app.path("seen").read_text() == "unset"
     app.release("go")
     loop.send_signal(signal.SIGTERM)
-    assert loop.wait(60) == 0
+    assert loop.wait() == 0

@@ -134,7 +134,7 @@ def lines(folder: Path = Path("/etc")) -> tuple[list[TickLine], list[Check]]:
 def about(found: Sequence[TickLine], user: str, *, is_ticking: bool) -> Iterator[Check]:
     """What can be said of the lines without starting anything."""
     if not found:
-        remedy = "jobrunner crontab install; or let a timer or another scheduler start ticks each minute"
+        remedy = "jobrunner crontab install; or, where there is no cron, jobrunner loop as a service"
         if is_ticking:
             yield ok("cron line", "none here; something else starts the ticks of this host")
         else:
