@@ -76,11 +76,11 @@ TRANSITIONS = (
     Transition(Event.RELEASE, (Status.RUNNING,), Status.QUEUED, "its tick stops, or a snooze: attempts - 1"),
     Transition(Event.POSTPONE, (Status.RUNNING,), Status.FAILED, "does not fit this code: attempts - 1"),
     Transition(Event.DROP, (Status.RUNNING,), Status.CANCELLED, "its tick stops, and on_stop = drop"),
-    Transition(Event.CANCEL, (Status.RUNNING, *CLAIMABLE), Status.CANCELLED, "a person, unless the attempt succeeds"),
+    Transition(Event.CANCEL, (Status.RUNNING, *CLAIMABLE), Status.CANCELLED, "somebody, unless the attempt succeeds"),
     Transition(Event.EXPIRE, CLAIMABLE, Status.DEAD, "waited past its start deadline"),
-    Transition(Event.DISCARD, (Status.QUEUED, Status.FAILED, Status.CANCELLED), Status.DEAD, "a person, with a reason"),
-    Transition(Event.RETRY, (Status.FAILED, Status.DEAD, Status.CANCELLED), Status.QUEUED, "a person"),
-    Transition(Event.FORCE_RETRY, (Status.SUCCEEDED,), Status.QUEUED, "a person, with --force"),
+    Transition(Event.DISCARD, (Status.QUEUED, Status.FAILED, Status.CANCELLED), Status.DEAD, "somebody, with a reason"),
+    Transition(Event.RETRY, (Status.FAILED, Status.DEAD, Status.CANCELLED), Status.QUEUED, "somebody"),
+    Transition(Event.FORCE_RETRY, (Status.SUCCEEDED,), Status.QUEUED, "somebody, with --force"),
 )
 _BY_EVENT = {transition.event: transition for transition in TRANSITIONS}
 
@@ -206,7 +206,7 @@ def _release(run: RunState, result: AttemptResult, default_wait: Callable[[int],
         return _decision(
             run, Event.RELEASE, result, wait=timedelta(0), attempts=run.attempts - 1, releases=run.releases + 1
         )
-    # A run that takes longer than any tick lives would be released for ever. So the tenth release in a row counts.
+    # A run that takes longer than any tick lives would be released forever. So the tenth release in a row counts.
     charged = result._replace(
         error_type="released",
         error=f"handed back {MOST_RELEASES_IN_A_ROW} times in a row; it needs longer than the ticks live",

@@ -100,7 +100,7 @@ def _open(path: str) -> TextIO:
         if (number := _STREAMS.get(path)) is not None:
             # What systemd gives is a socket, and another user's pipe may be closed to us: only the open stream will do.
             return open(os.dup(number), "w", encoding="utf-8", errors="backslashreplace", buffering=1)
-        # O_NONBLOCK, because the open of a FIFO waits until another process reads it, perhaps for ever.
+        # O_NONBLOCK, because the open of a FIFO waits until another process reads it, perhaps forever.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600)
     except OSError as error:
         # ENXIO means a socket, or a FIFO without a reader.

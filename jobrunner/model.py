@@ -79,7 +79,7 @@ class Policy(NamedTuple):
     concurrency. Runs of an async type share one child and use no permits of the host.
     ``max_waiting`` is how many may wait before an enqueue is refused or dropped (``when_full``). None means no limit.
     ``on_stop`` says what happens to a run that is still at work at the end of the grace of a stopped tick.
-    ``key_scope`` is how long a key stays taken: for ever, while its run is queued, running or failed, or for
+    ``key_scope`` is how long a key stays taken: forever, while its run is queued, running or failed, or for
     ``key_window`` from the creation of its run.
     ``limits`` are those over all hosts; None means none.
     """

@@ -1,1 +1,1 @@
-"""Operations that a person or a deploy starts and that change many rows at once."""
+"""Operations that an operator or a deploy starts and that change many rows at once."""

@@ -1,4 +1,4 @@
-"""prune and archive for a person: whole, in batches, where a tick takes a second at a time."""
+"""prune and archive for an operator: whole, in batches, where a tick takes a second at a time."""
 
 from __future__ import annotations
 

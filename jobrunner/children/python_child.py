@@ -118,7 +118,7 @@ class ChildProcess(Process):
     def send(self, message: ToChild) -> None:
         """Send a message without waiting; what the child does not take now is kept for ``flush``.
 
-        If the parent waited while the child waits to write, both would wait for ever.
+        If the parent waited while the child waits to write, both would wait forever.
         """
         self._send(encode(frame_of(message)))
 

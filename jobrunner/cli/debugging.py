@@ -38,7 +38,7 @@ from jobrunner.store.queue.ticks import audit
 from jobrunner.worker.attempt import result_of, with_wait
 
 _UNDO_SHARE = 0.5
-"""For so much of the lease a COMMIT without an answer is followed up, but no longer than a person waits."""
+"""For so much of the lease a COMMIT without an answer is followed up, but no longer than somebody waits."""
 _LONGEST_UNDO_SECONDS = 10.0
 _PAUSE_SECONDS = 0.2
 
@@ -181,7 +181,7 @@ def _connected() -> Iterator[None]:
 
 
 class _Beat(threading.Thread):
-    """Renews the lease, and writes the progress, however long a person looks at a line."""
+    """Renews the lease, and writes the progress, however long somebody looks at a line."""
 
     def __init__(self, config: Config, database: Database, run: ClaimedRun) -> None:
         super().__init__(name="jobrunner-heartbeat", daemon=True)

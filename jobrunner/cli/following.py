@@ -1,4 +1,4 @@
-"""Looks at the database again and again, for a person who watches."""
+"""Looks at the database again and again, for somebody who watches."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from jobrunner.text import columns_of, plain, visible, visible_block
 
 
 def on_terminal() -> bool:
-    """Whether a person reads standard output: then it is coloured and fits the width."""
+    """Whether somebody reads standard output: then it is coloured and fits the width."""
     return sys.stdout.isatty()
 
 
@@ -122,7 +122,7 @@ def fields(values: Mapping[str, object], indent: str = "") -> None:
 
 
 def bars(kinds: Sequence[str], rows: Iterable[tuple[str, Sequence[int]]]) -> None:
-    """Draw the numbers of each row, for a person. Elsewhere nothing is printed: a table has the numbers."""
+    """Draw the numbers of each row, for somebody. Elsewhere nothing is printed: a table has the numbers."""
     drawn = [(visible(name), numbers) for name, numbers in rows if any(numbers)]
     if drawn and on_terminal():
         from jobrunner.cli import terminal

@@ -36,7 +36,7 @@ def unopened(config: Config, waits: Waits | None = None) -> Database:
     database = Database(location, patience=waits or config.patience)
     context = click.get_current_context()
     context.call_on_close(database.close)
-    # On a host with too many processes a person must still be able to look. A tick could not work there.
+    # On a host with too many processes an operator must still be able to look. A tick could not work there.
     context.with_resource(watching(database, is_required=False))
     return database
 
@@ -216,7 +216,7 @@ def _no_child(error: OSError) -> StartFailed:
 def actor() -> Actor:
     """Who runs the command, and the reason of the option ``--reason``, for the audit trail.
 
-    It is the user of the operating system, not LOGNAME, which anyone can set. With sudo, the person's name stands
+    It is the user of the operating system, not LOGNAME, which anyone can set. With sudo, the user's name stands
     before it: "ada as root@web1".
     """
     try:
@@ -229,7 +229,7 @@ def actor() -> Actor:
 
 
 def can_ask() -> bool:
-    """Whether a person can be asked."""
+    """Whether somebody can be asked."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 

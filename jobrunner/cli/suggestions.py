@@ -78,7 +78,7 @@ def _begin_with(incomplete: str, names: Callable[[], Iterable[str]]) -> list[str
     try:
         # A name with a control character cannot be typed, nor shown.
         return sorted({name for name in names() if name.startswith(incomplete) and visible(name) == name})
-    except Exception:  # noqa: BLE001 - whatever is wrong, it must not appear in the line that a person types
+    except Exception:  # noqa: BLE001 - whatever is wrong, it must not appear in the line that somebody types
         return []
 
 

@@ -21,7 +21,7 @@ _MOST = 1_000_000_000
 class Setting(NamedTuple):
     """One setting. ``words`` are its line in the page of settings; ``parse`` makes the value of a text, or refuses it.
 
-    ``default`` is written as a person would; "" means ``empty``. ``shown`` is what the page says in its place.
+    ``default`` is written as somebody would; "" means ``empty``. ``shown`` is what the page says in its place.
     ``filed`` is what the configuration file may have besides a text and a number. ``is_path``, ``is_url``: a relative
     path in that file begins at the folder of the file. ``on_host``: most hosts need it.
     ``metavar``: `tick` has an option of the same name, which takes this.

@@ -141,7 +141,7 @@ class Call:
 
     @property
     def is_agreed(self) -> bool:
-        """Whether the person has seen what would be changed, and wants it."""
+        """Whether the user has seen what would be changed, and wants it."""
         return self.form.get("agreed") == "yes"
 
     @property

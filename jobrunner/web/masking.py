@@ -43,7 +43,7 @@ _PLAIN = frozenset(
 )
 """The fields that have our own words or names, which lead to other pages. A new field is not among them."""
 _AS_IT_IS = (Counted, Parts, Stats)
-"""Numbers, and which runs an operator wants to change: they have no text but those of the person who asks."""
+"""Numbers, and which runs an operator wants to change: they have no text but those of the user who asks."""
 _ONLY_NUMBERS = re.compile(r"(datetime|date|timedelta|int|float|bool|None|dict\[str, int\]|[| ])+")
 
 

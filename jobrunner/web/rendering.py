@@ -61,7 +61,7 @@ def static(name: str) -> bytes:
 
 @cache
 def version_of(name: str) -> str:
-    """Changes with the content of a static file, so that a browser may keep it for ever."""
+    """Changes with the content of a static file, so that a browser may keep it forever."""
     return hashlib.sha256(static(name)).hexdigest()[:12]
 
 

@@ -38,7 +38,7 @@ def plan(
     It looks at all of these slots, however late the tick comes. A definition that cannot be read gives a ``problem``.
     """
     try:
-        # A person may have written the row by hand, without any check.
+        # Somebody may have written the row by hand, without any check.
         recurrence = check(definition, payload_limit)
     except UsageError as error:
         return Expansion(problem=one_line(str(error)))

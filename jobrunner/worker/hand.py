@@ -223,7 +223,7 @@ class Hand:
     def _is_renewable(self, held: RunInHand) -> bool:
         if held.is_committed:
             return False
-        # A result that the database always refuses must not keep its run, and its tick, for ever.
+        # A result that the database always refuses must not keep its run, and its tick, forever.
         return held.ended_at is None or clock.elapsed() <= held.ended_at + self._lease_seconds
 
     @contextmanager

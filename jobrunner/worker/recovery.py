@@ -216,7 +216,7 @@ class _Recovery:
             self._end(some, with_output=False)
         except JobrunnerError:
             raise
-        except Exception as again:  # noqa: BLE001 - as above; a person must look at this row
+        except Exception as again:  # noqa: BLE001 - as above; an operator must look at this row
             self._skip(some[0], again)
 
     def _skip(self, run_id: int, error: Exception) -> None:

@@ -73,4 +73,4 @@ def _sequences(found: Sequence[standbys.Sequence]) -> Check:
 
 
 def _reset(each: standbys.Sequence) -> str:
-    return f"SELECT setval('{each.name}', (SELECT max(id) FROM {each.table}))"  # noqa: S608 - for a person
+    return f"SELECT setval('{each.name}', (SELECT max(id) FROM {each.table}))"  # noqa: S608 - for an operator

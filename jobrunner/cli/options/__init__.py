@@ -79,7 +79,7 @@ def _apply_utc(context: click.Context, _: click.Parameter, given: bool) -> None:
 
 
 def is_utc() -> bool:
-    """Whether the person asked for all times in UTC."""
+    """Whether the user asked for all times in UTC."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(_UTC))
 
@@ -103,7 +103,7 @@ def _note_reason(context: click.Context, _: click.Parameter, given: str | None) 
 
 
 def reason() -> str | None:
-    """The reason that the person who runs this command gave."""
+    """The reason that the user who runs this command gave."""
     found: str | None = click.get_current_context().meta.get(_REASON)
     return found
 

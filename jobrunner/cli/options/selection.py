@@ -1,4 +1,4 @@
-"""The options by which a person selects runs, for every command that lists or changes many of them."""
+"""The options by which somebody selects runs, for every command that lists or changes many of them."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def _declared_line(each: Declaration) -> str:
 
 
 def _shown(value: Any, field: str = "") -> str:
-    """The value in one short line, also if a person wrote something else into the row by hand."""
+    """The value in one short line, also if somebody wrote something else into the row by hand."""
     if value is None:
         return "-"
     if field in DURATIONS and isinstance(value, float):

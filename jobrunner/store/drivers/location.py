@@ -54,7 +54,7 @@ def locate(text: str, schema: str | None = None) -> Location:
     if schema is None:
         return found
     if found.file is not None:
-        # Most likely the URL is missing: then each tick would look at an empty file, for ever.
+        # Most likely the URL is missing: then each tick would look at an empty file, forever.
         raise ConfigurationError(
             f"JOBRUNNER_SCHEMA is set, but the database {found.label} is an SQLite file, which has no schemas; set"
             " JOBRUNNER_DATABASE_URL to the URL of the server, or remove JOBRUNNER_SCHEMA"

@@ -78,7 +78,7 @@ class Notifier(ABC):
         """The inverse of ``pause``."""
 
     def remove(self, connection: Connection) -> None:  # noqa: B027 - as above
-        """Stop listening for ever, after ``pause``."""
+        """Stop listening forever, after ``pause``."""
 
     def close(self) -> None:  # noqa: B027 - by default nothing is open
         """Free what the notifier has opened. No database is needed."""

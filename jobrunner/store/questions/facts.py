@@ -84,7 +84,7 @@ class SilentTick(NamedTuple):
 
 
 class UncertainEffects(NamedTuple):
-    """The effects that a person must settle, and since when the first of them is open."""
+    """The effects that an operator must settle, and since when the first of them is open."""
 
     effects: int
     first_at: datetime | None

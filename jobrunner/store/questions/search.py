@@ -89,7 +89,7 @@ def _page(ids: list[int], limit: int) -> Found:
 
 
 def _of_key(connection: Connection, key: str) -> list[int] | None:
-    """The runs that have taken this key for ever, so that no other run of their types has it. None: others may have it.
+    """The runs that have taken this key forever, so that no other run of their types has it. None: others may have it.
 
     The rows of keys are found by type and key, so each type that has keys is asked for.
     """

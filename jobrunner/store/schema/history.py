@@ -119,7 +119,7 @@ job_events = Table(
 # Of many runs at once, and of whole types and hosts: for the page of a run, whose events they may be.
 partial("job_events_many", job_events.c.at, where=text("run_id IS NULL AND definition_id IS NULL"))
 
-# Kept for ever: without its row an effect could be applied again.
+# Kept forever: without its row an effect could be applied again.
 job_effects = Table(
     "job_effects",
     metadata,

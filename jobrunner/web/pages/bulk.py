@@ -40,7 +40,7 @@ class _Asked:
 
 
 def change(call: Call, verb: Verb) -> Page:
-    """Count the runs and ask; or, when the form says that the person has agreed, change them."""
+    """Count the runs and ask; or, when the form says that the user has agreed, change them."""
     asked = _asked(call, verb)
     _, (counted, others) = call.read(partial(_count, asked=asked, masks=call.masks))
     more, runs = len(counted.runs) > MOST, dict(list(counted.runs.items())[:MOST])

@@ -27,7 +27,7 @@ class Life:
 
 
 def life_of(run: Run) -> Life:
-    """The life of one run. A move that a person made between two attempts is not known."""
+    """The life of one run. A move that somebody made between two attempts is not known."""
     way = _way(run)
     moves = {f"{source} to {target}" for source, target in pairwise(way)}
     return Life(way, moves, {status: at for status, at in _instants(run).items() if at is not None and status in way})

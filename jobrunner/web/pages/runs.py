@@ -50,7 +50,7 @@ class Filter:
         return [(name, self.written[name]) for name in _FIELDS if self.written.get(name)]
 
     def link(self, **changes: object) -> str:
-        """An address with this filter, that a person can send to another."""
+        """An address with this filter, that somebody can send to another."""
         return "?" + urlencode(
             {**dict(self.fields()), **{name: str(value) for name, value in changes.items()}}, doseq=True
         )

@@ -163,7 +163,7 @@ def _state(status: str, is_late: bool) -> str:
 
 
 def ranges(found: Sequence[Skip]) -> dict[int, list[Range]]:
-    """The notes by schedule. One that a person has written otherwise is left out."""
+    """The notes by schedule. One that somebody has written otherwise is left out."""
     by_schedule = defaultdict[int, list[Range]](list)
     for each in found:
         if (read := _range(each.detail)) is not None:

@@ -1,4 +1,4 @@
-"""The page on which a person chooses the time zone in which all pages show instants."""
+"""The page on which somebody chooses the time zone in which all pages show instants."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def choose(call: Call) -> Page:
 
 
 def chosen(call: Call) -> Redirect:
-    """Keep the zone in a cookie, and show again the page from which the person came."""
+    """Keep the zone in a cookie, and show again the page from which the user came."""
     name = call.form.get("zone", "").strip()
     try:
         kept = zones.cookie(name, call.request.scheme)

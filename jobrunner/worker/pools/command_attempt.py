@@ -19,7 +19,7 @@ def command_line(
     command: Command, run: ClaimedRun, environ: Mapping[bytes, bytes], grace: timedelta, begin_before: float
 ) -> CommandLine:
     """What to start for a run. Raises BadPayload, and PayloadMismatch if another version of the command may fit."""
-    # The payload is checked again, because a person may have changed the row.
+    # The payload is checked again, because somebody may have changed the row.
     payload = check_payload(run.payload, sys.maxsize)
     last_resort = 0.0 if run.timeout is None else (run.timeout + command.policy.kill_after + grace).total_seconds()
     return CommandLine(

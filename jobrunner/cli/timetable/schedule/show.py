@@ -63,7 +63,7 @@ def show(name: str, limit: int, as_json: bool) -> None:
 def _problem(found: ShownDefinition, payload_limit: int) -> str | None:
     if found.problem is not None or found.schedule is None:
         return found.problem
-    # A person may have changed the row by hand since the last tick. At its watermark no slot is due.
+    # Somebody may have changed the row by hand since the last tick. At its watermark no slot is due.
     return expansion.plan(definition_of(vars(found)), found.last_slot_at, payload_limit=payload_limit).problem
 
 

@@ -53,7 +53,7 @@ def _has_rules(of_type: ColumnElement[Any], rules: str) -> ColumnElement[bool]:
     if rules == "any":
         return ~is_limited(of_type)
     if rules == "forever":
-        # A type without a row has no limit, and its keys are taken for ever.
+        # A type without a row has no limit, and its keys are taken forever.
         differs = or_(columns.max_waiting.is_not(None), columns.key_scope != "forever")
         return ~exists().where(columns.job_type == of_type, differs)
     return exists().where(
