@@ -26,8 +26,8 @@ ACTIONS = {
     "claims.claim": "due runs go behind their gates (limits.admit, gates.enter); one behind an open gate is claimed",
     "worker.loop.Loop._is_over": "the tick ends, because it can claim nothing",
     "finalize.succeed": "a run ends, and leaves its gate",
-    "locks a row": "a session of somebody else, and then",
-    "ends its transaction": "",
+    "locks a row": "a session of somebody else, as with SELECT FOR UPDATE",
+    "ends its transaction": "and lets go of the row",
 }
 EVENTS = frozenset({Event.CLAIM, Event.SUCCEED})
 OTHERS = {"customer": "region", "region": "customer"}

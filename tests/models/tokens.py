@@ -275,9 +275,7 @@ ALWAYS = {
     ),
     _PAGE: lambda state: state.tick != "killed" or not any(state.begun[run] for run in state.page),
 }
-AT_LAST = {
-    _AT_LAST: Goal(lambda state: all(does in ("ended", "charged", "returned") for does in state.runs), 0),
-}
+AT_LAST = {_AT_LAST: Goal(lambda state: all(does in ("ended", "charged", "returned") for does in state.runs), 0)}
 
 
 def model(world: World) -> Model:
