@@ -15,6 +15,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 
 from harness.debian import NoProgram, find
+from harness.waiting import stretched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Locator, Page, Request, Response
@@ -40,7 +41,7 @@ class Person:
         self.expected: dict[str, int] = {}
         self.origins: set[str] = set()
         context.add_init_script(TELLS_OF_THE_POLICY)
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(stretched(20_000))
         context.on("request", self._request)
         context.on("response", self._response)
         context.on("console", self._console)
@@ -125,7 +126,7 @@ def browser() -> Iterator[Browser]:
         pytest.skip(str(problem))
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(
-            executable_path=found, args=[*FLAGS], env={**os.environ, **environment}, timeout=60_000
+            executable_path=found, args=[*FLAGS], env={**os.environ, **environment}, timeout=stretched(60_000)
         )
         yield started
         started.close()

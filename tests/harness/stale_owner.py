@@ -11,7 +11,7 @@ import pytest
 
 from harness import App, Commands, Database, wait_for
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, wait_for_exit
-from harness.processes import has_unread, is_stopped
+from harness.standstill import stop_between_transactions
 from harness.waiting import stretched
 
 # A test that waits for the end of a lease takes seconds. By the database's clock it ends at once; then the owner, whose
@@ -47,23 +47,10 @@ class StaleOwner:
         return self.app.trace()[0].pid
 
     def stop_past_the_lease(self, *, waits: bool = False) -> None:
-        wait_for(self._is_stopped_between_transactions, 20, "a moment without a transaction")
+        stop_between_transactions(self.process, self.database)
         if not waits:
             self.database.move_clock(timedelta(seconds=self.lease_seconds))
         self.database.wait_until("SELECT count(*) FROM job_recoverable", describe="the end of the lease")
-
-    def _is_stopped_between_transactions(self) -> bool:
-        """Stop the tick. The server would close a connection that waits for so long in the middle of a transaction."""
-        os.kill(self.process.pid, signal.SIGSTOP)
-        # On a busy machine it goes on until it gets a processor, and the server has not read yet what it has sent.
-        wait_for(lambda: is_stopped(self.process.pid), 20, "the tick to stand still")
-        busy = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle'"
-        if self.database.name != "postgresql" or (
-            not has_unread(self.process.pid) and not self.database.value(f"{busy} AND pid <> pg_backend_pid()")
-        ):
-            return True
-        os.kill(self.process.pid, signal.SIGCONT)
-        return False
 
     def finish_elsewhere(self, host: str) -> None:
         """Another tick recovers the run; a later one does it to the end."""

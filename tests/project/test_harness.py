@@ -4,6 +4,7 @@ import ast
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -95,6 +96,20 @@ def test_every_limit_of_time_grows_with_the_load_of_the_machine() -> None:
     own = {"watchdog.py", "warm.py", "siblings.py", "postgres.py", "hostile_jobs.py", "slow_jobs.py"}
     modules = [path for path in TESTS.rglob("*.py") if path.name not in own]
     assert [(path.name, call) for path in modules for call in limits(path)] == []
+
+
+SHORT = re.compile(r"""JOBRUNNER_(?:LEASE|PATIENCE|START_LIMIT)"?[:=] ?"(\d+(?:\.\d+)?)s?\"""")
+# Their messages name the seconds; the demo has no lease that a test has set; a script waits for the end of one.
+NAME_SECONDS = {"test_hanging.py", "test_hanging_pooler.py", "test_bad_environment_disks.py", "test_demo.py"}
+
+
+def test_no_tick_of_a_test_has_a_lease_or_a_patience_that_a_busy_machine_uses_up() -> None:
+    """A stopped or busy tick lost its lease of two seconds, and its run ended as the test did not expect."""
+    modules = [path for path in TESTS.rglob("*.py") if path.name not in NAME_SECONDS]
+    found = [
+        (path.name, each[0]) for path in modules for each in SHORT.finditer(path.read_text()) if float(each[1]) < 20
+    ]
+    assert found == []
 
 
 def test_every_test_gets_an_empty_migrated_database(database: Database) -> None:

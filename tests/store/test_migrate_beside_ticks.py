@@ -11,6 +11,7 @@ from harness import Commands, Database, postgresql_only, wait_for
 from harness.handlers_rows import queue
 from harness.next_version import HELD_UNTIL, NEXT, NextVersion
 from harness.schemas import schema
+from harness.waiting import span
 
 _HELD = """
 from jobrunner.store.schema.base import partial, text
@@ -60,7 +61,7 @@ def test_migration_that_never_gets_its_lock_names_who_holds_it_and_changes_nothi
     before = schema(database)
     with holding(database, "LOCK TABLE job_runs IN ACCESS EXCLUSIVE MODE") as other:
         began_at = time.monotonic()
-        said = jobrunner.refused(69, "migrate", env={"JOBRUNNER_PATIENCE": "2s"})
+        said = jobrunner.refused(69, "migrate", env={"JOBRUNNER_PATIENCE": span(2)})
         assert time.monotonic() - began_at < 30
         assert f"session {other.info.backend_pid} of the role" in said
     assert schema(database) == before

@@ -9,6 +9,7 @@ import pytest
 from harness import App, Commands, Database, wait_for
 from harness.handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_for_attempts
 from harness.processes import is_working
+from harness.standstill import stop_between_transactions
 from harness.waiting import stretched, whole
 
 HANDLERS = """
@@ -228,7 +229,7 @@ def test_async_handlers_end_when_their_tick_stalls(jobrunner: Commands, app: App
     run_id = queue(database, "brief")
     tick = jobrunner.start("tick", "--grace", "500ms")
     (line,) = wait_for(app.trace, 30, "the handler is at work")
-    tick.send_signal(signal.SIGSTOP)
+    stop_between_transactions(tick, database)
     wait_for(lambda: not is_working(line.pid), 30, "the child is dead")
     tick.send_signal(signal.SIGCONT)
     assert tick.communicate(timeout=30) == ("", "")

@@ -11,7 +11,7 @@ import pytest
 from harness import App, Commands, Database, wait_for
 from harness.handlers_rows import attempts_of, make_due, queue, run_of
 from harness.processes import state_of
-from harness.standstill import ASYNC, COMMAND, stopped_at
+from harness.standstill import ASYNC, COMMAND, stop_between_transactions, stopped_at
 from harness.waiting import span
 from jobrunner import clock
 from jobrunner.children.command_child import CommandLine, CommandProcess
@@ -53,7 +53,7 @@ def test_event_loop_that_stalled_begins_no_run_done_by_another_host(
     fault = {"JOBRUNNER_FAULT": "loop.received=stop", "JOBRUNNER_FAULT_TRACE": str(app.path("faults"))}
     tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": span(2), **fault, "JOBRUNNER_HOST": "stopped"})
     child = stopped_at(app)
-    tick.send_signal(signal.SIGSTOP)
+    stop_between_transactions(tick, database)
     let_another_host_do_it(jobrunner, database, run_id)
     # The child goes on at once; its parent, which would kill it, still stands still.
     os.kill(child, signal.SIGCONT)

@@ -16,6 +16,7 @@ from harness.command_jobs import python, shell, write_jobs
 from harness.families import WAITS, check_ended, family, wait_until_dead
 from harness.handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_until_running
 from harness.processes import is_working
+from harness.standstill import stop_between_transactions
 from harness.waiting import span, stretched
 
 LOOPS = """
@@ -58,8 +59,8 @@ def test_commands_of_a_killed_tick_are_gone_before_their_runs_start_again(
 
 
 @contextlib.contextmanager
-def standing_still(tick: "subprocess.Popen[str]") -> Iterator[None]:
-    tick.send_signal(signal.SIGSTOP)
+def standing_still(tick: "subprocess.Popen[str]", database: Database) -> Iterator[None]:
+    stop_between_transactions(tick, database)
     try:
         yield
     finally:
@@ -81,7 +82,7 @@ def test_command_ends_itself_if_its_tick_stalls(jobrunner: Commands, app: App, d
     run_id = queue(database, "alone")
     tick = jobrunner.start("tick", "--grace", "500ms")
     pid = int(wait_for(lambda: app.path("at-work").exists() and app.path("at-work").read_text(), 20))
-    with standing_still(tick):
+    with standing_still(tick, database):
         wait_until_dead(pid)
     check_ended(tick)
     attempt = attempt_of(database, run_id)
@@ -106,7 +107,7 @@ def test_a_stalled_ticks_command_is_gone_before_another_tick_starts_it_again(
     run_id = queue(database, "waits")
     tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": span(2)})
     pids = family(app, run_id)
-    with standing_still(tick):
+    with standing_still(tick, database):
         database.wait_until("SELECT count(*) FROM job_recoverable", describe="the end of the lease")
         jobrunner.tick()
         wait_until_dead(*pids)

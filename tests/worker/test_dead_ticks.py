@@ -17,7 +17,7 @@ from harness.handlers_rows import queue, run_of, status_of
 from harness.invariants import assert_consistent, outcomes
 from harness.locks import open_transaction
 from harness.processes import is_working
-from harness.standstill import stopped_at
+from harness.standstill import stop_between_transactions, stopped_at
 from harness.stores import opening
 from jobrunner.store.queue import expiries
 
@@ -135,7 +135,7 @@ def test_run_of_a_killed_tick_is_tried_again_after_the_backoff_of_its_own_type(
 def test_stopped_tick_keeps_its_runs_while_its_lease_lasts(jobrunner: Commands, app: App, database: Database) -> None:
     run_id = queue(database, "wait_for", {"path": str(app.path("go"))})
     tick = at_work(jobrunner, app)
-    tick.send_signal(signal.SIGSTOP)
+    stop_between_transactions(tick, database)
     jobrunner.tick()
     assert (status_of(database, run_id), is_working(app.trace()[0].pid)) == ("running", True)
     app.release("go")

@@ -17,7 +17,7 @@ from harness.idle_ticks import quiet_hour
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log
 from harness.locks import wait_for_lock
 from harness.stores import opening
-from harness.waiting import stretched
+from harness.waiting import span, stretched
 from jobrunner.children.begun_page import Abandoned, abandoned, is_any_abandoned
 from jobrunner.children.proc import boot_id
 from jobrunner.model import Policy
@@ -226,7 +226,12 @@ def test_dead_tick_that_cannot_be_dealt_with_now_keeps_neither_another_one_nor_e
         session.execute("BEGIN")
         session.execute("SELECT name FROM job_locks WHERE name LIKE 'places of %' FOR UPDATE")
         # Without handlers it claims nothing, so it ends at once.
-        env = {"JOBRUNNER_LEASE": "1s", "JOBRUNNER_LOG": str(log), "JOBRUNNER_IMPORT": None, "JOBRUNNER_APP_DIR": None}
+        env = {
+            "JOBRUNNER_LEASE": span(1),
+            "JOBRUNNER_LOG": str(log),
+            "JOBRUNNER_IMPORT": None,
+            "JOBRUNNER_APP_DIR": None,
+        }
         done = jobrunner.tick(env=env, check=False)
         assert (outcomes(database, run_id), outcomes(database, lease.run_id)) == (["lease_expired"], ["lease_expired"])
     assert (done.returncode, done.stderr.count("\n")) == (69, 1)

@@ -16,6 +16,8 @@ from harness import App, Commands, Database, PostgresDatabase, postgresql_only, 
 from harness.handlers_rows import queue
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, snapshot, statuses, wait_for_exit
 from harness.obstacles import REFUSE, commits_wait, sessions
+from harness.standstill import stop_between_transactions
+from harness.waiting import span
 
 GROUP = 30
 MEMBER = '''
@@ -53,7 +55,7 @@ class Group:
         """While the block runs, ``count`` attempts have ended and nothing of it is written. ``others`` go on."""
         tick = self.jobrunner.start("tick", env={"JOBRUNNER_LOG": str(self.log), **env})
         wait_for(lambda: len(self.app.trace()) == count + others, 30, "the handlers")
-        os.kill(tick.pid, signal.SIGSTOP)
+        stop_between_transactions(tick, self.database)
         self.app.release("go")
         ended = self.app.path("go.ended")
         wait_for(lambda: ended.exists() and len(ended.read_text()) == count, 30, "the ends of the handlers")
@@ -147,7 +149,7 @@ def test_a_group_whose_commit_got_no_answer_is_found_to_be_applied(group: Group)
     database = group.database
     assert isinstance(database, PostgresDatabase)
     with commits_wait(database, "NEW.status = 'succeeded'"):
-        with group.stopped(GROUP, JOBRUNNER_LEASE="12s") as tick:
+        with group.stopped(GROUP, JOBRUNNER_LEASE=span(12)) as tick:
             pass
         wait_for(lambda: any(line["event"] == "finalize" for line in read_log(group.log)), 30, "the cut")
         assert tick.poll() is None

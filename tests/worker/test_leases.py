@@ -9,6 +9,7 @@ import pytest
 from harness import App, Commands, Database, wait_for
 from harness.invariants import assert_consistent, insert_runs, outcomes, wait_for_exit
 from harness.processes import is_working
+from harness.standstill import stop_between_transactions
 from harness.waiting import stretched
 
 
@@ -17,7 +18,7 @@ def test_owner_that_stalled_shorter_than_its_lease_goes_on(jobrunner: Commands, 
     (run_id,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("go"))})
     process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "60s"})
     wait_for(app.trace, 20, "the handler's first line")
-    os.kill(process.pid, signal.SIGSTOP)
+    stop_between_transactions(process, database)
     app.release("go")
     jobrunner.tick()
     os.kill(process.pid, signal.SIGCONT)

@@ -13,6 +13,7 @@ from harness.invariants import assert_consistent, insert_runs, outcomes, read_lo
 from harness.locks import open_transaction, wait_for_lock
 from harness.plan_calls import request
 from harness.tick_parts import tick_parts
+from harness.waiting import span
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor
 from jobrunner.store.changes import one_run
@@ -94,7 +95,7 @@ def test_tick_writes_other_runs_first_and_a_locked_run_later(
     """As `begin; update job_runs set priority = 5 where id = 1` in psql, left open."""
     first, second = insert_runs(database, 2, "wait_for", {"path": str(app.path("go"))})
     log = {"JOBRUNNER_LOG": str(app.path("log"))}
-    tick = jobrunner.start("tick", env={**log, "JOBRUNNER_LEASE": "12s", "JOBRUNNER_HEARTBEAT": "0.3s"})
+    tick = jobrunner.start("tick", env={**log, "JOBRUNNER_LEASE": span(12), "JOBRUNNER_HEARTBEAT": "0.3s"})
     wait_for(lambda: len(app.trace()) == 2, 20, "both handlers")
     beat = "SELECT heartbeat_at FROM job_runs WHERE id = ?"
     with open_transaction(database, "UPDATE job_runs SET priority = 5 WHERE id = ANY(%s)", [first]) as session:

@@ -8,6 +8,7 @@ from harness import App, Commands, Database, wait_for
 from harness.handlers_rows import attempt_of, make_due, queue, run_of, status_of
 from harness.processes import is_working
 from harness.slow_jobs import add_slow, notes
+from harness.standstill import stop_between_transactions
 from harness.waiting import whole
 
 
@@ -71,7 +72,7 @@ def test_handler_ends_itself_if_its_tick_stalls(jobrunner: Commands, app: App, d
     run_id = jobrunner.enqueue("alone")
     tick = jobrunner.start("tick", "--grace", "500ms")
     (line,) = wait_for(app.trace, 30, "the handler is at work")
-    tick.send_signal(signal.SIGSTOP)
+    stop_between_transactions(tick, database)
     wait_for(lambda: not is_working(line.pid), 30, "the child is dead")
     tick.send_signal(signal.SIGCONT)
     assert tick.communicate(timeout=30) == ("", "")
