@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness import debian
-from harness.waiting import stretched
+from harness.processes import Patient
 
 BASE = "localhost/base"
 STEP_SECONDS = 300
@@ -57,7 +57,7 @@ class Podman:
 
     def start(self, *words: object, **options: object) -> "subprocess.Popen[str]":
         """Start it; its output goes through pipes."""
-        return subprocess.Popen(
+        return Patient(
             [*self._prefix, *map(str, words)],
             env=self._environment,
             stdin=subprocess.DEVNULL,
@@ -68,7 +68,7 @@ class Podman:
 
     def __call__(self, *words: object, check: bool = True) -> "subprocess.CompletedProcess[str]":
         process = self.start(*words)
-        stdout, stderr = process.communicate(timeout=stretched(STEP_SECONDS))
+        stdout, stderr = process.communicate(timeout=STEP_SECONDS)
         assert not check or process.returncode == 0, f"podman {words}: {process.returncode}\n{stdout}\n{stderr}"
         return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
@@ -124,7 +124,7 @@ def podman() -> Iterator[Podman]:
     (folder / ".config" / "containers" / "policy.json").write_text(ANY_IMAGE)
     storage = f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/storage"\nrunroot = "{folder}/run"\n'
     (folder / "storage.conf").write_text(storage)
-    namespace = subprocess.Popen(
+    namespace = Patient(
         ["unshare", "--mount", "sh", "-ec", ENTER], env={**os.environ, "ROOT": root}, stdout=subprocess.PIPE, text=True
     )
     try:

@@ -17,6 +17,7 @@ from harness.commands import COMMAND
 from harness.handlers_rows import queue, status_of
 from harness.pages import ROOT
 from harness.podman import Podman, podman
+from harness.processes import Patient
 from harness.stops import wait_until_at_work
 from jobrunner.settings.config import load
 
@@ -62,7 +63,7 @@ def test_process_of_the_image_works_without_an_image(
     (name,) = words_of(instructions()["ENTRYPOINT"])
     assert name == "jobrunner"
     prefix = debian.UNSHARE if debian.can_unshare() else ()
-    process = subprocess.Popen(
+    process = Patient(
         [*prefix, COMMAND, *map(placed, words_of(instructions()["CMD"]))],
         env=environment,
         stdout=subprocess.PIPE,
