@@ -81,12 +81,12 @@ class NextVersion:
         assert not check or started.returncode == 0, stderr
         return subprocess.CompletedProcess(words, started.returncode, stdout, stderr)
 
-    def start(self, *words: str) -> "subprocess.Popen[str]":
+    def start(self, *words: str, **env: str) -> "subprocess.Popen[str]":
         """Start a command, and do not wait for its end."""
-        return self._start("-m", "jobrunner", *words)
+        return self._start("-m", "jobrunner", *words, **env)
 
-    def _start(self, *words: str) -> "subprocess.Popen[str]":
-        environment = {**self._jobrunner.environment(), "PYTHONPATH": str(self.copy), "PATH": os.environ["PATH"]}
+    def _start(self, *words: str, **env: str) -> "subprocess.Popen[str]":
+        environment = {**self._jobrunner.environment(env), "PYTHONPATH": str(self.copy), "PATH": os.environ["PATH"]}
         return Patient(
             [sys.executable, "-P", *words],
             cwd=self._folder,
