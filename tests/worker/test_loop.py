@@ -70,6 +70,23 @@ def test_handler_at_work_may_finish_when_the_loop_is_stopped(jobrunner: Commands
     assert database.value("SELECT count(*) FROM job_runs WHERE status = 'running'") == 0
 
 
+@sqlite_only
+def test_ctrl_c_reaches_each_tick_once_and_leaves_the_grace_period(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    """A terminal sends it to each process of its group. A second one would end the grace period."""
+    run_id = queue(database, "wait_for", {"path": str(app.path("go"))})
+    loop = ready_loop(jobrunner, "--grace=10m", every="1m")
+    wait_until_at_work(app, run_id)
+    os.killpg(loop.pid, signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        loop.wait(1)
+    assert status_of(database, run_id) == "running"
+    app.release("go")
+    check_stopped(jobrunner, loop)
+    assert status_of(database, run_id) == "succeeded"
+
+
 @pytest.mark.promise("P9")
 def test_second_signal_ends_the_grace_period_and_the_run_is_returned(
     jobrunner: Commands, app: App, database: Database
