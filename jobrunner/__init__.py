@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from jobrunner.store.callers.borrowed import Transaction
     from jobrunner.store.callers.borrowed_async import AsyncTransaction
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "After",
     "AsyncTransaction",

@@ -23,6 +23,7 @@ pytest_plugins = [
     "harness.commands",
     "harness.cron",
     "harness.installation",
+    "harness.releases",
     "harness.promises",
     "harness.costs",
     "harness.long",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.copies import copy_with
 from harness.pages import ROOT
+from jobrunner.store.sql.versions import OLDEST_CODE_OF, SCHEMA_REVISION
 
 SCHEMA = "jobrunner/store/schema/runs.py"
 FUNCTION = """
@@ -33,7 +34,11 @@ OPTION_OF_A_SCHEDULE = [
     ),
     ("jobrunner/store/timetable/records.py", "    jitter: float | None\n", "    quiet_time: float | None\n"),
     (SCHEMA, '    Column("jitter", Seconds),\n', '    Column("quiet_time", Seconds),\n'),
-    ("jobrunner/store/sql/versions.py", "    1: 1,\n", "    2: 1,\n"),
+    (
+        "jobrunner/store/sql/versions.py",
+        f"    {SCHEMA_REVISION}: {OLDEST_CODE_OF[SCHEMA_REVISION]},\n",
+        f"    {SCHEMA_REVISION + 1}: 1,\n",
+    ),
 ]
 OPTION_OF_A_RUN = [
     (
@@ -269,8 +274,8 @@ def test_options_of_a_schedule_and_of_a_run_with_their_migration_are_added_by_th
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    jobrunner("-m", "alembic", "revision", "--rev-id", "0002", "-m", "quiet note", python=True)
-    migration = tmp_path / "jobrunner/store/schema/migrations/versions/0002_quiet_note.py"
+    jobrunner("-m", "alembic", "revision", "--rev-id", f"{SCHEMA_REVISION + 1:04}", "-m", "quiet note", python=True)
+    migration = tmp_path / f"jobrunner/store/schema/migrations/versions/{SCHEMA_REVISION + 1:04}_quiet_note.py"
     text = re.sub(r'"ALTER TABLE (.*)job_runs (ADD|DROP) COLUMN \.\.\."', both_columns, migration.read_text())
     migration.write_text(text)
     # The compiled statements of today would neither write nor read the column.
@@ -292,7 +297,7 @@ def test_options_of_a_schedule_and_of_a_run_with_their_migration_are_added_by_th
     assert notes == [("shell",), ("code",), ("many",)]
     assert re.search(r"note text DEFAULT NULL,(?s:.*)length\(jobrunner_enqueue.note\) NOT BETWEEN 1 AND 5", function)
     assert re.search(r"INSERT INTO \S+job_runs AS runs \(.*\bnote\b.*\)\n +VALUES \(.*jobrunner_enqueue.note", function)
-    jobrunner("downgrade", "1", "--delete-data")
+    jobrunner("downgrade", str(SCHEMA_REVISION), "--delete-data")
     jobrunner("migrate")
 
 

@@ -70,7 +70,7 @@ BEHIND_GATES: dict[str, tuple[str, ...]] = {
 """The gate of a due run, and what else there is."""
 STATEMENTS = {
     "nothing": "SELECT 1",
-    "too new a schema": "UPDATE job_state SET oldest_code = 2",
+    "too new a schema": "UPDATE job_state SET oldest_code = 9999",
     "an older schema": "UPDATE job_schema_version SET version_num = '0000'",
     "no version": "DELETE FROM job_schema_version",
     "no state": "DELETE FROM job_state",

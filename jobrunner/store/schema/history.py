@@ -43,6 +43,9 @@ job_attempts = Table(
     Column("traceback", Text),
     Column("output", Text),
     Column("exit_signal", Integer),
+    # What the attempt has cost: bytes, and seconds of processor time. NULL: not known.
+    Column("peak_memory_bytes", BigKey),
+    Column("processor_seconds", Seconds),
     UniqueConstraint("run_id", "sequence"),
     UniqueConstraint("run_id", "lease_token"),
     sqlite_autoincrement=True,

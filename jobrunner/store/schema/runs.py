@@ -145,6 +145,8 @@ job_runs = Table(
     Column("result", JsonObject),
     Column("progress", JsonObject),
     Column("output", Text),
+    # What an attempt has left for the next one to go on from: JSON.
+    Column("checkpoint", JsonObject, info={"is_added": True}),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
     CheckConstraint(is_one_of(tuple(Status)), name="status"),

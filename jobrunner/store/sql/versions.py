@@ -4,6 +4,7 @@ from __future__ import annotations
 
 OLDEST_CODE_OF = {
     1: 1,
+    2: 1,
 }
 """For each schema, the oldest code that works with it: see docs/howto/upgrade.md.
 

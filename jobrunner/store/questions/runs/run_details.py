@@ -138,7 +138,7 @@ def statements() -> dict[str, Select[Any]]:
     many = and_(is_general, events.action.in_(map(written, BULK_ACTIONS)), events.at >= created_at)
     attempts = select(*columns_of(Attempt, job_attempts)).where(job_attempts.c.run_id == RUN_ID)
     return {
-        "run": select(job_runs).where(runs.id == RUN_ID),
+        "run": select(*columns_of(Run, job_runs)).where(runs.id == RUN_ID),
         "attempts": attempts.order_by(job_attempts.c.sequence),
         "events": listed.where(events.run_id == RUN_ID).order_by(events.id),
         "batches": listed.where(many),

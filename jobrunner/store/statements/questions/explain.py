@@ -42,6 +42,7 @@ from jobrunner.store.statements.queue.hosts import ticks_of
 from jobrunner.store.statements.queue.limits import gate_of as gate_of_key
 from jobrunner.store.statements.queue.limits import is_at_work
 
+_LARGE = ("payload", "result", "output", "progress", "checkpoint")
 _NAMES = [(count,) for count in range(1, 4)]
 VARIANTS: dict[str, list[tuple[Any, ...]]] = {
     "run": EACH_DATABASE,
@@ -77,7 +78,7 @@ def run(database: str) -> Select[Any]:
     conditions = {**CLAIM, "seen": SEEN.replace("{runs}", "job_runs")}
     fulfilled = [condition(database, text).label(f"is_{name}") for name, text in conditions.items()]
     recoverable = select(job_recoverable.c.id).where(job_recoverable.c.id == _ITS_ID).exists()
-    read = [column for column in columns if column.name not in ("payload", "result", "output", "progress")]
+    read = [column for column in columns if column.name not in _LARGE]
     found = select(*read, *fulfilled, recoverable.label("is_expired"), now().label("now"))
     return found.where(columns.id == _ITS_ID)
 
