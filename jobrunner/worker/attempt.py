@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 from datetime import timedelta
 from enum import Enum
+from typing import assert_never
 
 from jobrunner import clock
 from jobrunner.children.messages import Report
@@ -177,23 +178,25 @@ class Attempt:
         )
 
     def _stopped(self, ending: AttemptResult) -> AttemptResult:
-        assert self.stopping is not None
+        stopping = self.stopping
+        assert stopping is not None
         killed = "; it had to be killed" if ending.exit_signal == signal.SIGKILL else ""
-        if self.stopping is StopReason.TIMEOUT:
-            limit = format_duration(self.run.timeout or timedelta(0))
-            return ending._replace(
-                outcome=Outcome.TIMED_OUT,
-                error_type="timeout",
-                error=f"timed out after {limit}{killed}",
-                traceback=self.process.stacks() or ending.traceback,
-            )
-        if self.stopping is StopReason.CANCEL:
-            return ending._replace(outcome=Outcome.CANCELLED, error_type="cancelled", error=f"cancelled{killed}")
-        if self.stopping is StopReason.SHUTDOWN and self.policy.on_stop == "drop":
-            error = f"stopped because {self.stopping.value}; on_stop is drop{killed}"
-            return ending._replace(outcome=Outcome.DROPPED, error_type="dropped", error=error)
-        return ending._replace(
-            outcome=Outcome.RELEASED,
-            error_type="released",
-            error=f"stopped because {self.stopping.value}{killed}",
-        )
+        match stopping:
+            case StopReason.TIMEOUT:
+                limit = format_duration(self.run.timeout or timedelta(0))
+                return ending._replace(
+                    outcome=Outcome.TIMED_OUT,
+                    error_type="timeout",
+                    error=f"timed out after {limit}{killed}",
+                    traceback=self.process.stacks() or ending.traceback,
+                )
+            case StopReason.CANCEL:
+                return ending._replace(outcome=Outcome.CANCELLED, error_type="cancelled", error=f"cancelled{killed}")
+            case StopReason.SHUTDOWN if self.policy.on_stop == "drop":
+                error = f"stopped because {stopping.value}; on_stop is drop{killed}"
+                return ending._replace(outcome=Outcome.DROPPED, error_type="dropped", error=error)
+            case StopReason.SHUTDOWN | StopReason.UNRENEWED | StopReason.LEASE_LOST:
+                error = f"stopped because {stopping.value}{killed}"
+                return ending._replace(outcome=Outcome.RELEASED, error_type="released", error=error)
+            case _:
+                assert_never(stopping)

@@ -8,7 +8,7 @@ phase; ``life`` moves them on. This module knows when the tick claims, waits and
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import Any, assert_never
 
 from jobrunner import clock
 from jobrunner.children.events import Died, Event, Ready, Reported, StartFailed
@@ -248,14 +248,19 @@ class Loop:
         return wait_seconds, 0.0 if is_stopping else max(each.gathering_seconds for _, each in capacities)
 
     def _take_event(self, event: Event) -> None:
-        if isinstance(event, Ready):
-            self._learn(event)
-        elif isinstance(event, StartFailed):
-            self._pools.starts.note_failure(event)
-            if self._may_claim():
-                self._pools.starts.start(1)
-        elif isinstance(event, Reported):
-            self._life.hear(event)
+        match event:
+            case Reported():
+                self._life.hear(event)
+            case Ready():
+                self._learn(event)
+            case StartFailed():
+                self._pools.starts.note_failure(event)
+                if self._may_claim():
+                    self._pools.starts.start(1)
+            case Died():
+                pass  # Reaped after all messages are heard.
+            case _:
+                assert_never(event)
 
     def _report_failed_starts(self) -> None:
         starts = self._pools.starts
