@@ -74,6 +74,13 @@ def explore(model: Model) -> Explored:
     return Explored(len(search.states), search.count, search.actions, search.events)
 
 
+def states_of(model: Model) -> list[State]:
+    """All states that can be reached."""
+    search = _Search(model)
+    search.reach_all()
+    return search.states
+
+
 class _Search:
     def __init__(self, model: Model) -> None:
         self.model = model
