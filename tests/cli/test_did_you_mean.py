@@ -42,7 +42,7 @@ def test_listing_without_a_run_of_a_mistyped_type_says_which_type_there_is(
 
 
 # Each argument and option that takes the name of a job type, a schedule or a host, with a mistyped one. None: the test
-# above has it; or it is of a change of many runs, which are all the same code.
+# above has it; or it is of a change of many runs, which are all the same code; or the ticks of a loop answer it.
 NAMED = {
     **{
         f"{command} {name}": f"{command} {name} {mistyped}{more}"
@@ -59,6 +59,7 @@ NAMED = {
     "explain subject": "explain nihgtly",
     "history --type": "history --type report.sned --since 1s",
     "history --schedule": None,
+    "loop --type": None,
     "pause --type": "pause --type report.sned",
     "pause --host": "pause --host wbe1",
     "resume --type": "resume --type report.sned",
