@@ -9,6 +9,7 @@ from harness.handlers_rows import queue, run_of, status_of, wait_until_running
 from harness.limits import claim_all
 from harness.listening_ticks import linger, stop, wait_for_success
 from harness.stores import opening
+from harness.waiting import stretched
 from jobrunner.model import Limits, Policy
 from jobrunner.store.queue.ticks import ticks
 
@@ -105,7 +106,7 @@ def test_listening_tick_takes_the_waiting_runs_soon_after_resume(jobrunner: Comm
     resumed_at = database.query("SELECT max(at) AS resumed_at FROM job_events")[0]["resumed_at"]
     wait_for_success(database, run_id)
     row = run_of(database, run_id)
-    assert timedelta(0) < row["started_at"] - resumed_at < timedelta(seconds=10)
+    assert timedelta(0) < row["started_at"] - resumed_at < timedelta(seconds=stretched(10))
     assert database.value("SELECT count(*) FROM job_attempts") == 1
     stop(tick)
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.slot_model import FOREVER, Schedule
+from harness.waiting import stretched
 from jobrunner.model import Definition, SlotPolicy
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.schedules.slot_plan import NEVER_AGAIN, Expansion, Unfinished, jitter_offset, plan_slots
@@ -145,7 +146,7 @@ def test_year_of_minutely_slots_is_planned_quickly(misfire: str) -> None:
     assert len(asked.slots) == (1000 if misfire == "all" else 1)
     assert asked.skipped[0].count == 525_600 - len(asked.slots)
     # Measured: 0.02 s.
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < stretched(3)
 
 
 def test_newest_slots_of_an_irregular_schedule_are_found() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.waiting import stretched
 from jobrunner import clock
 from jobrunner.children.begun_page import BegunPage
 from jobrunner.children.events import Event, Ready, Reported
@@ -41,9 +42,10 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
 
 def next_event(supervisor: Supervisor) -> Event:
     """The next one, which something must announce: nobody looks whether there is one."""
-    ends_at = time.monotonic() + NEVER_SECONDS / 2
+    never = stretched(NEVER_SECONDS)
+    ends_at = time.monotonic() + never / 2
     while time.monotonic() < ends_at:
-        for event in supervisor.poll(NEVER_SECONDS):
+        for event in supervisor.poll(never):
             return event
     raise AssertionError("nothing announced an event")
 
