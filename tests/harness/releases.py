@@ -12,6 +12,7 @@ import pytest
 
 from harness.commands import Commands, Completed
 from harness.installation import ROOT
+from harness.processes import Patient
 
 WHEELS = ROOT / "tests" / "releases"
 FIRST = "0.1.0"
@@ -36,7 +37,7 @@ class Release:
 
     def start_python(self, source: str, *words: object) -> "subprocess.Popen[str]":
         """An application that imports this version."""
-        return subprocess.Popen(
+        return Patient(
             [sys.executable, "-P", "-c", source, *map(str, words)],
             env=self._jobrunner.environment(self.environment),
             stdout=subprocess.PIPE,

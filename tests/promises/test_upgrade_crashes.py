@@ -70,5 +70,5 @@ def killed(jobrunner: Commands, number: int, words: tuple[str, ...]) -> None:
 def run(jobrunner: Commands, number: int, words: tuple[str, ...]) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, str(SCRIPT), str(number), *words]
     return subprocess.run(
-        command, env=jobrunner.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+        command, env=jobrunner.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True
     )
