@@ -58,9 +58,17 @@ class Person:
 
     def go(self, url: str) -> Response:
         """Open an address, relative to where the person is."""
-        answer = self.page.goto(urljoin(self.page.url, url))
-        assert answer is not None
-        return answer
+        while True:
+            answer = self.page.goto(urljoin(self.page.url, url))
+            assert answer is not None
+            # A page waits for its database for two seconds, which are short on a busy machine.
+            if answer.status != 503 or stretched(1) < 2:
+                return answer
+            self.forgive("503 for")
+
+    def stop_refreshing(self) -> None:
+        """Keep the page as it is: else it shows, and has the buttons of, what others have done meanwhile."""
+        self.page.get_by_role("button", name="stop refreshing").click()
 
     def press(self, button: Locator) -> None:
         """Click, and wait until the next page is there."""

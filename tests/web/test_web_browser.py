@@ -224,6 +224,7 @@ def test_two_people_who_act_at_once_both_see_the_truth(
         ada, bob = (person().come(server.link()) for _ in range(2))
         for each in (ada, bob):
             each.go(f"{each.home}runs/{run_id}")
+            each.stop_refreshing()
         for each in (ada, bob):
             press(each, f"/runs/{run_id}/retry")
         assert "Queued again." in ada.page.inner_text("main")

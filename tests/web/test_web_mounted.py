@@ -38,6 +38,7 @@ def test_people_of_three_applications_sign_in_and_act_on_one_database(
         ada.press(ada.page.get_by_role("button", name="retry", exact=True))
         assert status_of(database, own) == "queued", name
         ada.go(f"../runs/{contended}")
+        ada.stop_refreshing()
         people.append(ada)
     # Each has the button before their eyes; the second and the third are told what the first has done.
     for ada in people:
