@@ -54,7 +54,8 @@ class NextVersion:
         self._folder = folder
         self._jobrunner = jobrunner
         for name in ("jobrunner", "alembic"):
-            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+            # What is compiled, too: only changed files are compiled again.
+            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("*.pyc.*"))
         shutil.copy(ROOT / "alembic.ini", copy)
         last = f"    {SCHEMA_REVISION}: {OLDEST_CODE_OF[SCHEMA_REVISION]},\n"
         numbered = {"jobrunner/store/sql/versions.py": (last, f"{last}    {NEXT}: {oldest_code},\n")}
