@@ -16,7 +16,7 @@ INPUTS := pyproject.toml scripts/bootstrap.py
 # An environment whose Python was upgraded away is made anew.
 INPUTS += $(shell test -x $(VENV)/bin/python || echo broken)
 
-.PHONY: broken shape help install demo test test-long test-pythons test-servers release mutants lint check clean format bench bench-peers bench-full bench-readme docs screenshots statements
+.PHONY: broken shape help install demo test test-long test-pythons test-servers release deb mutants lint check clean format bench bench-peers bench-full bench-readme docs screenshots statements
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -41,6 +41,9 @@ test-servers: $(INSTALLED)-test ## Run some tests on each PostgreSQL from 13 on;
 
 release: $(INSTALLED)-release ## Make wheel, sdist, SBOM and checksums of this commit, tried on each Python here
 	@$(VENV)/bin/python scripts/release.py $(ARGS)
+
+deb: $(INSTALLED)-test ## Make the Debian package of this checkout, with Debian's own tools
+	@$(VENV)/bin/python scripts/debian_package.py $(ARGS)
 
 mutants: $(INSTALLED)-test ## Change one line of the code at a time and see that a test fails; one: ARGS="'NAME'"
 	@$(VENV)/bin/python scripts/mutants.py $(ARGS)

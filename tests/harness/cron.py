@@ -265,8 +265,8 @@ def cron(tmp_path: Path, record_property: Callable[[str, object], None]) -> Iter
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """A test that had to do without the daemon has passed, but proves less: say which, and why."""
+    """A test that had to do without a daemon has passed, but proves less: say which, and why."""
     for report in terminalreporter.getreports("passed"):
         for name, reason in report.user_properties:
-            if name == NOT_USED:
+            if name.endswith("was not used"):
                 terminalreporter.write_line(f"{report.nodeid}: {name}: {reason}")
