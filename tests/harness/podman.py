@@ -24,6 +24,9 @@ mount --make-rprivate /
 if [ -n "$ROOT" ]; then mount -t overlay overlay -o "lowerdir=$ROOT/usr:/usr" /usr; fi
 umount --lazy --recursive /sys/fs/cgroup
 mount -t cgroup2 none /sys/fs/cgroup || mount -t tmpfs none /sys/fs/cgroup
+# A container's user becomes the owner of its standard input, which is /dev/null: not that of this machine.
+mknod -m 666 "$FOLDER/null" c 1 3
+mount --bind "$FOLDER/null" /dev/null
 echo entered
 exec sleep 3600
 """
@@ -125,7 +128,10 @@ def podman() -> Iterator[Podman]:
     storage = f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/storage"\nrunroot = "{folder}/run"\n'
     (folder / "storage.conf").write_text(storage)
     namespace = Patient(
-        ["unshare", "--mount", "sh", "-ec", ENTER], env={**os.environ, "ROOT": root}, stdout=subprocess.PIPE, text=True
+        ["unshare", "--mount", "sh", "-ec", ENTER],
+        env={**os.environ, "ROOT": root, "FOLDER": str(folder)},
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         assert namespace.stdout

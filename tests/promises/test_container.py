@@ -1,6 +1,7 @@
 """The image of examples/deploy/Dockerfile: built and run by podman, and its process without any image."""
 
 import json
+import os
 import re
 import shlex
 import signal
@@ -156,6 +157,7 @@ def engine() -> Iterator[Podman]:
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_image_is_built_and_works_as_process_1(engine: Podman, tmp_path: Path) -> None:
+    owner = os.stat(os.devnull).st_uid
     wheels, application, data = tmp_path / "wheels", tmp_path / "application", tmp_path / "data"
     ask = [sys.executable, "-m", "pip", "wheel", "--quiet", "--wheel-dir", str(wheels), str(ROOT), "hatchling"]
     subprocess.run(ask, check=True, stderr=subprocess.DEVNULL)
@@ -194,3 +196,4 @@ def test_image_is_built_and_works_as_process_1(engine: Podman, tmp_path: Path) -
     shown = json.loads(engine("run", "--rm", *options, "myapp", "show", "1", "--json").stdout)
     assert (shown["status"], shown["result"]["uid"]) == ("succeeded", 10001)
     assert shown["result"]["parent"] != 1
+    assert os.stat(os.devnull).st_uid == owner
