@@ -70,9 +70,11 @@ def test_index_begins_with_about_twenty_decisions_and_ends_with_those_that_are_g
         assert form_of(FOLDER / name)["status"] == "accepted"
 
 
-def test_no_number_of_a_decision_is_missing_without_a_word() -> None:
+def test_no_number_of_a_decision_is_missing_without_a_word_or_given_twice() -> None:
     accepted, _, gone = INDEX.partition(MERGED)
-    numbers = {int(number) for number in re.findall(r"^\| (\d+) \|", accepted + gone, re.MULTILINE)}
+    given = re.findall(r"^\| (\d+) \|", accepted + gone, re.MULTILINE)
+    numbers = {int(number) for number in given}
+    assert len(numbers) == len(given), "two decisions have one number"
     (never,) = re.findall(r"The numbers ([\d and,]+) were never given", INDEX)
     never_given = {int(number) for number in re.findall(r"\d+", never)}
     assert numbers & never_given == set()
