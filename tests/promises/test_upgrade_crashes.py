@@ -26,6 +26,7 @@ def state_of(database: Database) -> tuple[int, bool]:
     return version, "checkpoint" in table[0]
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.promise("P1", "P7")
 def test_migration_that_is_killed_at_any_statement_is_done_or_not_and_the_next_one_goes_on(
     jobrunner: Commands, database: Database, first_release: Release
