@@ -27,8 +27,10 @@ def of_time(
     option: str, words: str, check: Callable[[str], Any] = instant_or_ago, default: str | None = None, **more: Any
 ) -> _Option[Any]:
     """Give a command ``--since`` or ``--until``: an instant with its offset, or a duration back from now."""
-    shown = "" if default is None else f" [default: {default}]"
-    return click.option(option, type=Checked(check), default=default, metavar="TIME", help=f"{words}{shown}", **more)
+    if default is not None:
+        # Only then: for click 8.3 an option whose default is None is not missing, though it is required.
+        words, more["default"] = f"{words} [default: {default}]", default
+    return click.option(option, type=Checked(check), metavar="TIME", help=words, **more)
 
 
 def of_schedule(words: str, check: Callable[[str], str]) -> _Option[Any]:

@@ -268,10 +268,13 @@ def _downgrade_on(
         has_programs = _migrated(connection, engine, location, "downgrade", before, version).has_programs()
         return _MIGRATED if has_programs else f"{_MIGRATED}; {_MAKE_VIEWS} {version}"
     found.remove("view", "trigger")
-    if was_released:
+    if was_released and before not in (0, SCHEMA_REVISION):
+        # An older schema may have tables that this code does not know.
         revisions.run("downgrade", "base", connection.schema, connection=engine)
     else:
-        found.remove("table")
+        # Not by the migrations: they would change tables before they drop them, and some may be lost. Views and tables
+        # of other names, which were never released, may depend on those of an unreleased state.
+        found.remove("table", with_dependants=not was_released)
     found.remove("function")
     connection.execute(f"DROP TABLE {MARK}.{VERSION_TABLE}")
     return _MIGRATED

@@ -115,11 +115,11 @@ class Inventory:
                     f" this jobrunner does not know ({min(unknown)}); run: jobrunner migrate of the newest jobrunner"
                 )
 
-    def remove(self, *kinds: str) -> None:
-        """Drop what is there of these kinds, the last first."""
+    def remove(self, *kinds: str, with_dependants: bool = False) -> None:
+        """Drop what is there of these kinds, the last first. ``with_dependants``: also what others made on it."""
         for piece in reversed(self._pieces):
             if piece.kind in kinds and self._has(piece):
-                self._drop(piece)
+                self._drop(piece, with_dependants)
 
     def forget_version(self) -> None:
         """Drop the table of the version, if it is there."""
@@ -241,13 +241,12 @@ class Inventory:
                 self._drop(piece)
         self._connection.execute(statement)
 
-    def _drop(self, piece: Piece) -> None:
+    def _drop(self, piece: Piece, with_dependants: bool = False) -> None:
         name = f"{MARK}.{piece.name}"
         if piece.kind == "trigger" and self._traits.has_schemas:
             # There it belongs to its table, which has the schema.
             name = f"{piece.name} ON {MARK}.{_table_of(piece)}"
-        # Views and tables of other names, which were never released, may depend on a table.
-        others = " CASCADE" if piece.kind == "table" and self._traits.has_schemas else ""
+        others = " CASCADE" if with_dependants and self._traits.has_schemas else ""
         self._connection.execute(f"DROP {piece.kind.upper()} {name}{others}")
 
 
