@@ -39,7 +39,10 @@ def test_database_of_an_unreleased_version_is_named_as_that_by_every_command_and
     said.add(f"jobrunner: {json.loads(page.body)['error'].removesuffix('.')}\n")
     assert len(said) == 1
     (first, then) = ("downgrade 0 --delete-data", "migrate")
-    assert f"jobrunner {first}, then jobrunner {then}" in said.pop()
+    remedy = f"jobrunner {first}, then jobrunner {then}"
+    assert remedy in said.pop()
+    (check,) = (each for each in jobrunner("doctor", "--json", check=False).json()["checks"] if SAID in each["found"])
+    assert (check["name"], check["remedy"]) == ("schema", f"keep a copy of what you need, then begin anew: {remedy}")
     jobrunner(*first.split())
     jobrunner(then)
     jobrunner.enqueue("echo")
