@@ -126,6 +126,8 @@ def test_upgrade_and_downgrade_under_load_lose_double_and_charge_no_run(
     assert {(row["status"], row["attempts"], row["lease_expiries"]) for row in runs.values()} == {("succeeded", 1, 0)}
     assert Counter(line.run_id for line in jobrunner.app.trace()) == Counter(dict.fromkeys(runs, 1))
     hosts = {row["host"] for row in database.query("SELECT DISTINCT host FROM job_attempts")}
-    assert {"old", "new"} <= hosts
+    # Which of the old ones was the quicker, the listening one or the others, is not said.
+    assert "new" in hosts
+    assert hosts & {"old", "old-listening"}
     versions = database.query("SELECT DISTINCT version FROM job_ticks WHERE host LIKE 'old%'")
     assert versions == [{"version": FIRST}]
