@@ -34,8 +34,8 @@ pytest_plugins = [
     "harness.standby",
 ]
 
-# Whoever starts the tests in the background of a script, or by nohup, has them ignore these, and with them all that they
-# start. A process that is started has the default in the place of a handler.
+# Whoever starts the tests in the background of a script, or by nohup, has them ignore these, and with them all that
+# they start. A process that is started has the default in the place of a handler.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, lambda *_: None)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
