@@ -93,7 +93,7 @@ def polynomial(
 def check(policy: Backoff) -> Backoff:
     """Return the policy if a tick can wait by it. It may be built by hand, or by another process. Raises UsageError."""
     if policy.shape not in _SHAPES or not isinstance(policy.seconds, tuple) or not policy.seconds:
-        raise UsageError(f"no backoff has this shape or no wait: {shown(policy)}")
+        raise UsageError(f"{shown(policy)} is not a backoff; make one with {', '.join(_SHAPES)}")
     longest = _LONGEST_WAIT.total_seconds()
     most = {"wait": longest, "exponent": 1000, "cap": longest, "jitter": 1}
     values = [*(("wait", each) for each in policy.seconds), ("exponent", policy.exponent), ("cap", policy.cap_seconds)]

@@ -221,7 +221,7 @@ def _postpone(run: RunState, result: AttemptResult, grace: timedelta) -> Decisio
         wait = backoff.UNTIL_DEPLOYED.wait(1) if result.wait is None else result.wait
         return _decision(run, Event.POSTPONE, postponed, attempts=run.attempts - 1, wait=wait)
     if grace:
-        result = result._replace(error=f"{result.error}; so it was for {format_duration(grace)}, on every try")
+        result = result._replace(error=f"{result.error}; the same on every try for {format_duration(grace)}")
     return _decision(run, Event.GIVE_UP, result, releases=0, lease_expiries=0)
 
 

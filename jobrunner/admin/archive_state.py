@@ -71,8 +71,8 @@ def restore(database: Database, file: Path) -> tuple[Mapping[str, int], Mapping[
     def work(connection: Connection) -> tuple[Counter[str], Counter[str]]:
         if state_rows.has_runs(connection):
             raise UsageError(
-                f"{database.location.label} has runs already, whose ids the keys and events of {file} may name; restore"
-                " it into a new database, before all runs"
+                f"{database.location.label} has runs already, and the keys and events of {file} could refer to them by"
+                " mistake; restore the file into a new database, before any run"
             )
         newest = state_rows.newest_event(connection)
         restored, seen = Counter[str](), Counter[str]()

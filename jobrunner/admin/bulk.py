@@ -101,7 +101,7 @@ def refusals(done: Batch) -> list[str]:
     """Why some runs that were counted were not changed."""
     reasons = (
         (done.locked, "locked by another transaction; the same command tries them again"),
-        (done.changed_meanwhile, "no longer as the filter says"),
+        (done.changed_meanwhile, "no longer matched by the filter"),
         (done.key_taken, "their key is taken by another run"),
     )
     return [f"{number} not changed: {why}" for number, why in reasons if number]

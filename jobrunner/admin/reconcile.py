@@ -248,12 +248,12 @@ def _check_owner(row: ReadDefinition, declaration: Declaration, wanted: Declared
     # A definition without an application becomes one of this application.
     if row.application not in ("", wanted.application):
         raise JobrunnerError(
-            f"the schedule {declaration.name!r} of {_source_of(declaration)} has the name of one of the application"
-            f" {row.application!r}; rename it, or let that application disable its own first"
+            f"the schedule {declaration.name!r} of {_source_of(declaration)} has the name of a schedule of the"
+            f" application {row.application!r}; rename it, or let that application remove its own first"
         )
     if row.source not in wanted.sources:
         raise JobrunnerError(
-            f"the schedule {declaration.name!r} of {_source_of(declaration)} has the name of one of"
+            f"the schedule {declaration.name!r} of {_source_of(declaration)} has the name of a schedule of"
             f" {SOURCE_NAMES[row.source]}, which this host does not have;"
             " rename it, or apply on a host that has both"
         )
@@ -261,8 +261,8 @@ def _check_owner(row: ReadDefinition, declaration: Declaration, wanted: Declared
 
 def _taken(declaration: Declaration) -> JobrunnerError:
     return JobrunnerError(
-        f"the schedule {declaration.name!r} of {_source_of(declaration)} has the name of one that was added by command;"
-        f" rename it, or first run: jobrunner schedule remove {shlex.quote(declaration.name)}"
+        f"the schedule {declaration.name!r} of {_source_of(declaration)} has the name of a schedule that was added by"
+        f" command; rename it, or first run: jobrunner schedule remove {shlex.quote(declaration.name)}"
     )
 
 

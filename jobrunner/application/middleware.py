@@ -62,7 +62,9 @@ def around_run(function: _C) -> _C:
     used for ``async def`` handlers only.
     """
     if not (inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)):
-        raise ConfigurationError(f"the around_run function {_name_of(function)} has no yield; the run happens there")
+        raise ConfigurationError(
+            f"the around_run function {_name_of(function)} has no yield; add one where the handler is to run"
+        )
     _check("around_run", function, 1)
     _around.append(function)
     return function

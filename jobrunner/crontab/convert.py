@@ -124,7 +124,7 @@ def _check_known_to_cron(schedule: str) -> None:
 
 def _check_placeholders(command: str, shell: str) -> None:
     if found := commands.placeholders_in(command):
-        raise ConfigurationError(f"{{{found[0]}}} would be replaced here; put the command into a script")
+        raise ConfigurationError(f"{{{found[0]}}} would be replaced as a placeholder; put the command into a script")
     if shell != commands.SHELL:
         # The command becomes one argument of a list.
         commands.check_argument(command)

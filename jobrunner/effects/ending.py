@@ -48,7 +48,7 @@ class RunEnd:
     def check_is_first(self) -> None:
         """Raise UsageError if the run has a transaction already, or has ended with it."""
         if self.open is not None or self.is_committed:
-            raise UsageError("a run has one transaction of its own, because its end is committed with it")
+            raise UsageError("a run can use ctx.transaction only once, because the end of the run is committed with it")
 
     async def commit(self, own: OwnTransaction, result: object, ask: Ask) -> None:
         """End the run in its transaction, and commit that. ``ask`` calls what reads on our own connection.

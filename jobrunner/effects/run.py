@@ -69,8 +69,8 @@ class RunEffects:
     def _call(self, key: str, on_uncertain: OnUncertain) -> Call:
         if self._end.open is not None:
             raise UsageError(
-                "no effect inside the run's own transaction: it would stay open meanwhile; call once before"
+                "no effect inside the run's own transaction, which would stay open meanwhile; call ctx.once before it"
             )
         if self._end.is_committed:
-            raise UsageError("the run has ended with its own transaction; call once before")
+            raise UsageError("the run has ended with its own transaction; call ctx.once before ctx.transaction")
         return Call(check_key(key), check_on_uncertain(on_uncertain))

@@ -54,7 +54,7 @@ class UncertainEffect(Exception):
 
 
 class EffectInProgress(Snooze):
-    """Another run is applying the effect at this moment. The run of this handler is tried again soon, uncharged."""
+    """Another run is applying the effect at this moment. The run is tried again soon; this attempt is not counted."""
 
     def __init__(self, key: str) -> None:
         super().__init__(_WAIT)

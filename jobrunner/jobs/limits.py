@@ -17,7 +17,9 @@ def make_limits(given: Mapping[str, Any]) -> Limits | None:
     """
     for name in ("max_running_per_key", "rate_per_key", "burst_per_key"):
         if given.get(name) is not None and not given.get("concurrency_key"):
-            raise WrongOption(name, "needs a concurrency_key: the name of the payload argument that is counted by")
+            raise WrongOption(
+                name, "needs a concurrency_key: the name of the payload argument whose values are counted"
+            )
     limits = Limits(
         max_running=given.get("max_running"),
         rate=_rate("rate", "burst", given),

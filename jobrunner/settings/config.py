@@ -140,7 +140,7 @@ class Config(NamedTuple):
     start_limit: timedelta = setting.duration("30s", "How long the import of the handlers may take.")
     deploy_grace: timedelta = setting.duration(
         "10m",
-        "How long a run that does not fit the code is tried again, uncharged, before it is dead"
+        "How long a run that does not fit the code is tried again before it is dead; these tries are not counted"
         " ([why](../adr/0022-a-deploy-is-a-normal-state.md)).",
     )
     patience: timedelta = setting.duration(

@@ -214,7 +214,7 @@ def _receiver(reader: TableReader, folder: Path) -> Receiver:
 
 def _mail(reader: TableReader, to: list[str], folder: Path) -> Mail:
     if not to:
-        raise reader.wrong("mail_to", "names nobody")
+        raise reader.wrong("mail_to", 'is empty; write an address, e.g. "ops@example.com"')
     sender = reader.take("mail_from", str)
     for key, address in [("mail_to", each) for each in to] + [("mail_from", sender or "")]:
         if "@" not in address or any(not each.isprintable() or each.isspace() for each in address):

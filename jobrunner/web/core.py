@@ -72,7 +72,7 @@ class Web:
             # Without the text of the error beyond its first line: a driver may quote a row in it.
             stack = "".join(traceback.format_tb(error.__traceback__))
             _log.error("the page failed: %s\n%s", without_secrets(first_line_of(error)), stack)
-            answer = trouble(request, 500, "An error of jobrunner's page. The log of the server has its place.")
+            answer = trouble(request, 500, "An internal error of the dashboard. The log of the server says where.")
         return answer if request.method != "HEAD" else Response(answer.status, answer.headers)
 
     def _respond(self, request: Request) -> Response:

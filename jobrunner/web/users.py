@@ -112,7 +112,7 @@ def read(path: Path) -> People:
         people[found["name"]] = Person(visitor, _bytes(found["salt"]), _bytes(found["hash"]))
     if not people:
         raise ConfigurationError(
-            f"user file {path} has nobody in it; add somebody with: jobrunner users add NAME --user-file {path}"
+            f"user file {path} has no users; add one with: jobrunner users add NAME --user-file {path}"
         )
     return People(people)
 

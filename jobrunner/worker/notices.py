@@ -51,7 +51,7 @@ def _guarded(context: TickContext, work: Any) -> None:
         # The next tick tells it. If the database is still away, the next write of this tick says so.
         return
     except Exception as error:  # noqa: BLE001 - the tick goes on, whatever keeps it from telling
-        context.log.error("notices", result="not told", error=first_line_of(error))
+        context.log.error("notices", result="not sent", error=first_line_of(error))
 
 
 class _Telling:

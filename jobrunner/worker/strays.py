@@ -22,4 +22,4 @@ def free(context: TickContext, *, every: bool = False) -> None:
             freed += last
         if freed:
             gate = some.gates[0] if some.gates else {"gate": "after"}
-            context.log.warning("gates", result="runs that no claim would have seen are set right", runs=freed, **gate)
+            context.log.warning("gates", result="runs that no claim would have found are corrected", runs=freed, **gate)

@@ -150,7 +150,7 @@ def with_yield(ctx: Context) -> Iterator[None]:
 
 def test_function_that_cannot_be_a_hook_is_refused_where_it_is_registered() -> None:
     refused: list[tuple[Callable[[Any], object], Callable[..., object], str]] = [
-        (jobrunner.around_run, no_yield, "the around_run function .*test_middleware.no_yield has no yield; the run"),
+        (jobrunner.around_run, no_yield, "the around_run function .*test_middleware.no_yield has no yield; add one"),
         (jobrunner.before_run, with_yield, "function .*test_middleware.with_yield has a yield; register it with"),
         (jobrunner.before_run, lambda: None, "must take the Context"),
         (jobrunner.after_run, no_yield, "test_middleware.no_yield must take the Context and the error or None"),

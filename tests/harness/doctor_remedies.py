@@ -99,7 +99,7 @@ def drifted(clinic: Clinic) -> None:
 def begin_anew(clinic: Clinic) -> None:
     """What the remedy says of who has no backup."""
     (check,) = [each for each in clinic.examine("--no-crontab")[1] if each["name"] == "schema"]
-    for words in check["remedy"].partition("begin anew, without any run: ")[2].split(", then "):
+    for words in check["remedy"].partition("begin again with empty tables: ")[2].split(", then "):
         clinic.jobrunner(*words.split()[1:])
 
 

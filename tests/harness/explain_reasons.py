@@ -115,7 +115,7 @@ RUNS: dict[str, Reason] = {
         Cure(("run ",), end_holder),
     ),
     "unreported": Reason(scenes.unreported, "finds out whether it can run it", COMMAND, DONE),
-    "gate": Reason(lambda scene: scene.queue(gate="x"), "behind the gate x, where no claim looks", COMMAND, DONE),
+    "gate": Reason(lambda scene: scene.queue(gate="x"), "behind the gate x, which no claim checks", COMMAND, DONE),
     "paused": Reason(scenes.paused, "the type echo has been paused for", COMMAND),
     "host_paused": Reason(scenes.host_paused, "the hosts that can run it are paused: here", COMMAND),
     "uncertain_effect": Reason(

@@ -50,7 +50,7 @@ def test_doctor_tells_which_standby_there_is_and_what_a_promotion_of_it_costs(
         pair.set_synchronous("")
         found = look(jobrunner_on_pair, "standby")
         assert found["verdict"] == "ok"
-        assert f"{asynchronous}: after a promotion the last moments are lost" in found["found"]
+        assert f"{asynchronous}: after a promotion the last commits are lost" in found["found"]
         pair.set_synchronous("another")
         found = look(jobrunner_on_pair, "standby")
         assert found["verdict"] == "wrong"

@@ -115,7 +115,7 @@ def test_a_run_that_fits_no_version_ends_dead_in_clear_words_when_the_grace_is_o
     row = run_of(database, misfit)
     assert (row["status"], row["attempts"], row["error_type"]) == ("dead", 1, "bad_payload")
     assert row["last_error"] == (
-        "unexpected argument 'usr'; the handler takes user, subject; so it was for 10m, on every try"
+        "unexpected argument 'usr'; the handler takes user, subject; the same on every try for 10m"
     )
     assert deploy.outcomes(misfit) == [("old", "incompatible"), ("new", "incompatible")]
     assert status_of(database, ahead) == "failed"

@@ -119,7 +119,7 @@ def test_a_run_of_another_database_is_not_taken_for_the_one_that_is_there(
     done = jobrunner("archive", "restore", file, env=url(elsewhere), check=False)
     assert (done.returncode, done.stderr) == (
         2,
-        f"jobrunner: {file}, line 2: another run has the id 1; nothing was restored\n",
+        f"jobrunner: {file}, line 2: another run in the database has the id 1; nothing was restored\n",
     )
     assert len(elsewhere.query("SELECT id FROM job_runs")) == 1
 

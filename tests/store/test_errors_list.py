@@ -57,7 +57,7 @@ def test_errors_are_grouped_by_type_and_text_and_many_numbers_are_one_group(
     shown = jobrunner("errors", "--type", "append", "--limit", "1").stdout.splitlines()
     assert shown[0].split() == ["RUNS", "DEAD", "TYPE", "FIRST", "LAST", "SAMPLE", "ERROR"]
     assert shown[1].endswith(f"{newest}       ValueError: no customer #")
-    assert shown[2:] == ["and 2 more, of 2 runs: --limit 3"]
+    assert shown[2:] == ["and 2 more, of 2 runs: see --limit 3"]
 
 
 def test_errors_of_a_time_are_those_of_that_time_and_none_is_said_only_if_there_is_none(

@@ -58,7 +58,7 @@ WRONG = {
     "--since 2026-01-31T09:00": "has no offset",
     "--status late": "'late' is not one of 'queued'",
     "--waiting-for godot": "'godot' is not one of 'time'",
-    "--type=": "'' is in no run",
+    "--type=": "'' cannot be searched for",
     "--before 0": "'0' is not the id of a run",
     "--json --jsonl": "exclude each other",
     "--schedule nightly": "there is no schedule named 'nightly'",

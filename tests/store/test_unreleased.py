@@ -42,7 +42,10 @@ def test_database_of_an_unreleased_version_is_named_as_that_by_every_command_and
     remedy = f"jobrunner {first}, then jobrunner {then}"
     assert remedy in said.pop()
     (check,) = (each for each in jobrunner("doctor", "--json", check=False).json()["checks"] if SAID in each["found"])
-    assert (check["name"], check["remedy"]) == ("schema", f"keep a copy of what you need, then begin anew: {remedy}")
+    assert (check["name"], check["remedy"]) == (
+        "schema",
+        f"keep a copy of what you need, then begin again with empty tables: {remedy}",
+    )
     jobrunner(*first.split())
     jobrunner(then)
     jobrunner.enqueue("echo")
@@ -58,5 +61,5 @@ def test_enqueue_on_an_applications_connection_says_on_the_librarys_error_where_
     with engine.connect() as other, pytest.raises(Exception, match="updated_at") as caught:
         enqueue(connection if library == "driver" else other, "echo")
     assert caught.value.__notes__ == [
-        "The database has no tables of this version of jobrunner; what to do says: jobrunner status"
+        "The database has no tables of this version of jobrunner; to see what to do: jobrunner status"
     ]

@@ -45,7 +45,7 @@ def test_filter_that_cannot_be_used_says_why_and_stays_in_the_form(database: Dat
         ("schedule=none&type=send", "there is no schedule"),
         ("waiting_for=Godot&type=send", "no run waits for"),
         ("before=x&type=send", "is not a whole number"),
-        ("key=%00&type=send", "is in no run"),
+        ("key=%00&type=send", "cannot be searched for"),
     ):
         found = asked(f"/runs?{query}")
         text = found.body.decode()

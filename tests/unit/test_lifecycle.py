@@ -146,7 +146,7 @@ def test_run_that_does_not_fit_the_code_is_postponed_uncharged_during_deploy_gra
             assert case.ending.wait or timedelta(seconds=15) <= decision.wait <= timedelta(seconds=30)
         decision = replace(case, run=case.run._replace(incompatible_for=DEPLOY_GRACE)).decision()
         assert (decision.status, decision.attempts) == (Status.DEAD, case.run.attempts)
-        assert decision.error == "words; so it was for 10m, on every try"
+        assert decision.error == "words; the same on every try for 10m"
 
 
 def test_run_dropped_at_a_stop_ends_and_its_attempt_is_kept() -> None:

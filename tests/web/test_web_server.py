@@ -107,7 +107,7 @@ def test_what_web_refuses_is_one_line(jobrunner: Commands) -> None:
     for words, code, says in (
         (["--host", "0.0.0.0"], 2, "no loopback address"),
         (["--host", "example.com"], 2, "no address such as"),
-        (["--trust-header", "X-Remote-User", "--host", "0.0.0.0"], 2, "believe everybody"),
+        (["--trust-header", "X-Remote-User", "--host", "0.0.0.0"], 2, "trust the header of every client"),
         (["--trust-header", "X Y", "--proxy", "::1"], 2, "not the name of a header"),
         (["--proxy", "example.com"], 2, "no address such as"),
         (["--proxy", "10.0.0.1", "--host", "0.0.0.0"], 2, "no loopback address"),

@@ -210,8 +210,8 @@ def test_user_file_is_written_for_one_name_and_refused_when_others_can_use_it(tm
             users.add(path, "eve", PASSWORD, "all")
     path.chmod(0o600)
     for text, says in (
-        ("", "has nobody"),
-        ("# nobody\n\n", "has nobody"),
+        ("", "has no users"),
+        ("# nobody\n\n", "has no users"),
         (f"{GOOD}:all\nada:{PASSWORD}\n", "line 2 is not"),
         (f"{GOOD}:root\n", "line 1 is not"),
         (f"{GOOD}\n", "line 1 is not"),

@@ -146,7 +146,7 @@ def about(found: Sequence[TickLine], user: str, *, is_ticking: bool) -> Iterator
         if line.variables.get("MAILTO", "x").strip() == "":
             yield warning(
                 "mail",
-                f'{_place(line)} stands below MAILTO="", so nobody gets what a tick says is wrong',
+                f'{_place(line)} stands below MAILTO="", so cron mails the messages of a failing tick to nobody',
                 "move the line above it: jobrunner crontab install; or watch: jobrunner health",
             )
 

@@ -135,7 +135,7 @@ def clocks(connection: Connection, most: timedelta) -> Check:
     if newest - theirs > most:
         return wrong(
             "clock",
-            f"the last tick began {format_duration(newest - theirs)} after the database's present: a clock was ahead",
+            f"the last tick began {format_duration(newest - theirs)} in the database's future: a clock was ahead",
             "set the database's clock right; then, for each schedule that status shows as ahead:"
             " jobrunner schedule resume NAME --from now",
         )
@@ -180,7 +180,9 @@ def sessions(connection: Connection) -> list[Check]:
     if not connection.traits.has_server:
         return []
     found = [check for each in inspection.sessions(connection) if (check := _session(each)) is not None]
-    return found or [ok("transactions", "no session holds our rows, and none has been in one transaction for long")]
+    return found or [
+        ok("transactions", "no session holds locks on our rows, and none has been in one transaction for long")
+    ]
 
 
 def locks(connection: Connection) -> list[Check]:
@@ -209,9 +211,9 @@ def _session(each: Session) -> Check | None:
     idle = each.idle_seconds or 0.0
     if each.holds_ours and (each.state or "").startswith("idle in transaction") and idle > _IDLE_SECONDS:
         kind = wrong if idle > _LONG_IDLE_SECONDS else warning
-        return kind("transactions", f"{who} holds rows of ours, and has done nothing for {_age(idle)}", ending)
+        return kind("transactions", f"{who} holds locks on jobrunner's rows, and has been idle {_age(idle)}", ending)
     if each.open_seconds is not None and each.open_seconds > _LONG_SECONDS:
-        holds = " and holds rows of ours" if each.holds_ours else ", so that nothing is vacuumed"
+        holds = " and holds locks on jobrunner's rows" if each.holds_ours else ", so that nothing is vacuumed"
         return warning("transactions", f"{who} has been in one transaction {age}{holds}", ending)
     return None
 

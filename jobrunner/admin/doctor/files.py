@@ -41,7 +41,9 @@ def of_database(file: Path) -> Iterator[Check]:
         size = log.stat().st_size // 2**20
         problems.append(
             warning(
-                "files", f"{log} has {size} MiB: a process reads the database without an end", f"find it: lsof {file}"
+                "files",
+                f"{log} has {size} MiB: a process keeps a read transaction open",
+                f"find it, and end its transaction: lsof {file}",
             )
         )
     yield from problems or [ok("files", f"{file} and its folder belong to this user")]

@@ -10,7 +10,7 @@ from jobrunner.store.upkeep import standbys
 from jobrunner.store.upkeep.standbys import Replication
 
 _RELAXED = ("off", "local")
-_ASYNCHRONOUS = "after a promotion the last moments are lost, and their keys, slots and effects are free again"
+_ASYNCHRONOUS = "after a promotion the last commits are lost, and their keys, slots and effects are free again"
 
 
 def checks(connection: Connection) -> list[Check]:

@@ -22,7 +22,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 def stored_text(text: str) -> str:
     """A text that a database can hold. Raises UsageError."""
     if not text or storable(text) != text:
-        raise UsageError(f"{text[:60]!r} is in no run; give a text that is not empty, in UTF-8")
+        raise UsageError(f"{text[:60]!r} cannot be searched for; give a text that is not empty, in UTF-8")
     return text
 
 

@@ -35,10 +35,10 @@ def errors(selection: Selection, limit: int, as_json: bool) -> None:
     if found.groups:
         render.records(found.groups[:limit], indent="")
     if rest := found.groups[limit:]:
-        click.echo(f"and {len(rest)} more, of {sum(each.count for each in rest)} runs: --limit {len(found.groups)}")
+        click.echo(f"and {len(rest)} more, of {sum(each.count for each in rest)} runs: see --limit {len(found.groups)}")
     if found.searched_back_to is not None:
         back_to = render.instant(found.searched_back_to)
-        click.echo(f"searched back to {back_to}; there may be more: --type and --since make it a shorter search")
+        click.echo(f"searched back to {back_to}; there may be more; search less at once, with --type or --since")
     elif not found.groups:
         click.echo("no errors")
         suggestions.suggest_type(selection.job_types, database.read(suggestions.types_of))

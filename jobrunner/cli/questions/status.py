@@ -36,7 +36,7 @@ def status(as_json: bool, watch: bool) -> None:
     Example: jobrunner status --watch
     """
     if watch and (as_json or not render.on_terminal()):
-        raise UsageError("--watch is for a terminal; for a program there is status --json, called again and again")
+        raise UsageError("--watch needs a terminal; in a program call status --json repeatedly")
     config = environment.load()
     with session.asking_policies(config) as policies:
         # The child that is asked needs as long to start as all of this, and there are two processors.

@@ -145,7 +145,7 @@ class _SignIn:
             raise UsageError("--user-file and --trust-header are two ways to say who the visitor is; give one of them")
         if self.trust_header and not self.proxies:
             raise UsageError(
-                "--trust-header without --proxy would believe everybody; name the address of the proxy that sets it"
+                "--trust-header without --proxy would trust the header of every client; name the proxy that sets it"
             )
         if self.trust_header and not _HEADER.fullmatch(self.trust_header):
             raise UsageError(f"--trust-header {self.trust_header[:40]!r} is not the name of a header")

@@ -131,7 +131,9 @@ class _Running:
                 if printer.show(found):
                     break
                 if self._asked_to_stop > 1:
-                    streams.to_stderr(f"jobrunner: left; the run goes on: jobrunner logs {self._run_id} --follow")
+                    streams.to_stderr(
+                        f"jobrunner: not waiting; the run goes on: jobrunner logs {self._run_id} --follow"
+                    )
                     return 130
                 self._go_on(found)
         finally:

@@ -194,7 +194,7 @@ class _OnAsyncpg(OwnTransaction):
         await super()._open()
         if self.handle.is_in_transaction():
             # Ours would be a savepoint of it, and its COMMIT none.
-            raise UsageError("a transaction is open on this connection of asyncpg: give it before that")
+            raise UsageError("a transaction is open on this connection of asyncpg; give a connection without one")
         self._transaction = self.handle.transaction()
         await self._transaction.start()
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from jobrunner.store.drivers import failures
 from jobrunner.store.drivers.connection import DriverError
 
-NOTE = "The database has no tables of this version of jobrunner; what to do says: jobrunner status"
+NOTE = "The database has no tables of this version of jobrunner; to see what to do: jobrunner status"
 
 
 @contextmanager

@@ -162,7 +162,9 @@ def restore(connection: Connection, archived: Sequence[Archived], *, is_trial: b
         insert_attempts = _inserting(job_attempts, list(job_attempts.columns))
         inserted = connection.execute(insert_attempts, {"given": given}).scalars()
         for attempt_id in sorted(set(attempts) - set(inserted)):
-            raise CannotRestore(attempts[attempt_id].line, f"another attempt has the id {attempt_id}, or its number")
+            raise CannotRestore(
+                attempts[attempt_id].line, f"another attempt in the database has the id {attempt_id}, or its number"
+            )
     _restore_keys(connection, archived)
     if not is_trial:
         # Otherwise a later run would get an id that is taken.
@@ -179,9 +181,11 @@ def _check_others(connection: Connection, archived: Sequence[Archived]) -> None:
     for each in archived:
         there = found.get(each.run["id"])
         if there is None:
-            raise CannotRestore(each.line, f"another run of {each.schedule} has the slot of run {each.run['id']}")
+            raise CannotRestore(
+                each.line, f"the slot of run {each.run['id']} is that of another run of {each.schedule}"
+            )
         if (there.job_type, there.created_at) != (each.run["job_type"], each.run["created_at"]):
-            raise CannotRestore(each.line, f"another run has the id {each.run['id']}")
+            raise CannotRestore(each.line, f"another run in the database has the id {each.run['id']}")
 
 
 def _restore_keys(connection: Connection, archived: Sequence[Archived]) -> None:

@@ -111,7 +111,7 @@ def _unreadable(error: sqlite3.Error | OSError, backup: Path) -> JobrunnerError:
     if code is not None and code & 0xFF in _IN_USE:
         return DatabaseHeld(f"cannot read {backup}: {found.reason}; nothing was changed; {found.remedy}")
     if code == sqlite3.SQLITE_READONLY_ROLLBACK:
-        why = f"who wrote it was ended in a transaction, and left {backup.name}-journal; take another backup"
+        why = f"its writer was killed in a transaction, and left {backup.name}-journal; take another backup"
         return UsageError(f"cannot read {backup}: {why}; nothing was changed")
     return UsageError(f"cannot read {backup}: {found.reason}; nothing was changed")
 

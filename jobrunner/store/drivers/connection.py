@@ -229,7 +229,7 @@ class Connection(DriverExecutor):
             raise raised from error
         except UnicodeEncodeError:
             # An argument of a command with a byte that is not UTF-8: Python keeps it as half a surrogate.
-            raise UsageError("a text that is asked for is not UTF-8, so it stands in no row of the database") from None
+            raise UsageError("the text to search for is not UTF-8, so no row of the database has it") from None
 
     def _fetch(self, cursor: Any) -> list[tuple[Any, ...]]:
         try:

@@ -29,8 +29,8 @@ def refused(label: str) -> SchemaMismatch:
     """The error for such a database."""
     return SchemaMismatch(
         f"the tables in the database {label} were made by a jobrunner that was never released, and no migration leads"
-        " on from there; keep a copy of what you need, then begin anew: jobrunner downgrade 0 --delete-data, then"
-        " jobrunner migrate"
+        " on from there; keep a copy of what you need, then begin again with empty tables:"
+        " jobrunner downgrade 0 --delete-data, then jobrunner migrate"
     )
 
 

@@ -174,7 +174,7 @@ _COUNTED = (
 
 @dataclass(frozen=True)
 class Unsent:
-    """A notice that was not told, and why."""
+    """A notification that was not sent, and why."""
 
     at: datetime
     event: str

@@ -102,7 +102,7 @@ class Inventory:
         if missing:
             raise JobrunnerError(
                 f"the database {self._label} has lost {', '.join(missing)}, but not the other tables of jobrunner;"
-                " restore them from a backup, or begin anew, without any run:"
+                " restore them from a backup, or begin again with empty tables:"
                 " jobrunner downgrade 0 --delete-data, then jobrunner migrate"
             )
 

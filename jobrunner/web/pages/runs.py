@@ -156,5 +156,5 @@ def _wait(text: str) -> str:
 
 def _stored(text: str) -> str:
     if storable(text) != text:
-        raise UsageError(f"{text[:60]!r} is in no run; give a text in UTF-8")
+        raise UsageError(f"{text[:60]!r} cannot be searched for; give a text in UTF-8")
     return text

@@ -38,7 +38,7 @@ _STRIPS = 200
 _DONE = {
     "pause": "Paused: its slots get no runs until it is resumed.",
     "resume": "Resumed.",
-    "dropped": "Dropped: as many runs of its type wait as may.",
+    "dropped": "Dropped: as many runs of its type wait as its max_waiting allows.",
 }
 
 

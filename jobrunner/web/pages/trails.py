@@ -60,7 +60,7 @@ def settle(call: Call) -> Redirect:
     """Say what became of an effect."""
     key, answer = call.form.get("key", ""), call.form.get("applied")
     if answer not in ("yes", "no"):
-        raise UsageError("say what became of it: applied or not applied")
+        raise UsageError("say whether the effect was applied: applied or not applied")
     of_key = call.form.get("digest")
 
     def work(connection: Connection) -> Settled:

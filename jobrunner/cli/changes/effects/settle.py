@@ -35,9 +35,9 @@ def settle(key: str, applied: bool | None, outcome: str | None) -> None:
     Example: jobrunner effects settle invoice-812 --applied
     """
     if applied is None:
-        raise UsageError("say what became of it: --applied or --not-applied")
+        raise UsageError("say whether the effect was applied: --applied or --not-applied")
     if outcome is not None and not applied:
-        raise UsageError("an effect that was not applied has no outcome")
+        raise UsageError("an effect that was not applied has no outcome; leave out --outcome")
     config = environment.load()
     given = None if outcome is None else _parsed(outcome, config.payload_limit)
     database = session.open_database(config)

@@ -17,7 +17,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "rate": "waits for `rate` of its type",
         "key_limit": "waits for `max_running_per_key`",
         "key_rate": "waits for `rate_per_key`",
-        "gate": "is behind a gate where no claim looks, as that of a limit before a deploy; a tick takes it from there",
+        "gate": "waits for a limit or for runs that no longer hold it back, as after a deploy; a tick corrects it",
         "unknown_type": "is of a type that no host works on, by its newest ticks",
         "no_handlers": "could run only on hosts whose handlers cannot be imported",
         "locked": "is due, and another session or process holds a lock that its claim needs: who, and since when",

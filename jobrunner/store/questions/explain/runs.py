@@ -120,7 +120,7 @@ def _after(asked: Asked) -> Explanation:
 
 def _behind_stray_gate(asked: Asked) -> Explanation:
     run = asked.run
-    others = "but no other run is left that it waits for" if run.gate == "after" else "where no claim looks"
+    others = "but no other run is left that it waits for" if run.gate == "after" else "which no claim checks"
     sentence = f"is due, and behind the gate {run.gate}, {others}: the next tick that can lock it takes it from there."
     return asked.say("gate", sentence, "jobrunner tick", gate=run.gate, run_at=run.run_at)
 
@@ -195,7 +195,10 @@ def _full(asked: Asked, able: list[HostView]) -> Explanation:
     where = ", ".join(sorted({view.host for view in able}))
     own = {asked.hosts.is_full_of(view, run.job_type) for view in able}
     if None in own:
-        of_type, sentence = None, f"waits for a free place: as many runs are running on {where} as may."
+        of_type, sentence = (
+            None,
+            f"waits for a free place: as many runs are running on {where} as JOBRUNNER_CONCURRENCY allows.",
+        )
     else:
         most = ", ".join(map(str, sorted(filter(None, own))))
         of_type = run.job_type
