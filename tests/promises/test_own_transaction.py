@@ -145,10 +145,10 @@ def test_second_transaction_an_effect_inside_and_a_block_left_open_are_errors(
     with pytest.raises(UsageError, match="no effect inside"):
         work_in(lost, None, lambda _: lost.once("k", str, "raise"))
     effects = effects_of(database.url, run.claim())
-    with pytest.raises(UsageError, match="ctx.transaction only once"):
+    with pytest.raises(UsageError, match="transaction only once"):
         work_in(effects, None, lambda _: work_in(effects, None))
     work_in(effects, None, write)
-    with pytest.raises(UsageError, match="ctx.transaction only once"):
+    with pytest.raises(UsageError, match="transaction only once"):
         work_in(effects, None)
     with pytest.raises(UsageError, match="has ended with its own transaction"):
         effects.once("k", str, "raise")

@@ -174,10 +174,10 @@ def test_second_async_transaction_an_effect_inside_and_a_block_left_open_are_err
             await left.close_async()
         assert state(database, run) == ("running", 0)
         effects = effects_of(database.url, run.claim())
-        with pytest.raises(UsageError, match="ctx.transaction only once"):
+        with pytest.raises(UsageError, match="transaction only once"):
             await work_in(effects, None, lambda _: work_in(effects, None))
         await work_in(effects, None, write)
-        with pytest.raises(UsageError, match="ctx.transaction only once"):
+        with pytest.raises(UsageError, match="transaction only once"):
             await work_in(effects, None)
         assert state(database, run) == ("succeeded", 1)
 
