@@ -25,7 +25,7 @@ from jobrunner.store.drivers.location import Location, of_file
 from jobrunner.store.drivers.sqlite import WAL, FileConnection, check_version
 from jobrunner.store.schema import job_runs
 from jobrunner.store.sql.namespace import MARK
-from jobrunner.store.sql.versions import OLDEST_CODE_OF, SCHEMA_REVISION, VERSION_TABLE
+from jobrunner.store.sql.versions import OLDEST_CODE_OF, SCHEMA_REVISION
 from jobrunner.store.upkeep import beside_ticks, kept_programs, revisions
 from jobrunner.store.upkeep.check import check_schema
 from jobrunner.store.upkeep.repair import Inventory
@@ -220,7 +220,7 @@ def _migrated(
                 beside_ticks.change_all(connection, each)
         beside_ticks.note_begin(connection, version)
     revisions.run(direction, f"{version:04}", connection.schema, connection=engine)
-    connection.execute(f"UPDATE {MARK}.job_state SET oldest_code = {OLDEST_CODE_OF[version]}")  # noqa: S608
+    connection.execute(f"UPDATE {MARK}.job_state SET oldest_code = {OLDEST_CODE_OF[version]}")  # noqa: S608 - our own words
     if direction == "upgrade":
         # A new database has no rows for which an index could take long.
         Inventory(connection, location.label).repair(PROGRAMS if before else ALL_BUT_TABLES)
@@ -262,8 +262,6 @@ def _downgrade_on(
             f"to go down from schema {before} to {version} deletes {lost} in {location.label}"
             f" ({runs} {'run' if runs == 1 else 'runs'}); if that is what you want, add --delete-data"
         )
-    if before == 0:
-        revisions.run("stamp", "head", connection.schema, connection=engine)
     if version > 0:
         has_programs = _migrated(connection, engine, location, "downgrade", before, version).has_programs()
         return _MIGRATED if has_programs else f"{_MIGRATED}; {_MAKE_VIEWS} {version}"
@@ -276,7 +274,7 @@ def _downgrade_on(
         # of other names, which were never released, may depend on those of an unreleased state.
         found.remove("table", with_dependants=not was_released)
     found.remove("function")
-    connection.execute(f"DROP TABLE {MARK}.{VERSION_TABLE}")
+    found.forget_version()
     return _MIGRATED
 
 
