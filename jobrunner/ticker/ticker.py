@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 
 from jobrunner import clock
 from jobrunner.durations import format_duration
@@ -77,7 +78,7 @@ class Ticker:
                 self._say(f"the check {_end(codes[0])}")
             again_at = clock.elapsed() + pause
             self._readiness.failing(f"the first check {_end(codes[0])}; trying again")
-            self._wait_while(lambda until=again_at: max(until - clock.elapsed(), 0.0))  # type: ignore[misc]
+            self._wait_while(partial(_seconds_until, again_at))
             pause = min(2 * pause, self._every.total_seconds())
         return 0
 
@@ -167,6 +168,10 @@ class Ticker:
 
     def _stop(self, *_: object) -> None:
         self._stops += 1
+
+
+def _seconds_until(at: float) -> float:
+    return max(at - clock.elapsed(), 0.0)
 
 
 def _end(code: int) -> str:

@@ -135,9 +135,10 @@ class _Search:
                 at, left = way[-1]
                 number = next((one for one, _ in left if done[one] is None), None)
                 if number is None:
-                    done[at] = max((int(ticks) + int(done[one] or 0) for one, ticks in self.calm[at]), default=None)
-                    problem = "nothing more happens" if done[at] is None else f"more than {goal.ticks} ticks"
-                    if done[at] is None or done[at] > goal.ticks:  # type: ignore[operator]
+                    most = max((int(ticks) + int(done[one] or 0) for one, ticks in self.calm[at]), default=None)
+                    done[at] = most
+                    problem = "nothing more happens" if most is None else f"more than {goal.ticks} ticks"
+                    if most is None or most > goal.ticks:
                         raise Refuted(self._told(f"{name}: {problem}", self._way_to(at), self._longest(at, done)))
                     way.pop()
                     on_way.discard(at)
