@@ -9,7 +9,7 @@ from jobrunner.store.drivers.rights import ask_alone
 from jobrunner.store.sql.namespace import MARK
 from jobrunner.store.sql.versions import SCHEMA_REVISION, VERSION_TABLE
 
-_VERSION = f"SELECT version_num, (SELECT oldest_code FROM {MARK}.job_state) AS oldest_code FROM {MARK}.{VERSION_TABLE}"  # noqa: S608
+_VERSION = f"SELECT version_num, (SELECT oldest_code FROM {MARK}.job_state) AS oldest_code FROM {MARK}.{VERSION_TABLE}"  # noqa: S608 - our own words
 
 
 def misfit(version: str | None, oldest_code: int | None) -> SchemaMismatch | None:

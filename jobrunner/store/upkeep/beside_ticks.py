@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _PAUSE_SECONDS = 0.5
-_UNFINISHED = f"SELECT unfinished FROM {MARK}.job_state WHERE unfinished IS NOT NULL"  # noqa: S608
+_UNFINISHED = f"SELECT unfinished FROM {MARK}.job_state WHERE unfinished IS NOT NULL"  # noqa: S608 - our own words
 _IS_ON_SERVER = f"""
 SELECT count(*) AS is_so FROM pg_attribute
 WHERE attrelid = to_regclass('{MARK}.job_state') AND attname = 'unfinished' AND NOT attisdropped
@@ -151,11 +151,11 @@ def change_all(connection: Connection, version: int) -> None:
 def note_begin(connection: Connection, version: int) -> None:
     """Note that the rows of this migration are still to be changed, if it changes any."""
     if version in revisions.slices(connection.database):
-        connection.execute(f"UPDATE {MARK}.job_state SET unfinished = '{version:04}'")  # noqa: S608
+        connection.execute(f"UPDATE {MARK}.job_state SET unfinished = '{version:04}'")  # noqa: S608 - our own words
 
 
 def _note_end(connection: Connection) -> None:
-    connection.execute(f"UPDATE {MARK}.job_state SET unfinished = NULL")  # noqa: S608
+    connection.execute(f"UPDATE {MARK}.job_state SET unfinished = NULL")  # noqa: S608 - our own words
 
 
 def _unfinished(connection: Connection) -> int | None:

@@ -182,7 +182,7 @@ class Inventory:
 
     def _is_right(self, piece: Piece) -> bool:
         if piece.kind == "row":
-            return bool(self._connection.execute(f"SELECT 1 FROM {MARK}.{piece.name}").all())  # noqa: S608
+            return bool(self._connection.execute(f"SELECT 1 FROM {MARK}.{piece.name}").all())  # noqa: S608 - our own words
         found = self._found.get((piece.kind, piece.name))
         if found is None:
             return False
