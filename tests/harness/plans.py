@@ -68,6 +68,11 @@ SELECT 2000000 + n, 'known', '{{}}', 'running', 0, jobrunner_now(), jobrunner_no
        jobrunner_now() + CASE WHEN n BETWEEN 21 AND 30 THEN interval '-1 second' ELSE interval '9 minutes' END
 FROM generate_series(1, 130) AS n
 """
+OF_OTHER_HOSTS = """
+UPDATE job_runs SET status = 'running', host = 'there', locked_by = 'there:1:a', lease_token = 'o', attempts = 1,
+       locked_until = jobrunner_now() + interval '9 minutes', claimed_at = run_at, started_at = run_at
+WHERE job_type = 'known_too' AND status = 'queued'
+"""
 # Five due ones of each definition, one after another; of ten of them one is at work. And some that are overdue.
 KEYED = f"""
 INSERT INTO job_runs ({COLUMNS}, definition_id, concurrency_key, start_deadline_at)

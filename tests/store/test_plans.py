@@ -26,6 +26,7 @@ from harness.plans import (
     KEYED_RUNNING,
     LATER,
     LIMITS,
+    OF_OTHER_HOSTS,
     OVERDUE,
     QUEUE,
     RUNNING,
@@ -112,6 +113,23 @@ def test_no_statement_of_a_tick_grows_with_the_history(
     fill_gates(database, size.in_front // 5)
     problems += unbounded(store, "filled since ANALYZE", every)
     problems += unbounded(store, "filled since ANALYZE", LOOK, times=15)
+    assert not problems, "\n".join(problems)
+
+
+@postgresql_only
+def test_what_names_its_runs_reads_none_of_other_hosts_after_statistics_from_a_time_when_nothing_ran(
+    database: PostgresDatabase, store: Store
+) -> None:
+    """The planner takes the index of all running runs for empty then. Each group of ends read the whole of it."""
+    fill(database, A_FIFTH, QUEUE)
+    database.execute("VACUUM ANALYZE job_runs")
+    fill(database, A_FIFTH, RUNNING, OF_OTHER_HOSTS)
+    named = {name: call for name, call in BUSY.items() if name.startswith(("holding.", "finalize.", "effects."))}
+    named |= {name: BUSY[name] for name in ("claims.return_unstarted some", "expiries.recover_of")}
+    try:
+        problems = unbounded(store, "beside other hosts", named)
+    finally:
+        store.close()
     assert not problems, "\n".join(problems)
 
 

@@ -617,7 +617,7 @@ WHERE jobrunner_schema.job_pauses.kind != 'host' OR jobrunner_schema.job_pauses.
     ('claims.held_under', (False,)): (
         """SELECT jobrunner_schema.job_runs.id
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR""",
+WHERE jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR AND jobrunner_schema.job_runs.status = 'running'""",
         {},
         {},
         (('id', None),),
@@ -625,7 +625,7 @@ WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs
     ('claims.held_under', (True,)): (
         """SELECT jobrunner_schema.job_runs.id
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id
-WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR""",
+WHERE jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR""",
         {},
         {'given': (('id', None),)},
         (('id', None),),
@@ -634,7 +634,7 @@ WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs
         """WITH held AS
 (SELECT jobrunner_schema.job_runs.id AS id
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR FOR NO KEY UPDATE OF job_runs SKIP LOCKED)
+WHERE jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR AND jobrunner_schema.job_runs.status = 'running' FOR NO KEY UPDATE OF job_runs SKIP LOCKED)
  UPDATE jobrunner_schema.job_runs SET status=CASE WHEN (jobrunner_schema.job_runs.cancel_requested_at IS NULL) THEN 'queued' ELSE 'cancelled' END, gate='', attempts=(jobrunner_schema.job_runs.attempts - %(attempts_1)s::INTEGER), locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, started_at=NULL, heartbeat_at=NULL, finished_at=CASE WHEN (jobrunner_schema.job_runs.cancel_requested_at IS NULL) THEN NULL ELSE jobrunner_schema.jobrunner_now() END, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT held.id
 FROM held) AND jobrunner_schema.job_runs.lease_token IS NOT NULL RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.status""",
         {'attempts_1': 1},
@@ -645,7 +645,7 @@ FROM held) AND jobrunner_schema.job_runs.lease_token IS NOT NULL RETURNING jobru
         """WITH held AS
 (SELECT jobrunner_schema.job_runs.id AS id
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id
-WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR FOR NO KEY UPDATE OF job_runs SKIP LOCKED)
+WHERE jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR FOR NO KEY UPDATE OF job_runs SKIP LOCKED)
  UPDATE jobrunner_schema.job_runs SET status=CASE WHEN (jobrunner_schema.job_runs.cancel_requested_at IS NULL) THEN 'queued' ELSE 'cancelled' END, gate='', attempts=(jobrunner_schema.job_runs.attempts - %(attempts_1)s::INTEGER), locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, started_at=NULL, heartbeat_at=NULL, finished_at=CASE WHEN (jobrunner_schema.job_runs.cancel_requested_at IS NULL) THEN NULL ELSE jobrunner_schema.jobrunner_now() END, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT held.id
 FROM held) AND jobrunner_schema.job_runs.lease_token IS NOT NULL RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.status""",
         {'attempts_1': 1},
@@ -848,7 +848,7 @@ WHERE parent_status IS NOT NULL
 FROM jobrunner_schema.job_effects
 WHERE jobrunner_schema.job_effects.state != 'applied' AND NOT (jobrunner_schema.job_effects.state = 'intended' AND (EXISTS (SELECT jobrunner_schema.job_runs.id
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = jobrunner_schema.job_effects.lease_token)))""",
+WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND jobrunner_schema.job_runs.lease_token = jobrunner_schema.job_effects.lease_token)))""",
         {},
         {},
         (('effects', None),),
@@ -856,7 +856,7 @@ WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND job
     ('effects.find', ()): (
         """SELECT jobrunner_schema.job_effects.key, jobrunner_schema.job_effects.state, jobrunner_schema.job_effects.run_id, jobrunner_schema.job_effects.job_type, jobrunner_schema.job_effects.attempt, jobrunner_schema.job_effects.lease_token, jobrunner_schema.job_effects.token, jobrunner_schema.job_effects.outcome, jobrunner_schema.job_effects.intended_at, jobrunner_schema.job_effects.settled_at, jobrunner_schema.job_effects.state = 'intended' AND (EXISTS (SELECT jobrunner_schema.job_runs.id
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = jobrunner_schema.job_effects.lease_token)) AS in_progress
+WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND jobrunner_schema.job_runs.lease_token = jobrunner_schema.job_effects.lease_token)) AS in_progress
 FROM jobrunner_schema.job_effects
 WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR""",
         {},
@@ -872,7 +872,7 @@ WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR""",
     ('effects.intend', ()): (
         """INSERT INTO jobrunner_schema.job_effects (key, state, run_id, job_type, attempt, lease_token, token, intended_at) SELECT %(effect)s::VARCHAR AS anon_1, 'intended', jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.lease_token, %(call)s::VARCHAR AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_effects.token""",
+WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_effects.token""",
         {},
         {},
         (('token', None),),
@@ -880,7 +880,7 @@ WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_ru
     ('effects.lock', ()): (
         """SELECT jobrunner_schema.job_effects.state, jobrunner_schema.job_effects.run_id, jobrunner_schema.job_effects.state = 'intended' AND (EXISTS (SELECT jobrunner_schema.job_runs.id
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = jobrunner_schema.job_effects.lease_token)) AS in_progress, jobrunner_schema.jobrunner_now() AS now
+WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND jobrunner_schema.job_runs.lease_token = jobrunner_schema.job_effects.lease_token)) AS in_progress, jobrunner_schema.jobrunner_now() AS now
 FROM jobrunner_schema.job_effects
 WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR FOR UPDATE OF job_effects""",
         {},
@@ -902,7 +902,7 @@ WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR FOR UPDATE OF job_e
     ('effects.take_over', ()): (
         """UPDATE jobrunner_schema.job_effects SET state='intended', run_id=%(run)s::BIGINT, job_type=%(of_type)s::VARCHAR, attempt=%(of_attempt)s::INTEGER, lease_token=%(token)s::VARCHAR, token=%(call)s::VARCHAR, intended_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR AND jobrunner_schema.job_effects.token = %(known_call)s::VARCHAR AND jobrunner_schema.job_effects.state != 'applied' AND (EXISTS (SELECT jobrunner_schema.job_runs.id
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR)) RETURNING jobrunner_schema.job_effects.token""",
+WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR)) RETURNING jobrunner_schema.job_effects.token""",
         {},
         {},
         (('token', None),),
@@ -912,7 +912,7 @@ WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_ru
 FROM jobrunner_schema.job_effects
 WHERE jobrunner_schema.job_effects.state != 'applied' AND NOT (jobrunner_schema.job_effects.state = 'intended' AND (EXISTS (SELECT jobrunner_schema.job_runs.id
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = jobrunner_schema.job_effects.lease_token))) ORDER BY jobrunner_schema.job_effects.intended_at, jobrunner_schema.job_effects.key
+WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND jobrunner_schema.job_runs.lease_token = jobrunner_schema.job_effects.lease_token))) ORDER BY jobrunner_schema.job_effects.intended_at, jobrunner_schema.job_effects.key
  LIMIT %(most)s::INTEGER""",
         {},
         {},
@@ -1441,15 +1441,15 @@ FROM (SELECT id, lease_token FROM json_to_recordset(CAST(%(given)s::VARCHAR AS J
         (('run_id', None), ('lease_token', None), ('worker', None), ('outcome', None), ('error_type', None), ('output', None)),
     ),
     ('finalize.leave', ()): (
-        """UPDATE jobrunner_schema.job_runs SET status=given.status, run_at=coalesce(given.run_at, jobrunner_schema.job_runs.run_at), gate='', attempts=given.attempts, locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, failed_at=CASE WHEN (given.event IN ('fail', 'postpone', 'give up')) THEN %(at)s::TIMESTAMP WITH TIME ZONE ELSE jobrunner_schema.job_runs.failed_at END, finished_at=CASE WHEN (given.status IN ('succeeded', 'dead', 'cancelled')) THEN %(at)s::TIMESTAMP WITH TIME ZONE ELSE jobrunner_schema.job_runs.finished_at END, releases=given.releases, lease_expiries=given.lease_expiries, incompatible_at=CASE WHEN (given.event IN ('postpone') AND jobrunner_schema.job_runs.incompatible_at > %(at)s::TIMESTAMP WITH TIME ZONE) THEN %(at)s::TIMESTAMP WITH TIME ZONE WHEN (given.event IN ('postpone')) THEN coalesce(jobrunner_schema.job_runs.incompatible_at, %(at)s::TIMESTAMP WITH TIME ZONE) ELSE NULL END, error_type=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error_type ELSE jobrunner_schema.job_runs.error_type END, last_error=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error ELSE jobrunner_schema.job_runs.last_error END, result=CASE WHEN (given.event IN ('succeed')) THEN given.result ELSE jobrunner_schema.job_runs.result END, output=NULL, updated_at=%(at)s::TIMESTAMP WITH TIME ZONE FROM (SELECT id, lease_token, event, status, attempts, releases, lease_expiries, run_at, CAST(result AS JSONB) AS result, error_type, error FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), event TEXT, status VARCHAR(20), attempts INTEGER, releases INTEGER, lease_expiries INTEGER, run_at TIMESTAMP WITH TIME ZONE, result TEXT, error_type VARCHAR(200), error TEXT)) AS given WHERE jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = given.lease_token""",
+        """UPDATE jobrunner_schema.job_runs SET status=given.status, run_at=coalesce(given.run_at, jobrunner_schema.job_runs.run_at), gate='', attempts=given.attempts, locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, failed_at=CASE WHEN (given.event IN ('fail', 'postpone', 'give up')) THEN %(at)s::TIMESTAMP WITH TIME ZONE ELSE jobrunner_schema.job_runs.failed_at END, finished_at=CASE WHEN (given.status IN ('succeeded', 'dead', 'cancelled')) THEN %(at)s::TIMESTAMP WITH TIME ZONE ELSE jobrunner_schema.job_runs.finished_at END, releases=given.releases, lease_expiries=given.lease_expiries, incompatible_at=CASE WHEN (given.event IN ('postpone') AND jobrunner_schema.job_runs.incompatible_at > %(at)s::TIMESTAMP WITH TIME ZONE) THEN %(at)s::TIMESTAMP WITH TIME ZONE WHEN (given.event IN ('postpone')) THEN coalesce(jobrunner_schema.job_runs.incompatible_at, %(at)s::TIMESTAMP WITH TIME ZONE) ELSE NULL END, error_type=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error_type ELSE jobrunner_schema.job_runs.error_type END, last_error=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error ELSE jobrunner_schema.job_runs.last_error END, result=CASE WHEN (given.event IN ('succeed')) THEN given.result ELSE jobrunner_schema.job_runs.result END, output=NULL, updated_at=%(at)s::TIMESTAMP WITH TIME ZONE FROM (SELECT id, lease_token, event, status, attempts, releases, lease_expiries, run_at, CAST(result AS JSONB) AS result, error_type, error FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), event TEXT, status VARCHAR(20), attempts INTEGER, releases INTEGER, lease_expiries INTEGER, run_at TIMESTAMP WITH TIME ZONE, result TEXT, error_type VARCHAR(200), error TEXT)) AS given WHERE jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.lease_token = given.lease_token""",
         {},
         {'at': 'instant', 'given': (('id', None), ('lease_token', None), ('event', None), ('status', None), ('attempts', None), ('releases', None), ('lease_expiries', None), ('run_at', 'instant'), ('result', 'json'), ('error_type', None), ('error', None))},
         (),
     ),
     ('finalize.locked', ()): (
         """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.releases, jobrunner_schema.job_runs.lease_expiries, jobrunner_schema.job_runs.incompatible_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.has_dependants, jobrunner_schema.job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, jobrunner_schema.jobrunner_now() AS now
-FROM (SELECT id, lease_token FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32))) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = given.lease_token
-WHERE jobrunner_schema.job_runs.status = 'running' FOR NO KEY UPDATE OF job_runs SKIP LOCKED""",
+FROM (SELECT id, lease_token FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32))) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.lease_token = given.lease_token
+WHERE jobrunner_schema.job_runs.lease_token IS NOT NULL FOR NO KEY UPDATE OF job_runs SKIP LOCKED""",
         {},
         {'given': (('id', None), ('lease_token', None))},
         (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant')),
@@ -1458,7 +1458,7 @@ WHERE jobrunner_schema.job_runs.status = 'running' FOR NO KEY UPDATE OF job_runs
         """INSERT INTO jobrunner_schema.job_attempts (run_id, sequence, attempt, lease_token, worker, host, due_at, started_at, finished_at, outcome, status, error_type, error_class, error, traceback, output, exit_signal) SELECT jobrunner_schema.job_runs.id, (SELECT coalesce(max(jobrunner_schema.job_attempts.sequence), %(coalesce_2)s::INTEGER) AS coalesce_1
 FROM jobrunner_schema.job_attempts
 WHERE jobrunner_schema.job_attempts.run_id = given.id) + %(param_1)s::INTEGER AS anon_1, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.locked_by, coalesce(jobrunner_schema.job_runs.host, '') AS coalesce_3, jobrunner_schema.job_runs.run_at, coalesce(jobrunner_schema.job_runs.started_at, jobrunner_schema.job_runs.claimed_at, %(at)s::TIMESTAMP WITH TIME ZONE) AS coalesce_4, %(at)s::TIMESTAMP WITH TIME ZONE AS anon_2, given.outcome, given.status, given.error_type, given.error_class, given.error, given.traceback, given.output, given.exit_signal
-FROM (SELECT id, lease_token, outcome, status, error_type, error_class, error, traceback, output, exit_signal FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), outcome VARCHAR(20), status VARCHAR(20), error_type VARCHAR(200), error_class VARCHAR(300), error TEXT, traceback TEXT, output TEXT, exit_signal INTEGER)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = given.lease_token""",
+FROM (SELECT id, lease_token, outcome, status, error_type, error_class, error, traceback, output, exit_signal FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), outcome VARCHAR(20), status VARCHAR(20), error_type VARCHAR(200), error_class VARCHAR(300), error TEXT, traceback TEXT, output TEXT, exit_signal INTEGER)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.lease_token = given.lease_token""",
         {'coalesce_2': 0, 'param_1': 1},
         {'at': 'instant', 'given': (('id', None), ('lease_token', None), ('outcome', None), ('status', None), ('error_type', None), ('error_class', None), ('error', None), ('traceback', None), ('output', None), ('exit_signal', None))},
         (),
@@ -1466,7 +1466,7 @@ FROM (SELECT id, lease_token, outcome, status, error_type, error_class, error, t
     ('finalize.running_of', ()): (
         """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.releases, jobrunner_schema.job_runs.lease_expiries, jobrunner_schema.job_runs.incompatible_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.has_dependants, jobrunner_schema.job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_runs.locked_by, jobrunner_schema.job_runs.host, jobrunner_schema.job_runs.output
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id
-WHERE jobrunner_schema.job_runs.status = 'running' ORDER BY jobrunner_schema.job_runs.id""",
+WHERE jobrunner_schema.job_runs.lease_token IS NOT NULL ORDER BY jobrunner_schema.job_runs.id""",
         {},
         {'given': (('id', None),)},
         (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('host', None), ('output', None)),
@@ -1482,7 +1482,7 @@ WHERE jobrunner_schema.job_runs.status = 'running' ORDER BY jobrunner_schema.job
 (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.lease_token AS lease_token, given.result AS given_result, jobrunner_schema.job_runs.id AS new_run_id, (SELECT coalesce(max(jobrunner_schema.job_attempts.sequence), %(coalesce_2)s::INTEGER) AS coalesce_1
 FROM jobrunner_schema.job_attempts
 WHERE jobrunner_schema.job_attempts.run_id = given.id) + %(param_1)s::INTEGER AS new_sequence, jobrunner_schema.job_runs.attempts AS new_attempt, jobrunner_schema.job_runs.lease_token AS new_lease_token, jobrunner_schema.job_runs.locked_by AS new_worker, coalesce(jobrunner_schema.job_runs.host, '') AS new_host, jobrunner_schema.job_runs.run_at AS new_due_at, coalesce(jobrunner_schema.job_runs.started_at, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.jobrunner_now()) AS new_started_at, jobrunner_schema.jobrunner_now() AS new_finished_at, 'succeeded' AS new_outcome, 'succeeded' AS new_status, given.output AS new_output
-FROM (SELECT id, lease_token, CAST(result AS JSONB) AS result, output FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), result TEXT, output TEXT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = given.lease_token FOR NO KEY UPDATE OF job_runs SKIP LOCKED),
+FROM (SELECT id, lease_token, CAST(result AS JSONB) AS result, output FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), result TEXT, output TEXT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.lease_token = given.lease_token FOR NO KEY UPDATE OF job_runs SKIP LOCKED),
 recorded AS
 (INSERT INTO jobrunner_schema.job_attempts (run_id, sequence, attempt, lease_token, worker, host, due_at, started_at, finished_at, outcome, status, output) SELECT held.new_run_id AS new_run_id, held.new_sequence AS new_sequence, held.new_attempt AS new_attempt, held.new_lease_token AS new_lease_token, held.new_worker AS new_worker, held.new_host AS new_host, held.new_due_at AS new_due_at, held.new_started_at AS new_started_at, held.new_finished_at AS new_finished_at, held.new_outcome AS new_outcome, held.new_status AS new_status, held.new_output AS new_output
 FROM held)
@@ -1496,7 +1496,7 @@ FROM held)
 (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.lease_token AS lease_token, given.result AS given_result, jobrunner_schema.job_runs.id AS new_run_id, (SELECT coalesce(max(jobrunner_schema.job_attempts.sequence), %(coalesce_2)s::INTEGER) AS coalesce_1
 FROM jobrunner_schema.job_attempts
 WHERE jobrunner_schema.job_attempts.run_id = given.id) + %(param_1)s::INTEGER AS new_sequence, jobrunner_schema.job_runs.attempts AS new_attempt, jobrunner_schema.job_runs.lease_token AS new_lease_token, jobrunner_schema.job_runs.locked_by AS new_worker, coalesce(jobrunner_schema.job_runs.host, '') AS new_host, jobrunner_schema.job_runs.run_at AS new_due_at, coalesce(jobrunner_schema.job_runs.started_at, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.jobrunner_now()) AS new_started_at, jobrunner_schema.jobrunner_now() AS new_finished_at, 'succeeded' AS new_outcome, 'succeeded' AS new_status, given.output AS new_output
-FROM (SELECT id, lease_token, CAST(result AS JSONB) AS result, output FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), result TEXT, output TEXT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = given.lease_token FOR NO KEY UPDATE OF job_runs),
+FROM (SELECT id, lease_token, CAST(result AS JSONB) AS result, output FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), result TEXT, output TEXT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.lease_token = given.lease_token FOR NO KEY UPDATE OF job_runs),
 recorded AS
 (INSERT INTO jobrunner_schema.job_attempts (run_id, sequence, attempt, lease_token, worker, host, due_at, started_at, finished_at, outcome, status, output) SELECT held.new_run_id AS new_run_id, held.new_sequence AS new_sequence, held.new_attempt AS new_attempt, held.new_lease_token AS new_lease_token, held.new_worker AS new_worker, held.new_host AS new_host, held.new_due_at AS new_due_at, held.new_started_at AS new_started_at, held.new_finished_at AS new_finished_at, held.new_outcome AS new_outcome, held.new_status AS new_status, held.new_output AS new_output
 FROM held)
@@ -1644,7 +1644,7 @@ FROM (SELECT jobrunner_schema.job_effects.intended_at AS intended_at
 FROM jobrunner_schema.job_effects
 WHERE jobrunner_schema.job_effects.state != 'applied' AND NOT (jobrunner_schema.job_effects.state = 'intended' AND (EXISTS (SELECT jobrunner_schema.job_runs.id
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = jobrunner_schema.job_effects.lease_token))) ORDER BY jobrunner_schema.job_effects.intended_at
+WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND jobrunner_schema.job_runs.lease_token = jobrunner_schema.job_effects.lease_token))) ORDER BY jobrunner_schema.job_effects.intended_at
  LIMIT %(most)s::INTEGER) AS found""",
         {},
         {},
@@ -1732,7 +1732,7 @@ WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type A
     ),
     ('holding.held', ()): (
         """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token
-FROM (SELECT id, lease_token FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32))) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = given.lease_token""",
+FROM (SELECT id, lease_token FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32))) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.lease_token = given.lease_token""",
         {},
         {'given': (('id', None), ('lease_token', None))},
         (('id', None), ('lease_token', None)),
@@ -1740,7 +1740,7 @@ FROM (SELECT id, lease_token FROM json_to_recordset(CAST(%(given)s::VARCHAR AS J
     ('holding.renew', ()): (
         """WITH held AS
 (SELECT jobrunner_schema.job_runs.id AS id
-FROM (SELECT id, lease_token FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32))) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = given.lease_token FOR NO KEY UPDATE OF job_runs SKIP LOCKED)
+FROM (SELECT id, lease_token FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32))) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.lease_token = given.lease_token FOR NO KEY UPDATE OF job_runs SKIP LOCKED)
  UPDATE jobrunner_schema.job_runs SET locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), heartbeat_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT held.id
 FROM held) AND jobrunner_schema.job_runs.lease_token IS NOT NULL RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.cancel_requested_at""",
         {},
@@ -1751,7 +1751,7 @@ FROM held) AND jobrunner_schema.job_runs.lease_token IS NOT NULL RETURNING jobru
         """WITH held AS
 (SELECT jobrunner_schema.job_runs.id AS id
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.id = %(run_id)s::BIGINT AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR FOR NO KEY UPDATE OF job_runs SKIP LOCKED)
+WHERE jobrunner_schema.job_runs.id = %(run_id)s::BIGINT AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR FOR NO KEY UPDATE OF job_runs SKIP LOCKED)
  UPDATE jobrunner_schema.job_runs SET progress=%(new_progress)s::JSONB, output=%(new_output)s::VARCHAR WHERE jobrunner_schema.job_runs.id IN (SELECT held.id
 FROM held) AND jobrunner_schema.job_runs.lease_token IS NOT NULL RETURNING jobrunner_schema.job_runs.id""",
         {},
@@ -1762,7 +1762,7 @@ FROM held) AND jobrunner_schema.job_runs.lease_token IS NOT NULL RETURNING jobru
         """WITH held AS
 (SELECT jobrunner_schema.job_runs.id AS id
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.id = %(run_id)s::BIGINT AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR FOR NO KEY UPDATE OF job_runs SKIP LOCKED)
+WHERE jobrunner_schema.job_runs.id = %(run_id)s::BIGINT AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR FOR NO KEY UPDATE OF job_runs SKIP LOCKED)
  UPDATE jobrunner_schema.job_runs SET progress=%(new_progress)s::JSONB WHERE jobrunner_schema.job_runs.id IN (SELECT held.id
 FROM held) AND jobrunner_schema.job_runs.lease_token IS NOT NULL RETURNING jobrunner_schema.job_runs.id""",
         {},
@@ -1773,7 +1773,7 @@ FROM held) AND jobrunner_schema.job_runs.lease_token IS NOT NULL RETURNING jobru
         """WITH held AS
 (SELECT jobrunner_schema.job_runs.id AS id
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.id = %(run_id)s::BIGINT AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR FOR NO KEY UPDATE OF job_runs SKIP LOCKED)
+WHERE jobrunner_schema.job_runs.id = %(run_id)s::BIGINT AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR FOR NO KEY UPDATE OF job_runs SKIP LOCKED)
  UPDATE jobrunner_schema.job_runs SET output=%(new_output)s::VARCHAR WHERE jobrunner_schema.job_runs.id IN (SELECT held.id
 FROM held) AND jobrunner_schema.job_runs.lease_token IS NOT NULL RETURNING jobrunner_schema.job_runs.id""",
         {},

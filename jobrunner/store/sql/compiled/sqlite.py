@@ -617,7 +617,7 @@ WHERE job_pauses.kind != 'host' OR job_pauses.name = :host""",
     ('claims.held_under', (False,)): (
         """SELECT job_runs.id
 FROM job_runs
-WHERE job_runs.status = 'running' AND job_runs.lease_token = :token""",
+WHERE job_runs.lease_token = :token AND job_runs.status = 'running'""",
         {},
         {},
         (('id', None),),
@@ -625,7 +625,7 @@ WHERE job_runs.status = 'running' AND job_runs.lease_token = :token""",
     ('claims.held_under', (True,)): (
         """SELECT job_runs.id
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id
-WHERE job_runs.status = 'running' AND job_runs.lease_token = :token""",
+WHERE job_runs.lease_token = :token""",
         {},
         {'given': (('id', None),)},
         (('id', None),),
@@ -634,7 +634,7 @@ WHERE job_runs.status = 'running' AND job_runs.lease_token = :token""",
         """WITH held AS
 (SELECT job_runs.id AS id
 FROM job_runs
-WHERE job_runs.status = 'running' AND job_runs.lease_token = :token)
+WHERE job_runs.lease_token = :token AND job_runs.status = 'running')
  UPDATE job_runs SET status=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN 'queued' ELSE 'cancelled' END, gate='', attempts=(job_runs.attempts - :attempts_1), locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, started_at=NULL, heartbeat_at=NULL, finished_at=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN NULL ELSE (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) END, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT held.id
 FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id, job_type, status""",
         {'attempts_1': 1},
@@ -645,7 +645,7 @@ FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id, job_type, status""
         """WITH held AS
 (SELECT job_runs.id AS id
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id
-WHERE job_runs.status = 'running' AND job_runs.lease_token = :token)
+WHERE job_runs.lease_token = :token)
  UPDATE job_runs SET status=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN 'queued' ELSE 'cancelled' END, gate='', attempts=(job_runs.attempts - :attempts_1), locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, started_at=NULL, heartbeat_at=NULL, finished_at=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN NULL ELSE (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) END, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT held.id
 FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id, job_type, status""",
         {'attempts_1': 1},
@@ -842,7 +842,7 @@ WHERE parent_status IS NOT NULL
 FROM job_effects
 WHERE job_effects.state != 'applied' AND NOT (job_effects.state = 'intended' AND (EXISTS (SELECT job_runs.id
 FROM job_runs
-WHERE job_runs.id = job_effects.run_id AND job_runs.status = 'running' AND job_runs.lease_token = job_effects.lease_token)))""",
+WHERE job_runs.id = job_effects.run_id AND job_runs.lease_token = job_effects.lease_token)))""",
         {},
         {},
         (('effects', None),),
@@ -850,7 +850,7 @@ WHERE job_runs.id = job_effects.run_id AND job_runs.status = 'running' AND job_r
     ('effects.find', ()): (
         """SELECT job_effects."key", job_effects.state, job_effects.run_id, job_effects.job_type, job_effects.attempt, job_effects.lease_token, job_effects.token, job_effects.outcome, job_effects.intended_at, job_effects.settled_at, job_effects.state = 'intended' AND (EXISTS (SELECT job_runs.id
 FROM job_runs
-WHERE job_runs.id = job_effects.run_id AND job_runs.status = 'running' AND job_runs.lease_token = job_effects.lease_token)) AS in_progress
+WHERE job_runs.id = job_effects.run_id AND job_runs.lease_token = job_effects.lease_token)) AS in_progress
 FROM job_effects
 WHERE job_effects."key" = :effect""",
         {},
@@ -866,7 +866,7 @@ WHERE job_effects."key" = :effect""",
     ('effects.intend', ()): (
         """INSERT INTO job_effects ("key", state, run_id, job_type, attempt, lease_token, token, intended_at) SELECT :effect AS anon_1, 'intended', job_runs.id, job_runs.job_type, job_runs.attempts, job_runs.lease_token, :call AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
 FROM job_runs
-WHERE job_runs.id = :run AND job_runs.status = 'running' AND job_runs.lease_token = :token ON CONFLICT DO NOTHING RETURNING token""",
+WHERE job_runs.id = :run AND job_runs.lease_token = :token ON CONFLICT DO NOTHING RETURNING token""",
         {},
         {},
         (('token', None),),
@@ -874,7 +874,7 @@ WHERE job_runs.id = :run AND job_runs.status = 'running' AND job_runs.lease_toke
     ('effects.lock', ()): (
         """SELECT job_effects.state, job_effects.run_id, job_effects.state = 'intended' AND (EXISTS (SELECT job_runs.id
 FROM job_runs
-WHERE job_runs.id = job_effects.run_id AND job_runs.status = 'running' AND job_runs.lease_token = job_effects.lease_token)) AS in_progress, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+WHERE job_runs.id = job_effects.run_id AND job_runs.lease_token = job_effects.lease_token)) AS in_progress, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
 FROM job_effects
 WHERE job_effects."key" = :effect""",
         {},
@@ -896,7 +896,7 @@ WHERE job_effects."key" = :effect""",
     ('effects.take_over', ()): (
         """UPDATE job_effects SET state='intended', run_id=:run, job_type=:of_type, attempt=:of_attempt, lease_token=:token, token=:call, intended_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_effects."key" = :effect AND job_effects.token = :known_call AND job_effects.state != 'applied' AND (EXISTS (SELECT job_runs.id
 FROM job_runs
-WHERE job_runs.id = :run AND job_runs.status = 'running' AND job_runs.lease_token = :token)) RETURNING token""",
+WHERE job_runs.id = :run AND job_runs.lease_token = :token)) RETURNING token""",
         {},
         {},
         (('token', None),),
@@ -906,7 +906,7 @@ WHERE job_runs.id = :run AND job_runs.status = 'running' AND job_runs.lease_toke
 FROM job_effects
 WHERE job_effects.state != 'applied' AND NOT (job_effects.state = 'intended' AND (EXISTS (SELECT job_runs.id
 FROM job_runs
-WHERE job_runs.id = job_effects.run_id AND job_runs.status = 'running' AND job_runs.lease_token = job_effects.lease_token))) ORDER BY job_effects.intended_at, job_effects."key"
+WHERE job_runs.id = job_effects.run_id AND job_runs.lease_token = job_effects.lease_token))) ORDER BY job_effects.intended_at, job_effects."key"
  LIMIT :most OFFSET :param_1""",
         {'param_1': 0},
         {},
@@ -1435,21 +1435,21 @@ FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_tok
         (('run_id', None), ('lease_token', None), ('worker', None), ('outcome', None), ('error_type', None), ('output', None)),
     ),
     ('finalize.leave', ()): (
-        """UPDATE job_runs SET status=given.status, run_at=coalesce(given.run_at, job_runs.run_at), gate='', attempts=given.attempts, locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, failed_at=CASE WHEN (given.event IN ('fail', 'postpone', 'give up')) THEN :at ELSE job_runs.failed_at END, finished_at=CASE WHEN (given.status IN ('succeeded', 'dead', 'cancelled')) THEN :at ELSE job_runs.finished_at END, releases=given.releases, lease_expiries=given.lease_expiries, incompatible_at=CASE WHEN (given.event IN ('postpone') AND job_runs.incompatible_at > :at) THEN :at WHEN (given.event IN ('postpone')) THEN coalesce(job_runs.incompatible_at, :at) ELSE NULL END, error_type=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error_type ELSE job_runs.error_type END, last_error=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error ELSE job_runs.last_error END, result=CASE WHEN (given.event IN ('succeed')) THEN given.result ELSE job_runs.result END, output=NULL, updated_at=:at FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.event') AS event, json_extract(value, '$.status') AS status, json_extract(value, '$.attempts') AS attempts, json_extract(value, '$.releases') AS releases, json_extract(value, '$.lease_expiries') AS lease_expiries, json_extract(value, '$.run_at') AS run_at, json_extract(value, '$.result') AS result, json_extract(value, '$.error_type') AS error_type, json_extract(value, '$.error') AS error FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token""",
+        """UPDATE job_runs SET status=given.status, run_at=coalesce(given.run_at, job_runs.run_at), gate='', attempts=given.attempts, locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, failed_at=CASE WHEN (given.event IN ('fail', 'postpone', 'give up')) THEN :at ELSE job_runs.failed_at END, finished_at=CASE WHEN (given.status IN ('succeeded', 'dead', 'cancelled')) THEN :at ELSE job_runs.finished_at END, releases=given.releases, lease_expiries=given.lease_expiries, incompatible_at=CASE WHEN (given.event IN ('postpone') AND job_runs.incompatible_at > :at) THEN :at WHEN (given.event IN ('postpone')) THEN coalesce(job_runs.incompatible_at, :at) ELSE NULL END, error_type=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error_type ELSE job_runs.error_type END, last_error=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error ELSE job_runs.last_error END, result=CASE WHEN (given.event IN ('succeed')) THEN given.result ELSE job_runs.result END, output=NULL, updated_at=:at FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.event') AS event, json_extract(value, '$.status') AS status, json_extract(value, '$.attempts') AS attempts, json_extract(value, '$.releases') AS releases, json_extract(value, '$.lease_expiries') AS lease_expiries, json_extract(value, '$.run_at') AS run_at, json_extract(value, '$.result') AS result, json_extract(value, '$.error_type') AS error_type, json_extract(value, '$.error') AS error FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.lease_token = given.lease_token""",
         {},
         {'at': 'instant', 'given': (('id', None), ('lease_token', None), ('event', None), ('status', None), ('attempts', None), ('releases', None), ('lease_expiries', None), ('run_at', 'instant'), ('result', 'json'), ('error_type', None), ('error', None))},
         (),
     ),
     ('finalize.leave_as_succeeded', ()): (
-        """UPDATE job_runs SET status='succeeded', gate='', locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, finished_at=:at, releases=0, lease_expiries=0, incompatible_at=NULL, error_type=NULL, last_error=NULL, result=given.result, output=NULL, updated_at=:at FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.result') AS result, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token RETURNING id, job_type, attempts, run_at, has_dependants""",
+        """UPDATE job_runs SET status='succeeded', gate='', locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, finished_at=:at, releases=0, lease_expiries=0, incompatible_at=NULL, error_type=NULL, last_error=NULL, result=given.result, output=NULL, updated_at=:at FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.result') AS result, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.lease_token = given.lease_token RETURNING id, job_type, attempts, run_at, has_dependants""",
         {},
         {'at': 'instant', 'given': (('id', None), ('lease_token', None), ('result', 'json'), ('output', None))},
         (('id', None), ('job_type', None), ('attempts', None), ('run_at', 'instant'), ('has_dependants', None)),
     ),
     ('finalize.locked', ()): (
         """SELECT job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.attempts, job_runs.max_attempts, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.run_at, job_runs.has_dependants, job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
-FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token
-WHERE job_runs.status = 'running'""",
+FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.lease_token = given.lease_token
+WHERE job_runs.lease_token IS NOT NULL""",
         {},
         {'given': (('id', None), ('lease_token', None))},
         (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant')),
@@ -1458,7 +1458,7 @@ WHERE job_runs.status = 'running'""",
         """INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, due_at, started_at, finished_at, outcome, status, error_type, error_class, error, traceback, output, exit_signal) SELECT job_runs.id, (SELECT coalesce(max(job_attempts.sequence), :coalesce_2) AS coalesce_1
 FROM job_attempts
 WHERE job_attempts.run_id = given.id) + :param_1 AS anon_1, job_runs.attempts, job_runs.lease_token, job_runs.locked_by, coalesce(job_runs.host, '') AS coalesce_3, job_runs.run_at, coalesce(job_runs.started_at, job_runs.claimed_at, :at) AS coalesce_4, :at AS anon_2, given.outcome, given.status, given.error_type, given.error_class, given.error, given.traceback, given.output, given.exit_signal
-FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.status') AS status, json_extract(value, '$.error_type') AS error_type, json_extract(value, '$.error_class') AS error_class, json_extract(value, '$.error') AS error, json_extract(value, '$.traceback') AS traceback, json_extract(value, '$.output') AS output, json_extract(value, '$.exit_signal') AS exit_signal FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token""",
+FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.status') AS status, json_extract(value, '$.error_type') AS error_type, json_extract(value, '$.error_class') AS error_class, json_extract(value, '$.error') AS error, json_extract(value, '$.traceback') AS traceback, json_extract(value, '$.output') AS output, json_extract(value, '$.exit_signal') AS exit_signal FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.lease_token = given.lease_token""",
         {'coalesce_2': 0, 'param_1': 1},
         {'at': 'instant', 'given': (('id', None), ('lease_token', None), ('outcome', None), ('status', None), ('error_type', None), ('error_class', None), ('error', None), ('traceback', None), ('output', None), ('exit_signal', None))},
         (),
@@ -1467,7 +1467,7 @@ FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_tok
         """INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, due_at, started_at, finished_at, outcome, status, output) SELECT job_runs.id, (SELECT coalesce(max(job_attempts.sequence), :coalesce_2) AS coalesce_1
 FROM job_attempts
 WHERE job_attempts.run_id = given.id) + :param_1 AS anon_1, job_runs.attempts, job_runs.lease_token, job_runs.locked_by, coalesce(job_runs.host, '') AS coalesce_3, job_runs.run_at, coalesce(job_runs.started_at, job_runs.claimed_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2, 'succeeded', 'succeeded', given.output
-FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.result') AS result, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token RETURNING run_id, lease_token, finished_at""",
+FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.result') AS result, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.lease_token = given.lease_token RETURNING run_id, lease_token, finished_at""",
         {'coalesce_2': 0, 'param_1': 1},
         {'given': (('id', None), ('lease_token', None), ('result', 'json'), ('output', None))},
         (('run_id', None), ('lease_token', None), ('finished_at', 'instant')),
@@ -1475,7 +1475,7 @@ FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_tok
     ('finalize.running_of', ()): (
         """SELECT job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.attempts, job_runs.max_attempts, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.run_at, job_runs.has_dependants, job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, job_runs.locked_by, job_runs.host, job_runs.output
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id
-WHERE job_runs.status = 'running' ORDER BY job_runs.id""",
+WHERE job_runs.lease_token IS NOT NULL ORDER BY job_runs.id""",
         {},
         {'given': (('id', None),)},
         (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('host', None), ('output', None)),
@@ -1619,7 +1619,7 @@ FROM (SELECT job_effects.intended_at AS intended_at
 FROM job_effects
 WHERE job_effects.state != 'applied' AND NOT (job_effects.state = 'intended' AND (EXISTS (SELECT job_runs.id
 FROM job_runs
-WHERE job_runs.id = job_effects.run_id AND job_runs.status = 'running' AND job_runs.lease_token = job_effects.lease_token))) ORDER BY job_effects.intended_at
+WHERE job_runs.id = job_effects.run_id AND job_runs.lease_token = job_effects.lease_token))) ORDER BY job_effects.intended_at
  LIMIT :most OFFSET :param_1) AS found""",
         {'param_1': 0},
         {},
@@ -1707,7 +1707,7 @@ WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate 
     ),
     ('holding.held', ()): (
         """SELECT job_runs.id, job_runs.lease_token
-FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token""",
+FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.lease_token = given.lease_token""",
         {},
         {'given': (('id', None), ('lease_token', None))},
         (('id', None), ('lease_token', None)),
@@ -1715,7 +1715,7 @@ FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_tok
     ('holding.renew', ()): (
         """WITH held AS
 (SELECT job_runs.id AS id
-FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token)
+FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.lease_token = given.lease_token)
  UPDATE job_runs SET locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT held.id
 FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id, lease_token, cancel_requested_at""",
         {},
@@ -1726,7 +1726,7 @@ FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id, lease_token, cance
         """WITH held AS
 (SELECT job_runs.id AS id
 FROM job_runs
-WHERE job_runs.id = :run_id AND job_runs.status = 'running' AND job_runs.lease_token = :token)
+WHERE job_runs.id = :run_id AND job_runs.lease_token = :token)
  UPDATE job_runs SET progress=:new_progress, output=:new_output WHERE job_runs.id IN (SELECT held.id
 FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
         {},
@@ -1737,7 +1737,7 @@ FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
         """WITH held AS
 (SELECT job_runs.id AS id
 FROM job_runs
-WHERE job_runs.id = :run_id AND job_runs.status = 'running' AND job_runs.lease_token = :token)
+WHERE job_runs.id = :run_id AND job_runs.lease_token = :token)
  UPDATE job_runs SET progress=:new_progress WHERE job_runs.id IN (SELECT held.id
 FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
         {},
@@ -1748,7 +1748,7 @@ FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
         """WITH held AS
 (SELECT job_runs.id AS id
 FROM job_runs
-WHERE job_runs.id = :run_id AND job_runs.status = 'running' AND job_runs.lease_token = :token)
+WHERE job_runs.id = :run_id AND job_runs.lease_token = :token)
  UPDATE job_runs SET output=:new_output WHERE job_runs.id IN (SELECT held.id
 FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
         {},

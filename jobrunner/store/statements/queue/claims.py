@@ -150,11 +150,12 @@ def held_by_type() -> CompoundSelect[Any]:
 def held_under(some: bool) -> Select[Any]:
     """The runs that are held under a claim's token; ``some``: those of the list ``given``."""
     columns = job_runs.c
-    found = select(columns.id).where(columns.status == RUNNING, columns.lease_token == bindparam("token"))
-    if some:
-        given = rows("given", {"id": columns.id.type})
-        found = found.join_from(given, job_runs, columns.id == given.c.id)
-    return found
+    of_token = select(columns.id).where(columns.lease_token == bindparam("token"))
+    if not some:
+        # The index of all running runs is the only one that does not read the whole table.
+        return of_token.where(columns.status == RUNNING)
+    given = rows("given", {"id": columns.id.type})
+    return of_token.join_from(given, job_runs, columns.id == given.c.id)
 
 
 def return_unstarted(some: bool) -> Update:

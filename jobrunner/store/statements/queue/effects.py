@@ -24,7 +24,6 @@ from sqlalchemy.sql.dml import ReturningDelete
 from jobrunner.store.schema import job_effects, job_runs
 from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import now
-from jobrunner.store.statements.queue.holding import RUNNING
 
 _COLUMNS = job_effects.c
 _APPLIED: ColumnElement[str] = literal_column("'applied'")
@@ -36,7 +35,7 @@ IS_OPEN: ColumnElement[bool] = _COLUMNS.state != _APPLIED
 def is_in_progress() -> ColumnElement[bool]:
     """Whether the run that recorded the intent still holds its lease, so that its call may be under way."""
     runs = job_runs.c
-    its_run = and_(runs.id == _COLUMNS.run_id, runs.status == RUNNING, runs.lease_token == _COLUMNS.lease_token)
+    its_run = and_(runs.id == _COLUMNS.run_id, runs.lease_token == _COLUMNS.lease_token)
     return and_(_COLUMNS.state == _INTENDED, select(runs.id).where(its_run).correlate(job_effects).exists())
 
 
@@ -142,9 +141,7 @@ def _is_of_call() -> ColumnElement[bool]:
 
 def _holds_lease() -> ColumnElement[bool]:
     runs = job_runs.c
-    return and_(
-        runs.id == _given("run_id", "run"), runs.status == RUNNING, runs.lease_token == _given("lease_token", "token")
-    )
+    return and_(runs.id == _given("run_id", "run"), runs.lease_token == _given("lease_token", "token"))
 
 
 def _given(column: str, name: str) -> ColumnElement[Any]:

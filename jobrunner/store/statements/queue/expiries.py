@@ -9,7 +9,7 @@ from sqlalchemy import Integer, Select, and_, bindparam, exists, literal_column,
 from jobrunner.store.schema import job_runs, job_ticks
 from jobrunner.store.schema.views import job_recoverable
 from jobrunner.store.sql.dialect.rows import rows
-from jobrunner.store.statements.queue.holding import RUNNING
+from jobrunner.store.statements.queue.holding import IS_AT_WORK, RUNNING
 from jobrunner.store.statements.queue.hosts import ticks_of
 
 _LAST_TICKS = literal_column("20", Integer())
@@ -40,10 +40,7 @@ def is_tick() -> Select[Any]:
 def locked_of() -> Select[Any]:
     """Lock the runs of the list ``given`` that the owner ``owner`` holds, also those whose lease goes on."""
     columns, given = job_runs.c, rows("given", {"id": job_runs.c.id.type})
-    # Not by the status: the planner would read all running rows by their index. Only a running one has a token.
-    is_held = and_(
-        columns.lease_token.is_not(None), columns.locked_by == bindparam("owner", type_=columns.locked_by.type)
-    )
+    is_held = and_(IS_AT_WORK, columns.locked_by == bindparam("owner", type_=columns.locked_by.type))
     found = select(columns.id).join_from(given, job_runs, columns.id == given.c.id).where(is_held)
     return found.with_for_update(of=job_runs, skip_locked=True, key_share=True)
 

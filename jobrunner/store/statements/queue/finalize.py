@@ -28,7 +28,7 @@ from jobrunner.store.schema import job_attempts, job_runs
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import UtcTime, now
 from jobrunner.store.sql.traits import databases
-from jobrunner.store.statements.queue.holding import LEASE, NO_LOCK, RUNNING, is_held, unlocked
+from jobrunner.store.statements.queue.holding import IS_AT_WORK, LEASE, NO_LOCK, is_held, unlocked
 
 VARIANTS: dict[str, list[tuple[Any, ...]]] = {"succeed": [(False,), (True,)]}
 ONLY_ON = {
@@ -62,7 +62,7 @@ def _running(*more: ColumnElement[Any]) -> Select[Any]:
         columns.cancel_requested_at.is_not(None).label("cancel_requested"),
         now().label("now"),
         *more,
-    ).where(columns.status == RUNNING)
+    ).where(IS_AT_WORK)
 
 
 def locked() -> Select[Any]:
