@@ -1,4 +1,4 @@
-"""The idle question against the full tick: where a tick would change anything, the question lets it start (P1).
+"""The idle question against the full tick: a tick starts where it would change anything (P1), and nowhere else.
 
 Modelled: a run, one that waits for its end, a schedule, a limit with its gate, pauses, the turn to prune, and a tick of
 this host that was killed. Time passes and steps back, people pause, and somebody writes a gate by hand. A tick is its
@@ -112,8 +112,7 @@ def _of_others(state: State) -> Iterator[Step]:
             for left in ("page", "note") if not state.dead else ():
                 yield Step("tick", "tick is killed", state._replace(dead=left, does=None))
         if waits(run):
-            # Behind the right gate only when it is due: else ticks start in vain until then, which nobody promised not.
-            for gate in ("after", "by hand", *["all"] * run.is_due):
+            for gate in ("after", "by hand", "all"):
                 yield Step("somebody", "somebody writes a gate", state._replace(**{name: run._replace(gate=gate)}))
 
 
@@ -122,6 +121,7 @@ WORLDS = {
     "three changes, a limit": World(is_limited=True, changes=3),
 }
 _SEEN = "P1: where a tick would change anything, the idle question lets it start"
+_IDLE = "idle: where a tick would change nothing, the idle question lets none start"
 TWINS = {
     # The question leaves out a view or a folder that a tick looks at.
     "strays": (World(broken="strays"), _SEEN),
@@ -130,6 +130,8 @@ TWINS = {
     "clock": (World(broken="clock"), _SEEN),
     # Once: a killed tick was seen by its page only, which a process that its handler has forked may hold.
     "note": (World(broken="note"), _SEEN),
+    # Once: a run behind an open gate made each tick start in vain until it was due.
+    "not due": (World(is_limited=True, broken="not due"), _IDLE),
 }
 
 
@@ -139,8 +141,12 @@ def model(world: World) -> Model:
     def is_seen(state: State) -> bool:
         return state.does is not None or not is_idle(world, state) or not would_change(world, state)
 
+    def is_not_in_vain(state: State) -> bool:
+        return state.does is not None or is_idle(world, state) or would_change(world, state)
+
     at_last = {"P1: each run ends": Goal(lambda state: state.is_enqueued and _has_ended(state), 9)}
-    return Model(State(changes=world.changes), partial(steps, world), {_SEEN: is_seen}, tell, at_last)
+    always = {_SEEN: is_seen, _IDLE: is_not_in_vain}
+    return Model(State(changes=world.changes), partial(steps, world), always, tell, at_last)
 
 
 def _has_ended(state: State) -> bool:

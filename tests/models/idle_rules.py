@@ -67,11 +67,13 @@ def is_stray(world: World, state: State, name: str) -> bool:
 
 
 def is_gate_due(world: World, state: State) -> bool:
-    """``job_gates_due``."""
+    """``job_gates_due``: ``job_ready_gates``, and what waits where no claim looks."""
     both = (state.run, state.child)
     is_busy = any(run.status == "runs" and run.gate for run in both)
     is_open = world.is_limited and state.has_turn and not is_busy and not state.pauses & {"all", "type"}
-    return is_open or (world.broken != "strays" and any(is_stray(world, state, name) for name in NAMES))
+    behind = [run.is_due for run in both if waits(run) and run.gate == "all"]
+    is_ready = is_open and (any(behind) or not behind or world.broken == "not due")
+    return is_ready or (world.broken != "strays" and any(is_stray(world, state, name) for name in NAMES))
 
 
 def is_idle(world: World, state: State) -> bool:

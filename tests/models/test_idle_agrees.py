@@ -64,7 +64,12 @@ def test_model_says_of_each_state_what_the_idle_statement_says_of_its_rows(datab
     database.execute(f"INSERT INTO job_definitions ({columns}) VALUES ({', '.join('?' * 9)})", values)
     found = {state._replace(dead="", does=None, changes=0) for state in states_of(model.model(world))}
     # The same ones in each run. A killed tick is asked for in a folder.
-    some = random.Random(1).sample(sorted(found, key=str), COUNT)
+    ordered = sorted(found, key=str)
+    some = random.Random(1).sample(ordered, COUNT)
+    # And one for each broken twin that would say something else.
+    for twin, _ in model.TWINS.values():
+        broken = world._replace(broken=twin.broken)
+        some += [each for each in ordered if is_idle(broken, each) != is_idle(world, each)][:1]
     assert {is_idle(world, state) for state in some} == {False, True}
     for state in some:
         plant(database, world, state)

@@ -132,7 +132,7 @@ def test_partial_indexes_and_checks_have_the_conditions_of_the_code(store: Store
 
     def made_anew(connection: Connection) -> dict[str, str]:
         views = "due dead stuck overdue recoverable expandable open_gates open_limits gated claimable"
-        for view in f"gates_due {views} stray_dependants stray_gates waited_gates".split():
+        for view in f"gates_due ready_gates {views} stray_dependants stray_gates waited_gates".split():
             connection.exec_driver_sql(f"DROP VIEW job_{view}")
         metadata.drop_all(connection)
         metadata.create_all(connection)

@@ -54,20 +54,28 @@ STATE: dict[str, Values] = {
     "pruned far ahead": {"pruned_at": timedelta(minutes=11)},
 }
 _LIMITS = "INSERT INTO job_limits (job_type, max_running, asked_at) SELECT job_type, {most}, created_at FROM job_runs"
+_STALE = _LIMITS.replace("created_at", "NULL")
 _GATE = "INSERT INTO job_gates (job_type, gate, turn_at) SELECT job_type, gate, run_at FROM job_runs"
 _PARENT = "INSERT INTO job_parents (parent_id, run_id, if_parent_fails) SELECT id, id, 'cancel' FROM job_runs"
 _DUE = "job_type, payload, status, priority, run_at, created_at, updated_at"
 _ANOTHER = f"INSERT INTO job_runs ({_DUE}, gate) SELECT {_DUE}, '{{gate}}' FROM job_runs"
+_LESS_URGENT = (
+    f"INSERT INTO job_runs ({_DUE}, gate)"
+    " SELECT job_type, payload, status, priority - 60, created_at, created_at, updated_at, gate FROM job_runs"
+)
 BEHIND_GATES: dict[str, tuple[str, ...]] = {
     "a run behind an open gate": ("all", _LIMITS.format(most=1), _GATE),
     "a run behind a closed gate": ("all", _LIMITS.format(most=0), _GATE),
     "a run behind a closed gate whose row is gone": ("all", _LIMITS.format(most=0)),
+    "a run for later behind an open gate": ("all", _LIMITS.format(most=1), _GATE),
+    "a run for later behind an open gate, in front of a due one": ("all", _LIMITS.format(most=1), _GATE, _LESS_URGENT),
+    "a run for later behind a gate of limits that may have changed": ("all", _STALE.format(most=0), _GATE),
     "an open gate that nothing waits behind": ("all", _LIMITS.format(most=1), _GATE, "DELETE FROM job_runs"),
     "a run that waits for another one": ("after", _PARENT),
     "a run behind a gate where no claim looks after such a one": ("after", _PARENT, _ANOTHER.format(gate="x")),
     "a run behind a gate where no claim looks before such a one": ("after", _PARENT, _ANOTHER.format(gate="a")),
 }
-"""The gate of a due run, and what else there is."""
+"""The gate of a run, and what else there is."""
 STATEMENTS = {
     "nothing": "SELECT 1",
     "too new a schema": "UPDATE job_state SET oldest_code = 9999",
@@ -89,6 +97,8 @@ IDLE = {
     "a run at work past its start deadline",
     "a run at work",
     "a run behind a closed gate",
+    "a run for later behind an open gate",
+    "a run for later behind a gate of limits that may have changed",
     "a run that waits for another one",
     "a schedule for later",
     "a paused schedule",
@@ -119,7 +129,7 @@ def set_up(database: Database, situation: str) -> None:
         queue(database, "echo", **values)
     elif situation in BEHIND_GATES:
         gate, *statements = BEHIND_GATES[situation]
-        queue(database, "echo", gate=gate)
+        queue(database, "echo", gate=gate, run_at=now + (LATER if situation.startswith("a run for later") else AGO))
         for statement in statements:
             database.execute(statement)
     elif situation in DEFINITIONS:

@@ -36,6 +36,7 @@ job_waited_gates = Table(
 job_stray_gates = Table("job_stray_gates", views, Column("job_type", String), Column("gate", String))
 job_stray_dependants = Table("job_stray_dependants", views, Column("id", BigKey))
 job_open_gates = Table("job_open_gates", views, Column("job_type", String), Column("gate", String))
+job_ready_gates = Table("job_ready_gates", views, Column("job_type", String), Column("gate", String))
 # One row: whether there is anything to do behind gates.
 job_gates_due = Table("job_gates_due", views, Column("is_due", Boolean))
 job_expandable = Table("job_expandable", views, Column("id", BigKey), Column("next_run_at", UtcTime))

@@ -44,6 +44,14 @@ CREATE VIEW {schema}job_open_gates AS
     AND (max_running_per_key IS NULL OR max_running_per_key > (SELECT count(*) FROM {schema}job_runs
       WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate
         AND job_runs.lease_token IS NOT NULL AND job_runs.gate <> '')));
+-- The open gates that a claim is worth while for: a run behind it is due, or none waits there any more, which the claim
+-- notes. Where none is due yet, an idle tick stays idle. Both ask for the first one in the index of the claim.
+CREATE VIEW {schema}job_ready_gates AS
+  SELECT job_type, gate FROM {schema}job_open_gates
+  WHERE (SELECT id FROM {schema}job_runs WHERE {waiting} AND {behind_open_gate} AND {due}
+      ORDER BY turn_at, run_at, id LIMIT 1) IS NOT NULL
+    OR (SELECT id FROM {schema}job_runs WHERE {waiting} AND {behind_open_gate}
+      ORDER BY turn_at, run_at, id LIMIT 1) IS NULL;
 CREATE VIEW {schema}job_overdue AS
   SELECT id, definition_id, job_type, status, attempts, start_deadline_at FROM {schema}job_runs
   WHERE finished_at IS NULL AND lease_token IS NULL AND start_deadline_at <= {now};

@@ -30,6 +30,8 @@ _PARTS = {
     "stale": _STALE,
     "unpaused": conditions.all_of(conditions.UNPAUSED),
     "waiting": conditions.CLAIM["waiting"],
+    "due": conditions.CLAIM["due"],
+    "behind_open_gate": "job_runs.job_type = job_open_gates.job_type AND job_runs.gate = job_open_gates.gate",
     "behind_gate": conditions.BEHIND_GATE,
     "gate_of_limits": conditions.GATE_OF_LIMITS,
     "known_gate": conditions.BEHIND_KNOWN_GATE.replace("{runs}", "gates"),

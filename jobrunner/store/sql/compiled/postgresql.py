@@ -2181,8 +2181,8 @@ FROM jobrunner_schema.job_expandable) AS is_expandable, EXISTS (SELECT jobrunner
 FROM jobrunner_schema.job_recoverable) AS is_recoverable, (SELECT min(jobrunner_schema.job_overdue.start_deadline_at) AS min_1
 FROM jobrunner_schema.job_overdue) AS overdue_since, (SELECT min(jobrunner_schema.job_claimable.run_at) AS min_2
 FROM jobrunner_schema.job_claimable
-WHERE releases >= 0) AS run_at, EXISTS (SELECT jobrunner_schema.job_open_gates.gate
-FROM jobrunner_schema.job_open_gates) AS is_gate_open, EXISTS (SELECT jobrunner_schema.job_pauses.kind
+WHERE releases >= 0) AS run_at, EXISTS (SELECT jobrunner_schema.job_ready_gates.gate
+FROM jobrunner_schema.job_ready_gates) AS is_gate_ready, EXISTS (SELECT jobrunner_schema.job_pauses.kind
 FROM jobrunner_schema.job_pauses
 WHERE jobrunner_schema.job_pauses.kind = 'host' AND jobrunner_schema.job_pauses.name = %(host)s::VARCHAR) AS is_host_paused, EXISTS (SELECT jobrunner_schema.job_parents.run_id
 FROM jobrunner_schema.job_parents
@@ -2193,7 +2193,7 @@ FROM jobrunner_schema.job_definitions
 WHERE jobrunner_schema.job_definitions.schedule IS NOT NULL AND jobrunner_schema.job_definitions.removed_at IS NULL AND jobrunner_schema.job_definitions.paused_at IS NULL AND jobrunner_schema.job_definitions.next_run_at > jobrunner_schema.jobrunner_now()) AS next_slot_at, jobrunner_schema.jobrunner_now() AS now""",
         {},
         {},
-        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_open', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
+        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_ready', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
     ('listen.report', ()): (
         """UPDATE jobrunner_schema.job_ticks SET listening_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_ticks.id = %(tick_id)s::BIGINT AND jobrunner_schema.job_ticks.host = %(own_host)s::VARCHAR AND jobrunner_schema.job_ticks.worker = %(own_worker)s::VARCHAR RETURNING jobrunner_schema.job_ticks.id""",

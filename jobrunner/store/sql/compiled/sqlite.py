@@ -2156,8 +2156,8 @@ FROM job_expandable) AS is_expandable, EXISTS (SELECT job_recoverable.id
 FROM job_recoverable) AS is_recoverable, (SELECT min(job_overdue.start_deadline_at) AS min_1
 FROM job_overdue) AS overdue_since, (SELECT min(job_claimable.run_at) AS min_2
 FROM job_claimable
-WHERE releases >= 0) AS run_at, EXISTS (SELECT job_open_gates.gate
-FROM job_open_gates) AS is_gate_open, EXISTS (SELECT job_pauses.kind
+WHERE releases >= 0) AS run_at, EXISTS (SELECT job_ready_gates.gate
+FROM job_ready_gates) AS is_gate_ready, EXISTS (SELECT job_pauses.kind
 FROM job_pauses
 WHERE job_pauses.kind = 'host' AND job_pauses.name = :host) AS is_host_paused, EXISTS (SELECT job_parents.run_id
 FROM job_parents
@@ -2168,7 +2168,7 @@ FROM job_definitions
 WHERE job_definitions.schedule IS NOT NULL AND job_definitions.removed_at IS NULL AND job_definitions.paused_at IS NULL AND job_definitions.next_run_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS next_slot_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now""",
         {},
         {},
-        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_open', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
+        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_ready', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
     ('listen.report', ()): (
         """UPDATE job_ticks SET listening_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_ticks.id = :tick_id AND job_ticks.host = :own_host AND job_ticks.worker = :own_worker RETURNING id""",

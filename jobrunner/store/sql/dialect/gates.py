@@ -8,7 +8,7 @@ from jobrunner.store.sql.namespace import qualifier
 
 _STRAY_DEPENDANTS = "EXISTS (SELECT id FROM {schema}job_stray_dependants)"
 # Whether a claim can take a run from behind a gate, or a run is to be set right that waits where no claim looks.
-_IS_DUE = f"""EXISTS (SELECT gate FROM {{schema}}job_open_gates)
+_IS_DUE = f"""EXISTS (SELECT gate FROM {{schema}}job_ready_gates)
     OR EXISTS (SELECT gate FROM {{schema}}job_stray_gates)
     OR {_STRAY_DEPENDANTS}"""  # noqa: S608 - only our own words
 # All these ask for the first one in an index. For EXISTS the planner could scan all runs, and expect to find one soon.

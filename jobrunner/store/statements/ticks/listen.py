@@ -13,7 +13,7 @@ from jobrunner.store.schema.views import job_expandable, job_recoverable
 from jobrunner.store.sql.dialect.values import now
 from jobrunner.store.statements.queue.dependants import is_any_ended
 from jobrunner.store.statements.queue.pauses import is_host_paused
-from jobrunner.store.statements.ticks.ticks import earliest_claimable, earliest_overdue, is_any_gate_open, is_own_row
+from jobrunner.store.statements.ticks.ticks import earliest_claimable, earliest_overdue, is_any_gate_ready, is_own_row
 
 _TICK_ID = bindparam("tick_id", type_=job_ticks.c.id.type)
 
@@ -40,7 +40,8 @@ def look_ahead() -> Select[Any]:
     next_run = select(func.min(runs.run_at)).where(
         runs.status.in_([literal_column(f"'{status}'") for status in CLAIMABLE]),
         runs.run_at > now(),
-        # Runs behind gates are due already, or wait for others.
+        # Runs behind gates are due already, or wait for others. One that is not due after the clock has stepped back is
+        # found by the question of each second.
         runs.gate == literal_column("''"),
         ANY_RELEASES,
     )
@@ -56,7 +57,7 @@ def look_ahead() -> Select[Any]:
         exists(select(job_recoverable.c.id)).label("is_recoverable"),
         earliest_overdue().label("overdue_since"),
         earliest_claimable().label("run_at"),
-        is_any_gate_open().label("is_gate_open"),
+        is_any_gate_ready().label("is_gate_ready"),
         is_host_paused().label("is_host_paused"),
         is_any_ended().label("is_parent_ended"),
         next_run.scalar_subquery().label("next_run_at"),

@@ -37,8 +37,8 @@ from jobrunner.store.schema.views import (
     job_expandable,
     job_gated,
     job_gates_due,
-    job_open_gates,
     job_overdue,
+    job_ready_gates,
     job_recoverable,
 )
 from jobrunner.store.sql.dialect.values import later, now
@@ -116,9 +116,9 @@ def is_due() -> Select[Any]:
     return select(or_(is_claimable, earliest_overdue().is_not(None), is_any_ended(), *others).label("is_due"))
 
 
-def is_any_gate_open() -> ColumnElement[bool]:
+def is_any_gate_ready() -> ColumnElement[bool]:
     """Whether a run that waits behind a gate can be claimed."""
-    return exists(select(job_open_gates.c.gate))
+    return exists(select(job_ready_gates.c.gate))
 
 
 def first_overdue() -> Select[Any]:
