@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from jobrunner import failpoints
-from jobrunner.admin.archive_file import HEAD, batches, new_file, parts_of, refused
+from jobrunner.admin.archive_file import HEAD, batches, instant_of, new_file, parts_of, refused
 from jobrunner.lifecycle import FINISHED
 from jobrunner.store.changes import archive
 from jobrunner.store.changes.archive import JSON_COLUMNS, Archived, Batch, CannotRestore, Ended, Position
@@ -36,10 +36,13 @@ class Written:
 
 @dataclass(frozen=True)
 class Deleted:
-    """How many runs were deleted. ``changed`` were retried or are gone already; ``refused`` says why others stay."""
+    """How many runs were deleted. ``stay`` were retried, have a slot to come, or are gone already.
+
+    ``refused`` says why the database keeps others.
+    """
 
     deleted: int
-    changed: int
+    stay: int
     refused: str | None
 
 
@@ -87,12 +90,15 @@ def _line(archived: Archived) -> bytes:
 
 
 def delete(database: Database, file: Path, report: Callable[[int], None]) -> Deleted:
-    """Delete the runs that the file holds and that have not changed since. It may be repeated."""
+    """Delete the runs that the file holds and that have not changed since, by the rules of retention.
+
+    It may be repeated.
+    """
     deleted = seen = 0
-    refused = None
+    refused, before = None, instant_of(file)
     for archived in batches(file, _BATCH):
         ended = [Ended(each.run["id"], each.run["status"], each.run["finished_at"]) for each in archived]
-        count, why = database.write(partial(archive.delete, ended=ended))
+        count, why = database.write(partial(archive.delete, ended=ended, before=before))
         database.hit("archive.deleted")
         deleted, seen, refused = deleted + count, seen + len(ended), refused or why
         report(len(ended))

@@ -69,11 +69,25 @@ def _raw(text: str) -> msgspec.Raw:
 
 def batches(file: Path, size: int) -> Iterator[list[Archived]]:
     """The runs of a file. Raises UsageError, which names the file and the line."""
-    if holds_state(file):
-        raise UsageError(f"{file} holds no runs; put what it holds into a database with: jobrunner archive restore")
+    _head_of_runs(file)
     decoded = (_archived(file, number, parts) for number, parts in lines_of(file))
     while batch := list(islice(decoded, size)):
         yield batch
+
+
+def instant_of(file: Path) -> datetime:
+    """The instant before which all runs of the file ended. Raises UsageError, as ``batches`` does."""
+    head = _head_of_runs(file)
+    try:
+        return msgspec.json.decode(head["before"], type=datetime)
+    except (KeyError, msgspec.MsgspecError):
+        raise refused(file, 1, "the instant of the archive is missing, or was changed") from None
+
+
+def _head_of_runs(file: Path) -> dict[str, msgspec.Raw]:
+    if holds_state(file):
+        raise UsageError(f"{file} holds no runs; put what it holds into a database with: jobrunner archive restore")
+    return head_of(file)
 
 
 def holds_state(file: Path) -> bool:

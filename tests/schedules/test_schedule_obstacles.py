@@ -1,6 +1,7 @@
 """The reason why an active schedule makes no runs is shown, and can be removed."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -94,11 +95,8 @@ def test_schedule_recovers_after_a_host_clock_was_ahead(jobrunner: Commands, dat
     assert slots_with_runs(database, "n") == [*made, NOON + 4 * HOUR]
 
 
-@pytest.mark.promise("P3")
-def test_slot_gets_no_second_run_after_its_run_has_ended_before_it_and_is_older_than_its_retention(
-    jobrunner: Commands, database: Database
-) -> None:
-    """As of a run that was at work when the clock that had been ahead was set right."""
+def end_before_its_slot(jobrunner: Commands, database: Database) -> datetime:
+    """The slot of a run that was at work when the clock that had been ahead was set right, and has ended at noon."""
     go_to(database, NOON)
     jobrunner("schedule", "add", "n", "--type", "echo", "--schedule", "@hourly", "--overlap", "allow")
     expand(jobrunner, NOON + 9 * HOUR)
@@ -107,13 +105,43 @@ def test_slot_gets_no_second_run_after_its_run_has_ended_before_it_and_is_older_
     row = {"status": "succeeded", "finished_at": database.now()}
     database.execute("UPDATE job_runs SET status = ?, finished_at = ?", [*row.values()])
     jobrunner("schedule", "resume", "n", "--from", "now")
+    return slot
+
+
+def assert_has_no_second_run(jobrunner: Commands, database: Database, slot: datetime) -> None:
+    expand(jobrunner, NOON + 9 * HOUR)
+    assert slots_with_runs(database, "n").count(slot) == 1
+    assert database.value("SELECT count(*) FROM job_runs WHERE status = 'queued' AND scheduled_for = ?", [slot]) == 0
+
+
+@pytest.mark.promise("P3")
+def test_slot_gets_no_second_run_after_its_run_has_ended_before_it_and_is_older_than_its_retention(
+    jobrunner: Commands, database: Database
+) -> None:
+    slot = end_before_its_slot(jobrunner, database)
     brief = {"JOBRUNNER_KEEP_SUCCEEDED": "1h"}
     assert jobrunner("prune", env=brief).stdout == "deleted\nnothing\n"
     go_to(database, NOON + 8 * HOUR)
     assert jobrunner("prune", env=brief).stdout == "deleted\nnothing\n"
-    expand(jobrunner, NOON + 9 * HOUR)
-    assert slots_with_runs(database, "n").count(slot) == 1
-    assert database.value("SELECT count(*) FROM job_runs WHERE status = 'queued' AND scheduled_for = ?", [slot]) == 0
+    assert_has_no_second_run(jobrunner, database, slot)
     go_to(database, NOON + 11 * HOUR)
     jobrunner("prune", env=brief)
+    assert slot not in slots_with_runs(database, "n")
+
+
+@pytest.mark.promise("P3")
+def test_slot_gets_no_second_run_after_its_run_has_ended_before_it_and_was_archived(
+    jobrunner: Commands, database: Database, tmp_path: Path
+) -> None:
+    slot = end_before_its_slot(jobrunner, database)
+    go_to(database, NOON + 8 * HOUR)
+    # All that has ended is copied: another database would expand the slot again, too.
+    for until in ("1h", (NOON + 24 * HOUR).isoformat()):
+        told = jobrunner("archive", "runs", "--until", until, tmp_path / f"until-{until}").stdout
+        assert "wrote 1 runs" in told
+        assert told.endswith("deleted 0 runs; 1 stay or were gone\n")
+    assert_has_no_second_run(jobrunner, database, slot)
+    assert "deleted 0 runs; 1 stay" in jobrunner("archive", "finish", tmp_path / "until-1h").stdout
+    go_to(database, NOON + 11 * HOUR)
+    jobrunner("archive", "runs", "--until", "1h", tmp_path / "later")
     assert slot not in slots_with_runs(database, "n")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import JSON, Column, Select, Table, Text, and_, cast, or_, select
+from sqlalchemy import JSON, Column, Select, Table, Text, and_, bindparam, cast, or_, select
 
 from jobrunner import failpoints
 from jobrunner.lifecycle import Status
@@ -17,7 +17,8 @@ from jobrunner.store.queue.ticks import retention
 from jobrunner.store.schema import job_attempts, job_definitions, job_keys, job_runs, job_state
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.statements import inserting
-from jobrunner.store.sql.dialect.values import BigKey, UtcTime, stored_json
+from jobrunner.store.sql.dialect.values import BigKey, UtcTime, now, stored_json
+from jobrunner.store.statements.ticks.retention import is_slot_before
 
 JSON_COLUMNS = frozenset(column.name for column in job_runs.columns if isinstance(column.type, JSON))
 """The columns of a run whose values are JSON texts here, so that no number is rounded on its way."""
@@ -132,17 +133,23 @@ _PRESENT = select(job_runs.c.id, job_runs.c.job_type, job_runs.c.created_at).whe
     job_runs.c.id.in_(select(_GIVEN.c.id))
 )
 _ENDED = rows("given", {"id": BigKey, "status": Text(), "finished_at": UtcTime()})
-_UNCHANGED = (
+_DELETABLE = (
     select(job_runs.c.id)
     .join(_ENDED, and_(_ENDED.c.id == job_runs.c.id, _ENDED.c.status == job_runs.c.status))
     .where(_ENDED.c.finished_at == job_runs.c.finished_at)
+    # The rule of retention. The instant of the archive may lie ahead.
+    .where(is_slot_before(bindparam("before", type_=UtcTime())), is_slot_before(now()))
     .with_for_update(of=job_runs, skip_locked=True)
 )
 
 
-def delete(connection: Connection, ended: Sequence[Ended]) -> tuple[int, str | None]:
-    """Delete these runs, but for those that have changed since; how many, and why one could not be deleted."""
-    ids = connection.execute(_UNCHANGED, {"given": [each._asdict() for each in ended]}).scalars()
+def delete(connection: Connection, ended: Sequence[Ended], before: datetime) -> tuple[int, str | None]:
+    """Delete these runs, but for those that have changed since; how many, and why one could not be deleted.
+
+    ``before`` is the instant of the archive. A run stays whose slot is after it, or to come: see ``retention``.
+    """
+    given = [each._asdict() for each in ended]
+    ids = connection.execute(_DELETABLE, {"given": given, "before": before}).scalars()
     kept, why = retention.delete_runs(connection, ids)
     failpoints.hit("archive.before_commit", cut=connection.sever)
     return len(ids) - len(kept), why

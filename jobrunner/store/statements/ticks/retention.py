@@ -37,7 +37,7 @@ def old_runs(of: str) -> Select[Any]:
             columns.status == bindparam("its_status", type_=columns.status.type),
             columns.finished_at.is_not(None),
             columns.finished_at < _before(),
-            _is_slot_old(),
+            is_slot_before(_before()),
             columns.finished_at >= bindparam("after", type_=columns.finished_at.type),
             columns.id.not_in(select(given.c.id)),
             *_of(of),
@@ -48,13 +48,14 @@ def old_runs(of: str) -> Select[Any]:
     )
 
 
-def _is_slot_old() -> ColumnElement[bool]:
-    """Whether the slot of a run, if it has one, is as old. One of the future is expanded again after a clock was ahead.
+def is_slot_before(instant: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Whether the slot of a run, if it has one, is before an instant: no run may be deleted whose slot is to come.
 
-    As long as the run is there, the unique index lets the slot have no second one.
+    After a clock was ahead, such a slot is expanded again. As long as its run is there, the unique index lets it have
+    no second one.
     """
     slot = job_runs.c.scheduled_for
-    return or_(slot.is_(None), slot < _before())
+    return or_(slot.is_(None), slot < instant)
 
 
 def _of(of: str) -> list[ColumnElement[bool]]:
@@ -74,7 +75,7 @@ def count_old_runs(of: str) -> Select[Any]:
             columns.status == bindparam("its_status", type_=columns.status.type),
             columns.finished_at.is_not(None),
             columns.finished_at < _before(),
-            _is_slot_old(),
+            is_slot_before(_before()),
             *_of(of),
         )
         .group_by(columns.job_type)
