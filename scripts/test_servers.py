@@ -30,6 +30,7 @@ SELECTION = [
     "tests/store/test_migrate_repairs.py",
     "tests/store/test_enqueue_function.py",
     "tests/store/test_roles.py",
+    "tests/store/test_plans.py",
     "tests/promises/test_effects.py",
     "tests/promises/test_ledger.py",
     "tests/promises/test_state_machine.py",

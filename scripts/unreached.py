@@ -25,7 +25,7 @@ CALLED_BY = {
     "click": ("format_commands",),
     "SQLAlchemy": (
         *("impl", "cache_ok", "inherit_cache", "process_bind_param", "process_result_value"),
-        *("load_dialect_impl", "render_bind_cast", "create_function"),
+        *("load_dialect_impl", "render_bind_cast", "create_function", "self_group"),
     ),
     "psycopg": ("prepare_threshold",),
     "Alembic": ("revision", "down_revision", "upgrade", "downgrade"),

@@ -13,7 +13,7 @@ from jobrunner.store.sql.statement import Prepared, Question
 def of_run(connection: Connection, run_id: int, also: Sequence[Question] = ()) -> Connection:
     """A connection that has the answers, also those of other questions. Expects a read transaction."""
     of_id = {"run": run_id}
-    the_run = Prepared("explain.run", (connection.database,))
+    the_run = Prepared("explain.run")
     first = [
         *also,
         (the_run, of_id),

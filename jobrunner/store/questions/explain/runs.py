@@ -60,7 +60,7 @@ def explain_run(
 
 
 def _read(connection: Connection, run_id: int) -> Row | None:
-    return connection.execute(Prepared("explain.run", (connection.database,)), {"run": run_id}).first()
+    return connection.execute(Prepared("explain.run"), {"run": run_id}).first()
 
 
 # Waiting: in the order of what must be true first.

@@ -1279,7 +1279,7 @@ FROM jobrunner_schema.job_hosts""",
         {},
         (('id', None), ('host', None), ('application', None), ('types', None), ('digest', None), ('can_run', 'json'), ('settings', 'json'), ('database', None), ('boot', None), ('last_boot', None), ('is_twin_at', 'instant'), ('reported_at', 'instant')),
     ),
-    ('explain.run', ('postgresql',)): (
+    ('explain.run', ()): (
         """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.status, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.origin, jobrunner_schema.job_runs.start_deadline_at, jobrunner_schema.job_runs.concurrency_key, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.has_dependants, jobrunner_schema.job_runs.idempotency_key, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.traceparent, jobrunner_schema.job_runs.locked_by, jobrunner_schema.job_runs.host, jobrunner_schema.job_runs.locked_until, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.started_at, jobrunner_schema.job_runs.heartbeat_at, jobrunner_schema.job_runs.cancel_requested_at, jobrunner_schema.job_runs.failed_at, jobrunner_schema.job_runs.finished_at, jobrunner_schema.job_runs.told_at, jobrunner_schema.job_runs.releases, jobrunner_schema.job_runs.lease_expiries, jobrunner_schema.job_runs.incompatible_at, jobrunner_schema.job_runs.error_type, jobrunner_schema.job_runs.last_error, jobrunner_schema.job_runs.created_at, jobrunner_schema.job_runs.updated_at, (status IN ('queued', 'failed')) AS is_waiting, (run_at <= jobrunner_schema.jobrunner_now()) AS is_due, ((start_deadline_at IS NULL OR start_deadline_at > jobrunner_schema.jobrunner_now())) AS is_start_deadline, ((concurrency_key IS NULL
       OR (NOT EXISTS (SELECT 1 FROM jobrunner_schema.job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id <> job_runs.id
@@ -1537,11 +1537,13 @@ WHERE jobrunner_schema.job_runs.status = 'dead' AND jobrunner_schema.job_runs.fi
     ),
     ('findings.due_types', ()): (
         """WITH RECURSIVE types(job_type) AS
-(SELECT min(jobrunner_schema.job_runs.job_type) AS job_type
+(SELECT (SELECT jobrunner_schema.job_runs.job_type
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') UNION ALL SELECT (SELECT min(jobrunner_schema.job_runs.job_type) AS min_1
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.job_type
+ LIMIT 1) AS job_type UNION ALL SELECT (SELECT jobrunner_schema.job_runs.job_type
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type > types.job_type) AS job_type
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type > types.job_type ORDER BY jobrunner_schema.job_runs.job_type
+ LIMIT 1) AS job_type
 FROM types
 WHERE types.job_type IS NOT NULL)
  SELECT listed.job_type, listed.id, (SELECT jobrunner_schema.job_runs.run_at
@@ -1652,11 +1654,13 @@ WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND job
     ),
     ('findings.waiting_types', ()): (
         """WITH RECURSIVE types(job_type) AS
-(SELECT min(jobrunner_schema.job_runs.job_type) AS job_type
+(SELECT (SELECT jobrunner_schema.job_runs.job_type
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') UNION ALL SELECT (SELECT min(jobrunner_schema.job_runs.job_type) AS min_1
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.job_type
+ LIMIT 1) AS job_type UNION ALL SELECT (SELECT jobrunner_schema.job_runs.job_type
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type > types.job_type) AS job_type
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type > types.job_type ORDER BY jobrunner_schema.job_runs.job_type
+ LIMIT 1) AS job_type
 FROM types
 WHERE types.job_type IS NOT NULL)
  SELECT types.job_type
@@ -2186,9 +2190,10 @@ FROM jobrunner_schema.job_ready_gates) AS is_gate_ready, EXISTS (SELECT jobrunne
 FROM jobrunner_schema.job_pauses
 WHERE jobrunner_schema.job_pauses.kind = 'host' AND jobrunner_schema.job_pauses.name = %(host)s::VARCHAR) AS is_host_paused, EXISTS (SELECT jobrunner_schema.job_parents.run_id
 FROM jobrunner_schema.job_parents
-WHERE parent_status IS NOT NULL) AS is_parent_ended, (SELECT min(jobrunner_schema.job_runs.run_at) AS min_3
+WHERE parent_status IS NOT NULL) AS is_parent_ended, (SELECT jobrunner_schema.job_runs.run_at
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.run_at > jobrunner_schema.jobrunner_now() AND jobrunner_schema.job_runs.gate = '' AND releases >= 0) AS next_run_at, (SELECT min(jobrunner_schema.job_definitions.next_run_at) AS min_4
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.run_at > jobrunner_schema.jobrunner_now() AND jobrunner_schema.job_runs.gate = '' AND releases >= 0 ORDER BY jobrunner_schema.job_runs.run_at
+ LIMIT 1) AS next_run_at, (SELECT min(jobrunner_schema.job_definitions.next_run_at) AS min_3
 FROM jobrunner_schema.job_definitions
 WHERE jobrunner_schema.job_definitions.schedule IS NOT NULL AND jobrunner_schema.job_definitions.removed_at IS NULL AND jobrunner_schema.job_definitions.paused_at IS NULL AND jobrunner_schema.job_definitions.next_run_at > jobrunner_schema.jobrunner_now()) AS next_slot_at, jobrunner_schema.jobrunner_now() AS now""",
         {},
@@ -3356,10 +3361,17 @@ WHERE first_of.id IS NOT NULL""",
         (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
     ),
     ('unclaimed.stray_dependants', ()): (
-        """SELECT jobrunner_schema.job_gated.job_type, min(jobrunner_schema.job_gated.id) AS id, min(jobrunner_schema.job_gated.run_at) AS run_at, count(*) AS runs
-FROM jobrunner_schema.job_gated
-WHERE jobrunner_schema.job_gated.id = ANY(ARRAY(SELECT jobrunner_schema.job_stray_dependants.id
-FROM jobrunner_schema.job_stray_dependants)) GROUP BY jobrunner_schema.job_gated.job_type""",
+        """SELECT jobrunner_schema.job_runs.job_type, min(jobrunner_schema.job_runs.id) AS id, min(jobrunner_schema.job_runs.run_at) AS run_at, count(*) AS runs
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.id = ANY(ARRAY(SELECT jobrunner_schema.job_stray_dependants.id
+FROM jobrunner_schema.job_stray_dependants)) AND (run_at <= jobrunner_schema.jobrunner_now()) AND ((start_deadline_at IS NULL OR start_deadline_at > jobrunner_schema.jobrunner_now())) AND ((concurrency_key IS NULL
+      OR (NOT EXISTS (SELECT 1 FROM jobrunner_schema.job_runs other
+          WHERE other.concurrency_key = job_runs.concurrency_key AND other.id <> job_runs.id
+            AND other.lease_token IS NOT NULL)
+        AND NOT EXISTS (SELECT 1 FROM jobrunner_schema.job_runs other
+          WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
+            AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
+            AND other.run_at <= jobrunner_schema.jobrunner_now() AND (other.start_deadline_at IS NULL OR other.start_deadline_at > jobrunner_schema.jobrunner_now()))))) AND (job_type <> ALL (ARRAY(SELECT name FROM jobrunner_schema.job_pauses WHERE kind = 'type'))) AND (NOT EXISTS (SELECT kind FROM jobrunner_schema.job_pauses WHERE kind = 'all')) GROUP BY jobrunner_schema.job_runs.job_type""",
         {},
         {},
         (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),

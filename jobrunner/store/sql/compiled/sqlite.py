@@ -769,7 +769,7 @@ FROM (SELECT json_extract(value, '$.parent_id') AS parent_id, json_extract(value
     ),
     ('dependants.forget', ()): (
         """DELETE FROM job_parents WHERE job_parents.run_id IN (SELECT given.id
-FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given) = 1""",
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)""",
         {},
         {'given': (('id', None),)},
         (),
@@ -817,7 +817,7 @@ WHERE job_parents.run_id = job_runs.id)) RETURNING id""",
     ),
     ('dependants.take_ends', ()): (
         """DELETE FROM job_parents WHERE job_parents.run_id IN (SELECT given.id
-FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given) = 1 AND parent_status IS NOT NULL RETURNING run_id, parent_id, parent_status, if_parent_fails""",
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given) AND parent_status IS NOT NULL RETURNING run_id, parent_id, parent_status, if_parent_fails""",
         {},
         {'given': (('id', None),)},
         (('run_id', None), ('parent_id', None), ('parent_status', None), ('if_parent_fails', None)),
@@ -1273,7 +1273,7 @@ FROM job_hosts""",
         {},
         (('id', None), ('host', None), ('application', None), ('types', None), ('digest', None), ('can_run', 'json'), ('settings', 'json'), ('database', None), ('boot', None), ('last_boot', None), ('is_twin_at', 'instant'), ('reported_at', 'instant')),
     ),
-    ('explain.run', ('sqlite',)): (
+    ('explain.run', ()): (
         """SELECT job_runs.id, job_runs.definition_id, job_runs.job_type, job_runs.status, job_runs.priority, job_runs.run_at, job_runs.turn_at, job_runs.scheduled_for, job_runs.origin, job_runs.start_deadline_at, job_runs.concurrency_key, job_runs.gate, job_runs.has_dependants, job_runs.idempotency_key, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.traceparent, job_runs.locked_by, job_runs.host, job_runs.locked_until, job_runs.lease_token, job_runs.claimed_at, job_runs.started_at, job_runs.heartbeat_at, job_runs.cancel_requested_at, job_runs.failed_at, job_runs.finished_at, job_runs.told_at, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.error_type, job_runs.last_error, job_runs.created_at, job_runs.updated_at, (status IN ('queued', 'failed')) AS is_waiting, (run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS is_due, ((start_deadline_at IS NULL OR start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AS is_start_deadline, ((concurrency_key IS NULL
       OR (NOT EXISTS (SELECT 1 FROM job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id <> job_runs.id
@@ -1512,11 +1512,13 @@ WHERE job_runs.status = 'dead' AND job_runs.finished_at IS NOT NULL AND job_runs
     ),
     ('findings.due_types', ()): (
         """WITH RECURSIVE types(job_type) AS
-(SELECT min(job_runs.job_type) AS job_type
+(SELECT (SELECT job_runs.job_type
 FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') UNION ALL SELECT (SELECT min(job_runs.job_type) AS min_1
+WHERE job_runs.status IN ('queued', 'failed') ORDER BY job_runs.job_type
+ LIMIT 1 OFFSET :param_4) AS job_type UNION ALL SELECT (SELECT job_runs.job_type
 FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type > types.job_type) AS job_type
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type > types.job_type ORDER BY job_runs.job_type
+ LIMIT 1 OFFSET :param_5) AS job_type
 FROM types
 WHERE types.job_type IS NOT NULL)
  SELECT listed.job_type, listed.id, (SELECT job_runs.run_at
@@ -1531,9 +1533,9 @@ WHERE job_claimable.job_type = types.job_type ORDER BY job_claimable.turn_at, jo
  LIMIT :param_2 OFFSET :param_3) AS both
 FROM types
 WHERE types.job_type IS NOT NULL
- LIMIT 10000 OFFSET :param_4) AS found) AS listed
+ LIMIT 10000 OFFSET :param_6) AS found) AS listed
 WHERE listed.id IS NOT NULL""",
-        {'param_1': 0, 'param_2': 1, 'param_3': 0, 'param_4': 0},
+        {'param_1': 0, 'param_2': 1, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0},
         {},
         (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
     ),
@@ -1627,17 +1629,19 @@ WHERE job_runs.id = job_effects.run_id AND job_runs.lease_token = job_effects.le
     ),
     ('findings.waiting_types', ()): (
         """WITH RECURSIVE types(job_type) AS
-(SELECT min(job_runs.job_type) AS job_type
+(SELECT (SELECT job_runs.job_type
 FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') UNION ALL SELECT (SELECT min(job_runs.job_type) AS min_1
+WHERE job_runs.status IN ('queued', 'failed') ORDER BY job_runs.job_type
+ LIMIT 1 OFFSET :param_1) AS job_type UNION ALL SELECT (SELECT job_runs.job_type
 FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type > types.job_type) AS job_type
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type > types.job_type ORDER BY job_runs.job_type
+ LIMIT 1 OFFSET :param_2) AS job_type
 FROM types
 WHERE types.job_type IS NOT NULL)
  SELECT types.job_type
 FROM types
 WHERE types.job_type IS NOT NULL""",
-        {},
+        {'param_1': 0, 'param_2': 0},
         {},
         (('job_type', None),),
     ),
@@ -2161,12 +2165,13 @@ FROM job_ready_gates) AS is_gate_ready, EXISTS (SELECT job_pauses.kind
 FROM job_pauses
 WHERE job_pauses.kind = 'host' AND job_pauses.name = :host) AS is_host_paused, EXISTS (SELECT job_parents.run_id
 FROM job_parents
-WHERE parent_status IS NOT NULL) AS is_parent_ended, (SELECT min(job_runs.run_at) AS min_3
+WHERE parent_status IS NOT NULL) AS is_parent_ended, (SELECT job_runs.run_at
 FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.run_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND job_runs.gate = '' AND releases >= 0) AS next_run_at, (SELECT min(job_definitions.next_run_at) AS min_4
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.run_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND job_runs.gate = '' AND releases >= 0 ORDER BY job_runs.run_at
+ LIMIT 1 OFFSET :param_1) AS next_run_at, (SELECT min(job_definitions.next_run_at) AS min_3
 FROM job_definitions
 WHERE job_definitions.schedule IS NOT NULL AND job_definitions.removed_at IS NULL AND job_definitions.paused_at IS NULL AND job_definitions.next_run_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS next_slot_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now""",
-        {},
+        {'param_1': 0},
         {},
         (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_ready', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
@@ -3315,10 +3320,17 @@ WHERE first_of.id IS NOT NULL""",
         (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
     ),
     ('unclaimed.stray_dependants', ()): (
-        """SELECT job_gated.job_type, min(job_gated.id) AS id, min(job_gated.run_at) AS run_at, count(*) AS runs
-FROM job_gated
-WHERE job_gated.id IN (SELECT job_stray_dependants.id
-FROM job_stray_dependants) = 1 GROUP BY job_gated.job_type""",
+        """SELECT job_runs.job_type, min(job_runs.id) AS id, min(job_runs.run_at) AS run_at, count(*) AS runs
+FROM job_runs
+WHERE job_runs.id IN (SELECT job_stray_dependants.id
+FROM job_stray_dependants) AND (run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AND ((start_deadline_at IS NULL OR start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AND ((concurrency_key IS NULL
+      OR (NOT EXISTS (SELECT 1 FROM job_runs other
+          WHERE other.concurrency_key = job_runs.concurrency_key AND other.id <> job_runs.id
+            AND other.lease_token IS NOT NULL)
+        AND NOT EXISTS (SELECT 1 FROM job_runs other
+          WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
+            AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
+            AND other.run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND (other.start_deadline_at IS NULL OR other.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))))))) AND (job_type NOT IN (SELECT name FROM job_pauses WHERE kind = 'type')) AND (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all')) GROUP BY job_runs.job_type""",
         {},
         {},
         (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from sqlalchemy import Boolean, ColumnElement, literal_column
+from sqlalchemy import literal_column
+from sqlalchemy.ext.compiler import compiles
 
 from jobrunner.model import FIRST_INSTANT, LAST_INSTANT
+from jobrunner.store.sql.dialect.values import Condition
 from jobrunner.store.sql.encoding import microseconds
 from jobrunner.store.sql.namespace import MARK
 from jobrunner.store.sql.words import SQLITE_WORDS, postgresql_words
 
 # STABLE and without SET clauses, so that the planner inlines it and can use it in an index condition.
-# clock_timestamp() would be a filter. Tests change only the setting.
+# clock_timestamp() would be a filter. Tests change only the setting. A CASE, because PostgreSQL 13 computes no NULLIF
+# when it plans: it would not know how many rows are before an instant.
 _POSTGRESQL_CLOCK = """
 CREATE FUNCTION {clock} RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
-  SELECT statement_timestamp() + coalesce(nullif(current_setting('jobrunner.clock_offset', true), ''), '0')::interval
+  SELECT statement_timestamp() + CASE coalesce(current_setting('jobrunner.clock_offset', true), '')
+    WHEN '' THEN '0' ELSE current_setting('jobrunner.clock_offset', true) END::interval
 $$
 """
 
@@ -49,9 +54,17 @@ def clock_statements(dialect_name: str, schema: str | None) -> list[str]:
     return [] if dialect_name == "sqlite" else [_POSTGRESQL_CLOCK.format(clock=postgresql_words(schema)["now"])]
 
 
-def condition(dialect_name: str, text: str) -> ColumnElement[bool]:
-    """A condition of the views in a statement."""
-    words = ddl_words(dialect_name)
-    if dialect_name != "sqlite":
+class condition(Condition):  # noqa: N801 - reads as the part of a statement that it is
+    """A condition of the views in a statement: its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(literal_column(text))
+
+
+@compiles(condition)
+def _condition(element: condition, compiler: Any, **keywords: Any) -> str:
+    (text,) = (compiler.process(each, **keywords) for each in element.clauses)
+    words = ddl_words(compiler.dialect.name)
+    if compiler.dialect.name != "sqlite":
         words |= {"schema": f"{MARK}.", "now": f"{MARK}.jobrunner_now()"}
-    return literal_column(f"({text.format(**words)})", Boolean())
+    return f"({text.format(**words)})"

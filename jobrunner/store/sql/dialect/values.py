@@ -143,13 +143,23 @@ class turn(Expression[datetime]):  # noqa: N801 - as above
     )
 
 
-class is_one_of(Expression[bool]):  # noqa: N801 - reads as the SQL operator that it is
+class Condition(FunctionElement[bool]):
+    """A condition compiled as it is. SQLAlchemy would compare it with 1 for SQLite, and no index would serve it."""
+
+    type = Boolean()
+    inherit_cache = True
+
+    def self_group(self, *_: Any, **__: Any) -> Any:
+        """The condition."""
+        return self
+
+
+class is_one_of(Condition, Expression[bool]):  # noqa: N801 - reads as the SQL operator that it is
     """Whether a value is in the result of a query: ``is_one_of(column, select(...))``.
 
     As an IN, PostgreSQL plans it as a join, which reads a whole table that has no statistics yet.
     """
 
-    type = Boolean()
     words = Words(postgresql="{0} = ANY(ARRAY({inside[1]}))", sqlite="{0} IN ({inside[1]})")
 
 

@@ -35,7 +35,6 @@ from jobrunner.store.schema.views import job_claimable, job_gated, job_recoverab
 from jobrunner.store.sql.conditions import CLAIM, SEEN
 from jobrunner.store.sql.dialect.ddl import condition
 from jobrunner.store.sql.dialect.values import later, now
-from jobrunner.store.sql.traits import EACH_DATABASE
 from jobrunner.store.statements.queue.effects import IS_OPEN
 from jobrunner.store.statements.queue.holding import RUNNING
 from jobrunner.store.statements.queue.hosts import ticks_of
@@ -45,7 +44,6 @@ from jobrunner.store.statements.queue.limits import is_at_work
 _LARGE = ("payload", "result", "output", "progress", "checkpoint")
 _NAMES = [(count,) for count in range(1, 4)]
 VARIANTS: dict[str, list[tuple[Any, ...]]] = {
-    "run": EACH_DATABASE,
     "at_work": [(False,), (True,)],
     "gate_of": _NAMES,
     "same_key_in_front": _NAMES,
@@ -69,14 +67,14 @@ def oldest_due() -> Select[Any]:
     return select(columns.id).where(ANY_RELEASES).order_by(columns.run_at).limit(1)
 
 
-def run(database: str) -> Select[Any]:
+def run() -> Select[Any]:
     """A run without its texts, which conditions of the claim it fulfils, and whether its lease has expired.
 
     ``is_seen``: a claim looks behind its gate.
     """
     columns = job_runs.c
     conditions = {**CLAIM, "seen": SEEN.replace("{runs}", "job_runs")}
-    fulfilled = [condition(database, text).label(f"is_{name}") for name, text in conditions.items()]
+    fulfilled = [condition(text).label(f"is_{name}") for name, text in conditions.items()]
     recoverable = select(job_recoverable.c.id).where(job_recoverable.c.id == _ITS_ID).exists()
     read = [column for column in columns if column.name not in _LARGE]
     found = select(*read, *fulfilled, recoverable.label("is_expired"), now().label("now"))

@@ -85,12 +85,11 @@ def waiting_types() -> Select[Any]:
 
 def _waiting_types() -> CTE:
     """One step in an index for each type. The last row is NULL."""
-    runs = job_runs.c
-    types = select(func.min(runs.job_type).label("job_type")).where(WAITING).cte("types", recursive=True)
-    following = select(func.min(runs.job_type)).where(WAITING, runs.job_type > types.c.job_type).correlate(types)
-    return types.union_all(
-        select(following.scalar_subquery().label("job_type")).select_from(types).where(types.c.job_type.is_not(None))
-    )
+    # The first one in the order of the index. As a minimum, all could be read that waits.
+    first = select(job_runs.c.job_type).where(WAITING).order_by(job_runs.c.job_type).limit(literal_column("1"))
+    types = select(first.scalar_subquery().label("job_type")).cte("types", recursive=True)
+    following = first.where(job_runs.c.job_type > types.c.job_type).correlate(types).scalar_subquery()
+    return types.union_all(select(following.label("job_type")).select_from(types).where(types.c.job_type.is_not(None)))
 
 
 def due_types() -> Select[Any]:

@@ -37,7 +37,8 @@ def look_ahead() -> Select[Any]:
     )
     runs, definitions = job_runs.c, job_definitions.c
     # Literals. With a bound parameter the planner could not know that it can use the partial index.
-    next_run = select(func.min(runs.run_at)).where(
+    # The first one in the order of the index. As a minimum, all could be read that waits.
+    next_run = select(runs.run_at).where(
         runs.status.in_([literal_column(f"'{status}'") for status in CLAIMABLE]),
         runs.run_at > now(),
         # Runs behind gates are due already, or wait for others. One that is not due after the clock has stepped back is
@@ -45,6 +46,7 @@ def look_ahead() -> Select[Any]:
         runs.gate == literal_column("''"),
         ANY_RELEASES,
     )
+    next_run = next_run.order_by(runs.run_at).limit(literal_column("1"))
     next_slot = select(func.min(definitions.next_run_at)).where(
         definitions.schedule.is_not(None),
         definitions.removed_at.is_(None),
