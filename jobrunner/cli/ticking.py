@@ -24,7 +24,8 @@ def run(config: Config, *, types: Collection[str] | None = None, on_stderr: bool
     garbage.collect()
     log = open_log(config.log, on_stderr=on_stderr)
     location = locate(environment.database_url(config), config.schema)
-    database = Database(location, patience=waits.of_tick(config.lease))
+    # Ticks of many hosts begin in the same second.
+    database = Database(location, patience=waits.of_tick(config.lease), waits_for_free=True)
     with closing(database), watching(database, is_required=True) as watchdog:
         try:
             startup.make_ready(config, database, creates=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jobrunner.store.drivers.location import Location
+from jobrunner.store.drivers.raw import raw_driver
 
 
 class Cause(NamedTuple):
@@ -51,7 +52,7 @@ CAUSES: tuple[tuple[str, str, str], ...] = (
         "add a line for the role {user} and this host to pg_hba.conf on the server: SELECT pg_reload_conf()",
     ),
     (
-        r"too many (clients|connections)|connection slots",
+        raw_driver.NONE_FREE,
         "the server has no free connection",
         "end sessions that pg_stat_activity shows as idle, or raise max_connections on the server",
     ),

@@ -24,6 +24,7 @@ from jobrunner.store.drivers import causes, commits, failures, rights
 from jobrunner.store.drivers.causes import Cause
 from jobrunner.store.drivers.connection import Connection, DriverError, Holder, Wire
 from jobrunner.store.drivers.location import Location
+from jobrunner.store.drivers.raw import raw_driver
 from jobrunner.store.drivers.waits import Waits
 
 __all__ = ["Connection", "Database"]
@@ -41,13 +42,24 @@ class _Doubt:
 class Database:
     """Opens its connection at the first use, and again after it was lost.
 
+    With ``waits_for_free`` its first connection is asked for again while the server has none that is free, for as long
+    as the patience. A later one is not: then the caller holds leases, and has more to do than to wait.
+
     From the first COMMIT on that got no answer, each write transaction writes a marker, so that its own COMMIT waits
     for a synchronous standby. So whatever ``work`` has found again is durable when ``write`` returns.
     """
 
-    def __init__(self, location: Location, *, patience: timedelta | Waits, doubt: _Doubt | None = None) -> None:
+    def __init__(
+        self,
+        location: Location,
+        *,
+        patience: timedelta | Waits,
+        doubt: _Doubt | None = None,
+        waits_for_free: bool = False,
+    ) -> None:
         self.location = location
         self._doubt = doubt or _Doubt()
+        self._waits_for_free = waits_for_free
         self.waits = patience if isinstance(patience, Waits) else Waits.of(patience)
         self._connection: Connection | None = None
         # These describe the current call. Other threads read them.
@@ -114,11 +126,16 @@ class Database:
 
     def connect(self) -> Connection:
         """The open connection, outside any transaction. Raises DatabaseUnavailable, never with the password."""
-        if self._connection is None:
+        give_up_at = clock.elapsed() + self.waits.file
+        while self._connection is None:
             try:
                 self._connection = _open(self.location, waits=self.waits, opened=self._opened)
             except (DriverError, OSError, ValueError) as error:
-                raise self._unreachable(error) from None
+                may_wait = self._waits_for_free and raw_driver.is_none_free(error)
+                if not may_wait or clock.elapsed() >= give_up_at:
+                    raise self._unreachable(error) from None
+                time.sleep(raw_driver.pause_before_next())
+        self._waits_for_free = False
         return self._connection
 
     def outside(self, work: Callable[[Connection], object]) -> None:

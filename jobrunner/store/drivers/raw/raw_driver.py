@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable, Container
 from contextlib import closing, suppress
 from typing import Any, TypeVar
 
+from jobrunner import clock
 from jobrunner.store.drivers.raw import sockets
 from jobrunner.store.drivers.waits import PROBE, Waits
 from jobrunner.store.sql.words import SQLITE_WORDS, postgresql_words
 
 T = TypeVar("T")
 
+_CROWD_SECONDS = 5.0
+"""For so long an idle tick asks for a free connection. After that the full tick does."""
 # Only URLs with one possible meaning. All others are left to SQLAlchemy, which the other commands use. The expression
 # is compiled when it is used first: a tick has one kind of URL.
 _FILE_SCHEMES = ("sqlite", "sqlite+pysqlite", "sqlite+aiosqlite")
@@ -26,6 +30,8 @@ _SERVER_URL = (
 )
 _SERVER_OPTIONS = {"host", "port", "sslmode", "sslrootcert", "sslcert", "sslkey", "channel_binding", "gssencmode"}
 
+NONE_FREE = r"too many (clients|connections)|connection slots"
+"""What a server says, in lower case, where others have all connections that it, the database or the role may have."""
 MOST_BYTES_CHECKED = 8 * 2**20
 """A tick does not check a larger SQLite file for damage: this one takes a twentieth of a second."""
 
@@ -64,10 +70,27 @@ def change(
     asked = statement(postgresql_words(schema))
     text = f"{limits(PROBE)}; {asked}"
     all_options = options | _of_libpq(connection_options(PROBE, given=options))
-    try:
-        return libpq.change(all_options, text, values, PROBE)
-    except libpq.LibraryMissing:
-        return _ask_server(options, asked, values, lambda cursor: int(cursor.rowcount))
+    give_up_at = clock.elapsed() + _CROWD_SECONDS
+    while True:
+        try:
+            return libpq.change(all_options, text, values, PROBE)
+        except libpq.LibraryMissing:
+            return _ask_server(options, asked, values, lambda cursor: int(cursor.rowcount))
+        except OSError as error:
+            # The ticks of many hosts begin in the same second. A full tick would only make the crowd worse.
+            if not is_none_free(error) or clock.elapsed() >= give_up_at:
+                raise
+            time.sleep(pause_before_next())
+
+
+def is_none_free(error: BaseException) -> bool:
+    """Whether the server has refused a connection because none is free."""
+    return re.search(NONE_FREE, str(error).lower()) is not None
+
+
+def pause_before_next() -> float:
+    """How long to wait before the server is asked for a free connection again, not in step with others that wait."""
+    return 0.1 + os.urandom(1)[0] / 256
 
 
 def _of_libpq(options: dict[str, Any]) -> dict[str, Any]:
