@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass, fields
 
-from measures.baselines import IDEAL_WAITING, ONE_CORE, ONE_SECOND, PASS, RAW_EACH
+from measures.baselines import IDEAL_WAITING, ONE_CORE, ONE_SECOND, PASS, PASS_PROCESSOR_TIME, RAW_EACH
+from measures.claim import EMPTY
+from measures.crash import AFTER_KILL, TENTH, WHOLE, WHOLE_KILLED
+from measures.crowd import CROWD, NEEDED, SERVER_ALONE, SERVER_CROWD
 from measures.enqueue_async import ASYNC_INSERT, DRIVERS
+from measures.idle import FIRST, PROCESSOR_TIME
 from measures.operate import CLAIM_BESIDE_WAITING
 from plan import DRAINS, IDLE, JOINED_ENQUEUE, LESS_IS_BETTER, ONE_JOB, SINGLE_ENQUEUE
 from published import Results
@@ -65,9 +69,13 @@ _FIRST = Aim(0.9, "that of the first", "backlog, first tick, {db}")
 _CORE, _IDEAL = Aim(0.05, "a core", ONE_CORE), Aim(1.1, "the ideal time", IDEAL_WAITING)
 _LOOKED_AT = Aim(0.01, "a core", ONE_CORE)
 _CALM = Aim(1.5, "without the change", CLAIM_BESIDE_WAITING)
+_AT_ONCE, _ALL = Aim(1.5, "the same without the kill", TENTH), Aim(1.5, "the same without the kill", WHOLE)
+_ONE_TYPE, _ONE_OF_FEW = Aim(1.5, "with one type", EMPTY), Aim(1.5, "with one type", FIRST)
+_DRAINED = Aim(1, "a drain of as many runs", _DRAIN.ours)
 _ONE_TICK = "spike, one tick, {db}"
 GOALS = (
     Goal("a tick with nothing to do", "idle tick, {db}", _peer(1, "pg-boss", IDLE), Aim(3, f"`{PASS}`", PASS)),
+    Goal("its processor time", PROCESSOR_TIME, None, Aim(3, "that of `python -c pass`", PASS_PROCESSOR_TIME)),
     Goal(
         "a tick with one run",
         "first run, {db}",
@@ -114,5 +122,18 @@ GOALS = (
         *(2 * (Aim(1.02, "the same beside none", "idle tick, {db}"),)),
     ),
     Goal("a viewer of the dashboard who polls", "page: a viewer who polls, {db}", _LOOKED_AT, _LOOKED_AT),
+    Goal(
+        "{crashed} runs, a SIGKILL after 3 of 10: from the next tick's start to a tenth", AFTER_KILL, _AT_ONCE, _AT_ONCE
+    ),
+    Goal("{crashed} runs, a SIGKILL after 3 of 10: until all is done", WHOLE_KILLED, _ALL, _ALL),
+    Goal(
+        "idle ticks of {crowd} hosts in the same instant: 95 of 100 within",
+        CROWD,
+        Aim(1.5, "what the processors need", NEEDED),
+    ),
+    Goal("the server's processor time for each of them", SERVER_CROWD, Aim(1.5, "for one alone", SERVER_ALONE)),
+    Goal("{slots} schedules, a slot of each by one tick", "expansion, {db}", _DRAINED, _DRAINED),
+    Goal("claims of a host that knows {types} types", "claim 100 among many types, {db}", _ONE_TYPE, _ONE_TYPE),
+    Goal("a tick with one run that knows {types} types", "first run among many types, {db}", _ONE_OF_FEW, _ONE_OF_FEW),
     Goal("claims beside a change of {changed} runs", "claim 100 beside a change of many runs, {db}", _CALM, _CALM),
 )

@@ -28,12 +28,15 @@ class NotThere(Exception):
 class Finished:
     """What a process took. `cpu_seconds` and `peak_bytes` are its own, not those of its children.
 
-    `looks`, where it was watched: instants, and the processor time used until then.
+    `processor_seconds` is to the microsecond, and has that of the children that it has waited for in it. `looks`, where
+    it was watched: instants, and the processor time used until then.
     """
 
     began_at: datetime
     seconds: float
     cpu_seconds: float
+    processor_seconds: float
+    exit_status: int
     peak_bytes: int
     looks: tuple[tuple[datetime, float], ...]
 
@@ -91,13 +94,23 @@ class Running:
         self._limit.cancel()
         if self._watcher is not None:
             self._watcher.join()
-        self._process.wait()
+        # In the place of Popen.wait: only this call says what the process has used, to the microsecond.
+        _, status, usage = os.wait4(self.pid, 0)
+        self._process.returncode = os.waitstatus_to_exitcode(status)
         self._errors.seek(0)
         told = self._errors.read().decode(errors="replace")
         self._errors.close()
         if self._process.returncode != 0 and ends_well:
             raise Failed(f"{' '.join(self._command)}: exit {self._process.returncode}: {told[-600:].strip()}")
-        return Finished(self._began_at, seconds, cpu_seconds, self._peak, tuple(self._looks))
+        return Finished(
+            self._began_at,
+            seconds,
+            cpu_seconds,
+            usage.ru_utime + usage.ru_stime,
+            self._process.returncode,
+            self._peak,
+            tuple(self._looks),
+        )
 
     def _watch(self) -> None:
         status = Path(f"/proc/{self.pid}/status")
@@ -110,20 +123,38 @@ class Running:
 
 def cpu_seconds_of(pid: int) -> float:
     """What a process has used so far, in user and kernel mode, in all its threads."""
-    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(words[11]) + int(words[12])) / _TICKS_PER_SECOND
+    return sum(map(int, _stat(pid)[11:13])) / _TICKS_PER_SECOND
+
+
+def cpu_seconds_of_all(pid: int) -> float:
+    """What a process, those that it has started and those of its own children that have ended have used so far."""
+    seconds = sum(map(int, _stat(pid)[13:15])) / _TICKS_PER_SECOND
+    for each in with_children(pid):
+        with contextlib.suppress(OSError):
+            seconds += cpu_seconds_of(each)
+    return seconds
+
+
+def parent_of(pid: int) -> int:
+    """The process that has started this one."""
+    return int(_stat(pid)[1])
 
 
 def with_children(pid: int) -> set[int]:
     """A process and all that it has started and that are still there."""
     parents = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
+    for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+            parents[int(path.name)] = parent_of(int(path.name))
     found = {pid}
     while more := {each for each, parent in parents.items() if parent in found} - found:
         found |= more
     return found
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat after the command's name: proc_pid_stat(5) has them, from number 3 on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 def run(command: Sequence[str | Path], env: Mapping[str, str], cwd: Path, *, watched: bool = False) -> Finished:

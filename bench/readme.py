@@ -9,6 +9,7 @@ import operated
 from chart import chart
 from goals import GOALS
 from measures.baselines import RAW_EACH
+from measures.idle import PROCESSOR_TIME
 from peers import PEERS
 from plan import DRAINS, IDLE, JOINED_ENQUEUE, ONE_JOB, SINGLE_ENQUEUE, Drain
 from published import Results
@@ -178,6 +179,11 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
         "tick with nothing to do, default settings",
         lambda db: timed(results, f"idle tick, {db}"),
         f"{connect}{_quickest(results)}",
+    )
+    yield row(
+        "the processor time of such a tick, without the server's",
+        lambda db: timed(results, PROCESSOR_TIME.format(db=db), milliseconds),
+        "`python -c pass`",
     )
     one_job = _others(results, ONE_JOB, seconds, less=True)
     yield row(

@@ -32,11 +32,15 @@ class Sizes:
     operated: int = 1_000_000
     viewed_seconds: float = 20.0
     changed: int = 100_000
+    crashed: int = 10_000
+    crowd: int = 200
+    types: int = 500
 
 
 SMALLEST = Sizes(
     *(10, 20, 20, 20), 0.01, 0.05, *(20, 20, 20, 20, 20), 20, 30.0, 20, 3, 0.5, 200,
-    operated=40, changed=20, viewed_seconds=0.2,
+    operated=40, changed=20, viewed_seconds=0.2, crashed=3_000, crowd=40,
+    types=20,
 )  # fmt: skip
 # What the results have that are shown to others.
 FULL = Sizes(

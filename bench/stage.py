@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import psycopg
-from processes import Failed, Finished, NotThere, Running, run
+from processes import Failed, Finished, NotThere, Running, parent_of, run
 from psycopg import sql
 from sizes import POSTGRESQL, Sizes
 
@@ -26,6 +26,7 @@ DURABLE = {
     "autovacuum": "on",
     "max_wal_size": "1GB",
     "dynamic_shared_memory_type": "posix",
+    "max_connections": "100",
 }
 _RUN = "job_type, payload, status, priority, run_at, created_at, updated_at"
 _NUMBERS = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)"
@@ -209,6 +210,11 @@ class Stage:
         with self.access.admin() as connection:
             names = ["server_version", "fsync", "synchronous_commit", "full_page_writes", "shared_buffers"]
             return {name: str(connection.execute(f"SHOW {name}").fetchone()[0]) for name in names}  # type: ignore[index]
+
+    def postmaster(self) -> int:
+        """The process of the server whose children all its others are."""
+        with self.access.admin() as connection:
+            return parent_of(connection.info.backend_pid)
 
     def queue(self, database: str, name: str = "main", *, cleared: bool = True) -> Queue:
         """One of the named databases, made and migrated at first use; cleared unless its rows shall stay."""

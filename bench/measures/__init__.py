@@ -3,6 +3,8 @@
 from measures import (
     baselines,
     claim,
+    crash,
+    crowd,
     drain,
     enqueue,
     enqueue_async,
@@ -12,12 +14,15 @@ from measures import (
     operate,
     slow,
     spike,
+    types,
     viewer,
 )
 
 __all__ = [
     "baselines",
     "claim",
+    "crash",
+    "crowd",
     "drain",
     "enqueue",
     "enqueue_async",
@@ -27,5 +32,6 @@ __all__ = [
     "operate",
     "slow",
     "spike",
+    "types",
     "viewer",
 ]

@@ -17,18 +17,18 @@ from jobrunner.store.drivers.database import Database
 from jobrunner.store.drivers.location import locate
 from jobrunner.store.queue.claims import ClaimRequest, claim
 
-_EMPTY = "claim 100, empty history, {db}"
+EMPTY = "claim 100, empty history, {db}"
 _LIMITED = "claim 100 with a limited type, {db}"
 _STATUS = "status, empty history, {db}"
 _LEASE = timedelta(minutes=1)
 _RUNS = 100
-_CLAIMS = 5
+CLAIMS = 5
 _hosts = count()
 _ONE = (Policy("noop"),)
 _TWO = (*_ONE, Policy("keyed", limits=Limits(concurrency_key=("customer",), max_running_per_key=1)))
 
 
-@measure(Line(_EMPTY, "ms"), group="growth", on=BOTH, times=3, claimed=_RUNS)
+@measure(Line(EMPTY, "ms"), group="growth", on=BOTH, times=3, claimed=_RUNS)
 def empty(stage: Stage, database: str) -> Iterator[float]:
     """One claim of 100 due no-ops with its commit, on a connection that has claimed before; median of five.
 
@@ -37,7 +37,7 @@ def empty(stage: Stage, database: str) -> Iterator[float]:
     yield _claims(_prepared(stage, database, "growth_empty", lambda _: None))
 
 
-@measure(Line("claim 100 beside finished runs, {db}", "ms", _EMPTY), group="growth", on=BOTH, times=3, claimed=_RUNS)
+@measure(Line("claim 100 beside finished runs, {db}", "ms", EMPTY), group="growth", on=BOTH, times=3, claimed=_RUNS)
 def beside_finished(stage: Stage, database: str) -> Iterator[float]:
     """The same beside so many (`finished`) runs that have succeeded."""
     yield _claims(_finished(stage, database))
@@ -55,14 +55,14 @@ def status_beside_finished(stage: Stage, database: str) -> Iterator[float]:
     yield _finished(stage, database).status().seconds
 
 
-@measure(Line("claim 100 behind unknown runs, {db}", "ms", _EMPTY), group="growth", on=BOTH, times=3, claimed=_RUNS)
+@measure(Line("claim 100 behind unknown runs, {db}", "ms", EMPTY), group="growth", on=BOTH, times=3, claimed=_RUNS)
 def behind_unknown(stage: Stage, database: str) -> Iterator[float]:
     """The same behind so many (`unknown`) due runs of higher priority, of a type that this host has no handler for."""
     fill = stage.sizes.unknown
     yield _claims(_prepared(stage, database, "growth_unknown", lambda q: q.add_due("unknown", fill, priority=9)))
 
 
-@measure(Line(_LIMITED, "ms", _EMPTY), group="growth", on=BOTH, times=3, claimed=_RUNS)
+@measure(Line(_LIMITED, "ms", EMPTY), group="growth", on=BOTH, times=3, claimed=_RUNS)
 def with_limited(stage: Stage, database: str) -> Iterator[float]:
     """The same for two types, the other one with a limit of one run of each key, which no run waits for."""
     yield _claims(_prepared(stage, database, "growth_with_limited", lambda q: q.add_limited("keyed", 0)), _TWO)
@@ -76,7 +76,7 @@ def behind_limited(stage: Stage, database: str) -> Iterator[float]:
 
 
 @measure(
-    Line("claim 100 after claims without a vacuum, PostgreSQL", "ms", _EMPTY.format(db=POSTGRESQL)),
+    Line("claim 100 after claims without a vacuum, PostgreSQL", "ms", EMPTY.format(db=POSTGRESQL)),
     group="growth",
     times=3,
     claimed=_RUNS,
@@ -88,7 +88,7 @@ def after_churn(stage: Stage) -> Iterator[float]:
 
 
 @measure(
-    Line("claim 100 while a long transaction holds vacuum back, PostgreSQL", "ms", _EMPTY.format(db=POSTGRESQL)),
+    Line("claim 100 while a long transaction holds vacuum back, PostgreSQL", "ms", EMPTY.format(db=POSTGRESQL)),
     group="growth",
     times=3,
     claimed=_RUNS,
@@ -124,7 +124,7 @@ def _prepared(stage: Stage, database: str, name: str, fill: Callable[[Queue], No
 
 
 def _claims(queue: Queue, policies: Sequence[Policy] = _ONE) -> float:
-    return claims(queue, lambda taken: len(taken) > _CLAIMS, policies)
+    return claims(queue, lambda taken: len(taken) > CLAIMS, policies)
 
 
 def claims(queue: Queue, is_over: Callable[[list[float]], bool], policies: Sequence[Policy] = _ONE) -> float:

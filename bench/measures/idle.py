@@ -3,26 +3,51 @@
 from collections.abc import Iterator
 
 from plan import Line, measure
-from sizes import BOTH
+from sizes import BOTH, POSTGRESQL, SQLITE
 from stage import Stage
 
-from measures.baselines import CONNECT, PASS
+from measures.baselines import CONNECT, PASS, PASS_PROCESSOR_TIME
 
-
-@measure(Line("idle tick, PostgreSQL", "s", CONNECT), group="idle", times=5)
-def idle_postgresql(stage: Stage) -> Iterator[float]:
-    """The whole process `jobrunner tick` on an empty, migrated queue; handlers are configured."""
-    yield stage.queue("PostgreSQL").tick().seconds
-
-
-@measure(Line("idle tick, SQLite", "s", PASS), group="idle", times=5)
-def idle_sqlite(stage: Stage) -> Iterator[float]:
-    """The whole process `jobrunner tick` on an empty, migrated queue; handlers are configured."""
-    yield stage.queue("SQLite").tick().seconds
+FIRST = "first run, {db}"
+PROCESSOR_TIME = "idle tick, processor time, {db}"
 
 
 @measure(
-    Line("first run, {db}", "s", "idle tick, {db}"),
+    Line("idle tick, PostgreSQL", "s", CONNECT),
+    Line(PROCESSOR_TIME.format(db=POSTGRESQL), "ms", PASS_PROCESSOR_TIME),
+    group="idle",
+    times=5,
+)
+def idle_postgresql(stage: Stage) -> Iterator[float]:
+    """The whole process `jobrunner tick` on an empty, migrated queue; handlers are configured.
+
+    And the processor time of that process, without that of the server.
+    """
+    yield from _idle(stage, POSTGRESQL)
+
+
+@measure(
+    Line("idle tick, SQLite", "s", PASS),
+    Line(PROCESSOR_TIME.format(db=SQLITE), "ms", PASS_PROCESSOR_TIME),
+    group="idle",
+    times=5,
+)
+def idle_sqlite(stage: Stage) -> Iterator[float]:
+    """The whole process `jobrunner tick` on an empty, migrated queue; handlers are configured.
+
+    And the processor time of that process.
+    """
+    yield from _idle(stage, SQLITE)
+
+
+def _idle(stage: Stage, database: str) -> Iterator[float]:
+    done = stage.queue(database).tick()
+    yield done.seconds
+    yield done.processor_seconds * 1000
+
+
+@measure(
+    Line(FIRST, "s", "idle tick, {db}"),
     Line("first run, start to its end, {db}", "s", "idle tick, {db}"),
     group="first",
     on=BOTH,

@@ -37,6 +37,7 @@ BOTH = (
     "single enqueue, driver's connection",
     "single enqueue, SQLAlchemy",
     "idle tick",
+    "idle tick, processor time",
     "first run",
     "first run, start to its end",
     "slow runs, start to exit",
@@ -62,9 +63,16 @@ BOTH = (
     "idle tick: long history",
     "change of many runs",
     "claim 100 beside a change of many runs",
+    "drain that may be killed: a tenth",
+    "drain that may be killed: all",
+    "after a SIGKILL: a tenth",
+    "drain with a SIGKILL: all",
+    "claim 100 among many types",
+    "first run among many types",
 )
 EXPECTED = {f"{name}, {database}" for name in BOTH for database in ("PostgreSQL", "SQLite")} | {
     "python -c pass",
+    "python -c pass: processor time",
     "psycopg: connect, select 1",
     "raw loop, PostgreSQL, unprepared",
     "claim 100 after claims without a vacuum, PostgreSQL",
@@ -74,6 +82,12 @@ EXPECTED = {f"{name}, {database}" for name in BOTH for database in ("PostgreSQL"
     *(f"async enqueue, {driver}" for driver in ("asyncpg", "psycopg", "aiosqlite")),
     "linger: cut connections to exit, PostgreSQL",
     "the same with NOTIFY, PostgreSQL",
+    "idle tick of a ready host, alone, PostgreSQL",
+    "idle tick of a ready host, 95 of 100 of a crowd within, PostgreSQL",
+    "crowd of idle ticks: what the processors need, PostgreSQL",
+    "server's processor time: connect, select 1, PostgreSQL",
+    "server's processor time: idle tick alone, PostgreSQL",
+    "server's processor time: idle tick of a crowd, PostgreSQL",
 }
 
 pytestmark = pytest.mark.timeout(600)
@@ -116,7 +130,10 @@ def test_every_measure_is_taken_on_both_databases_and_written_down(tmp_path: Pat
 def test_bench_of_one_part_measures_only_its_baselines(tmp_path: Path) -> None:
     done = bench(tmp_path, "--only", "idle tick, SQLite")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert [line["name"] for line in written(tmp_path)["lines"]] == ["python -c pass", "idle tick, SQLite"]
+    assert [line["name"] for line in written(tmp_path)["lines"]] == [
+        *("python -c pass", "python -c pass: processor time"),
+        *("idle tick, SQLite", "idle tick, processor time, SQLite"),
+    ]
 
 
 def test_a_measure_that_fails_is_named_and_stays_in_the_table(tmp_path: Path) -> None:
