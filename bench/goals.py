@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass, fields
 
-from measures.baselines import IDEAL_WAITING, ONE_CORE, ONE_SECOND, PASS, PASS_PROCESSOR_TIME, RAW_EACH
+from measures.baselines import ALL_LOOKS, IDEAL_WAITING, ONE_CORE, ONE_SECOND, PASS, PASS_PROCESSOR_TIME, RAW_EACH
 from measures.claim import EMPTY
 from measures.crash import AFTER_KILL, TENTH, WHOLE, WHOLE_KILLED
 from measures.crowd import CROWD, NEEDED, SERVER_ALONE, SERVER_CROWD
 from measures.enqueue_async import ASYNC_INSERT, DRIVERS
 from measures.idle import FIRST, PROCESSOR_TIME
 from measures.operate import CLAIM_BESIDE_WAITING
+from measures.two_hosts import CALM, ONE, TWO
 from plan import DRAINS, IDLE, JOINED_ENQUEUE, LESS_IS_BETTER, ONE_JOB, SINGLE_ENQUEUE
 from published import Results
 from sizes import BOTH, POSTGRESQL, SQLITE, Sizes
@@ -91,6 +92,8 @@ GOALS = (
     Goal("{spike} runs that do nothing", _SPIKE.ours, _peer(1, "pgqueuer", _SPIKE.peers)),
     Goal("{runs} runs, two ticks at once", "2 ticks side by side, {db}", Aim(1.5, "one tick", _DRAIN.ours)),
     Goal("{spike} runs, two ticks at once", "spike, 2 ticks side by side, {db}", Aim(1.5, "one tick", _ONE_TICK)),
+    Goal("{shared} runs, two ticks at once, each with its own part of a core", TWO, Aim(1.7, "one such tick", ONE)),
+    Goal("no session waits for a lock meanwhile", CALM, Aim(1, "all looks", ALL_LOOKS)),
     Goal("{runs} runs with `--strict`", "drain, strict, {db}", _EACH, _EACH),
     Goal("single enqueues, psycopg or sqlite3", "single enqueue, driver's connection, {db}", *_SINGLE),
     Goal("single enqueues, a session of SQLAlchemy", "single enqueue, SQLAlchemy, {db}", *_SINGLE),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from measures.operate import ASKED, PAGES
+from measures.two_hosts import SERVER_TWO, TWO
 from published import Results
 from sizes import BOTH
 from words import milliseconds, rate, seconds, table, timed
@@ -77,6 +78,14 @@ def carries(results: Results) -> str:
         row(
             "two ticks at once, on two hosts: times as many",
             lambda db: _times(results.ratio(f"spike, 2 ticks side by side, {db}")),
+        ),
+        row(
+            "the same, each with its own part of the processors: times as many",
+            lambda db: _times(results.ratio(TWO.format(db=db))),
+        ),
+        row(
+            "how long the server computes for a run that does nothing",
+            lambda db: milliseconds(results.median(SERVER_TWO.format(db=db))),
         ),
         row(
             f"the rate at the end of a backlog of {backlog}: times that at its begin",

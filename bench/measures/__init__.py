@@ -14,6 +14,7 @@ from measures import (
     operate,
     slow,
     spike,
+    two_hosts,
     types,
     viewer,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "operate",
     "slow",
     "spike",
+    "two_hosts",
     "types",
     "viewer",
 ]

@@ -20,7 +20,7 @@ RAW_EACH = "raw loop, each outcome committed, {db}"
 RAW_UNPREPARED = "raw loop, PostgreSQL, unprepared"
 IDEAL_SLOW = "slow runs: the ideal time"
 IDEAL_WAITING = "waiting runs: the ideal time"
-ONE_CORE, ONE_SECOND = "one core", "one second"
+ONE_CORE, ONE_SECOND, ALL_LOOKS = "one core", "one second", "all looks"
 _BATCH = 100
 _SELECT_ONE = "import psycopg, sys; psycopg.connect(sys.argv[1]).execute('select 1').fetchone()"
 # A table of the shape of a queue, which stays as it is whatever becomes of job_runs.
@@ -143,12 +143,18 @@ def _raw_sqlite(stage: Stage, rows: int, *, at_once: int = _BATCH) -> float:
 
 
 @measure(
-    Line(IDEAL_SLOW, "s"), Line(IDEAL_WAITING, "s"), Line(ONE_CORE, "cores"), Line(ONE_SECOND, "s"), group="baselines"
+    Line(IDEAL_SLOW, "s"),
+    Line(IDEAL_WAITING, "s"),
+    Line(ONE_CORE, "cores"),
+    Line(ONE_SECOND, "s"),
+    Line(ALL_LOOKS, "share"),
+    group="baselines",
 )
 def ideals(stage: Stage) -> Iterator[float]:
-    """Nothing is timed: what the runs would take if all else took no time; one core; and one second."""
+    """Nothing is timed: what the runs would take if all else took no time; one core; one second; all looks."""
     sizes = stage.sizes
     yield sizes.slow_runs * sizes.slow_seconds / 20
     yield max(1.0, sizes.waiting_runs / 500) * sizes.waiting_seconds
+    yield 1.0
     yield 1.0
     yield 1.0
