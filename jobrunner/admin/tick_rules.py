@@ -13,7 +13,11 @@ from jobrunner.text import with_end
 
 _AGAIN = 2
 _ERRORS_CHARACTERS = 240
-_START_AGAIN = "start the ticks of {host} again: its crontab needs the line that jobrunner crontab line prints"
+# The database does not know which of these starts the ticks of a host.
+_START_AGAIN = (
+    "start again on {host} what starts its ticks: the crontab line (jobrunner crontab line prints it), jobrunner loop"
+    " in its container or service, or the timer of systemd"
+)
 
 
 @rule("database", Severity.CRITICAL, "{remedy}")
@@ -31,11 +35,12 @@ def ticks_stopped(facts: Facts, limits: Thresholds) -> Iterator[Said]:
     beat = facts.beat
     if beat.started_at is None:
         yield Said(
-            "no tick has ever started on this database: no crontab line calls `jobrunner tick`, or it uses another one",
-            remedy="start them by cron, on a host with the handlers: jobrunner crontab install",
+            "no tick has ever started on this database: nothing starts `jobrunner tick`, or it uses another one",
+            remedy="start them on a host with the handlers: by cron with jobrunner crontab install, without cron with"
+            " jobrunner loop or the timer of systemd",
         )
     elif beat.has_stopped(facts.at, limits.tick_age):
-        last = f"the last one was on {beat.host} at {at(beat.started_at)}; look at cron there"
+        last = f"the last one was on {beat.host} at {at(beat.started_at)}"
         yield Said(f"no tick has started for {age(facts, beat.started_at)} on any host: {last}", {"host": beat.host})
 
 

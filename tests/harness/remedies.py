@@ -118,11 +118,13 @@ def _sql(statement: str) -> Act:
     return lambda scene: scene.database.execute(statement)
 
 
+STARTERS = ("cron", "jobrunner loop", "timer of systemd")
+"""What may start the ticks of a host."""
 FOUND: tuple[tuple[str, Act, Cure], ...] = (
     # The finding, how it comes about in a scene in which ticks come, and its cure.
-    ("ticks_stopped", _older_ticks, Cure(("ticks of here", "crontab"), Scene.tick)),
-    ("ticks_stopped", _sql("DELETE FROM job_ticks"), Cure(("jobrunner crontab install",), Scene.tick)),
-    ("host_stopped", _ticks("there", 3 * HOUR), Cure(("ticks of there", "crontab"), _ticks("there"))),
+    ("ticks_stopped", _older_ticks, Cure(("on here", *STARTERS), Scene.tick)),
+    ("ticks_stopped", _sql("DELETE FROM job_ticks"), Cure(("jobrunner crontab install", *STARTERS), Scene.tick)),
+    ("host_stopped", _ticks("there", 3 * HOUR), Cure(("on there", *STARTERS), _ticks("there"))),
     ("failing_ticks", _ticks("here", error="no"), Cure(("repair that on here", "jobrunner tick -v"), _ticks("here"))),
     # An hour later.
     ("killed_ticks", _killed, Cure(("on here", "journalctl"), _sql("DELETE FROM job_ticks WHERE finished_at IS NULL"))),

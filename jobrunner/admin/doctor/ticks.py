@@ -19,7 +19,10 @@ def last_tick(host: str, at: datetime, ticks: Sequence[LastTick], too_old: timed
     own = next((each for each in ticks if each.host == host), None)
     others = others_at_work(host, at, ticks)
     elsewhere = f"; others do: {', '.join(others)}" if others else ""
-    remedy = "look at the crontab line: jobrunner crontab line; and at the database and the host name that cron uses"
+    remedy = (
+        "look at what starts ticks here: the crontab line (jobrunner crontab line prints it), jobrunner loop or the"
+        " timer of systemd; and at the database and the host name that it uses"
+    )
     if own is None:
         kind = warning if others else wrong
         return kind(name, f"no tick of this host, {host}, has ever used this database{elsewhere}", remedy)
