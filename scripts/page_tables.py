@@ -21,6 +21,7 @@ from jobrunner.settings.config import SETTINGS
 from jobrunner.settings.setting import Setting
 from jobrunner.store.drivers import sqlite
 from jobrunner.store.questions.explain.reasons import REASONS
+from jobrunner.verify.promises import PROMISES
 
 DOCS = Path(__file__).parents[1] / "docs"
 _SHARED = ("SQLAlchemy", "psycopg", "alembic", "click", "Django", "Flask", "FastAPI")
@@ -46,6 +47,7 @@ def pages() -> dict[Path, str]:
         "howto/installation.md": {"Supported versions": _versions()},
         "howto/monitoring.md": _findings(),
         "howto/troubleshooting.md": _reasons(),
+        "howto/verify.md": _promises(),
     }
     of_paths = {DOCS / name: of_page for name, of_page in tables.items()}
     of_paths |= {DOCS.parent / "README.md": {}, DOCS / "howto" / "releasing.md": {}}
@@ -108,6 +110,11 @@ def _versions() -> tuple[list[str], list[list[str]]]:
 def _findings() -> Tables:
     rows = [[f"`{each.name}`", each.scope, each.words, each.severity] for each in FINDINGS.values()]
     return {"The health check": (["finding", "about", "it means", "severity"], rows)}
+
+
+def _promises() -> Tables:
+    rows = [[f"`{each.name}`", each.number or "–", each.about, each.words] for each in PROMISES.values()]
+    return {"What is judged": (["promise", "number", "about", "what must hold"], rows)}
 
 
 def _reasons() -> Tables:

@@ -16,6 +16,7 @@ import msgspec
 from jobrunner import failpoints
 from jobrunner.admin.archive_file import HEAD, batches, instant_of, new_file, parts_of, refused
 from jobrunner.lifecycle import FINISHED
+from jobrunner.model import Actor
 from jobrunner.store.changes import archive
 from jobrunner.store.changes.archive import JSON_COLUMNS, Archived, Batch, CannotRestore, Ended, Position
 from jobrunner.store.drivers.connection import Connection, DriverError
@@ -89,13 +90,14 @@ def _line(archived: Archived) -> bytes:
     return msgspec.json.encode({"run": run, "schedule": archived.schedule, "attempts": archived.attempts}) + b"\n"
 
 
-def delete(database: Database, file: Path, report: Callable[[int], None]) -> Deleted:
+def delete(database: Database, file: Path, actor: Actor, report: Callable[[int], None]) -> Deleted:
     """Delete the runs that the file holds and that have not changed since, by the rules of retention.
 
     It may be repeated.
     """
     deleted = seen = 0
     refused, before = None, instant_of(file)
+    database.write(partial(archive.note, actor=actor, action="archive runs", file=file, before=before))
     for archived in batches(file, _BATCH):
         ended = [Ended(each.run["id"], each.run["status"], each.run["finished_at"]) for each in archived]
         count, why = database.write(partial(archive.delete, ended=ended, before=before))
@@ -105,13 +107,16 @@ def delete(database: Database, file: Path, report: Callable[[int], None]) -> Del
     return Deleted(deleted, seen - deleted, refused)
 
 
-def restore(database: Database, file: Path, report: Callable[[int], None]) -> tuple[int, int]:
+def restore(database: Database, file: Path, actor: Actor, report: Callable[[int], None]) -> tuple[int, int]:
     """Put the runs of the file back: how many, and how many were there already.
 
     Every line is tried before the first is kept. Raises UsageError, which names the file and the line.
     """
     for archived in batches(file, _BATCH):
         _try(database, file, archived)
+    # First, so that the row is there whatever becomes of the rest.
+    note = partial(archive.note, actor=actor, action="archive restore", file=file, before=instant_of(file))
+    database.write(note)
     restored = seen = 0
     for archived in batches(file, _BATCH):
         try:

@@ -22,7 +22,8 @@ from jobrunner.admin.archive_file import (
     value_of,
 )
 from jobrunner.errors import UsageError
-from jobrunner.store.changes import state_rows
+from jobrunner.model import Actor
+from jobrunner.store.changes import archive, state_rows
 from jobrunner.store.drivers import numbering
 from jobrunner.store.drivers.connection import Connection, DriverError
 from jobrunner.store.drivers.database import Database
@@ -61,7 +62,7 @@ def _encoded(kind: str, row: Mapping[str, Any]) -> bytes:
     return msgspec.json.encode({kind: parts_of(row, of_json)}) + b"\n"
 
 
-def restore(database: Database, file: Path) -> tuple[Mapping[str, int], Mapping[str, int]]:
+def restore(database: Database, file: Path, actor: Actor) -> tuple[Mapping[str, int], Mapping[str, int]]:
     """Put the rows of the file into a database without runs: how many of each kind, and how many were there.
 
     All of it or nothing. Raises UsageError, which names the file and the line.
@@ -80,6 +81,7 @@ def restore(database: Database, file: Path) -> tuple[Mapping[str, int], Mapping[
             restored[kind] += _insert(connection, file, kind, lines, newest)
             seen[kind] += len(lines)
         numbering.reserve(connection, "job_runs", top)
+        archive.note(connection, actor, "archive restore", file, None)
         return restored, seen - restored
 
     return database.write(work)

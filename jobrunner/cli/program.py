@@ -34,7 +34,7 @@ _SECTIONS = {
     "upkeep": (
         "Set up and keep house",
         (
-            "migrate, schema, doctor, crontab line, crontab install, crontab remove, prune, "
+            "migrate, schema, doctor, verify, crontab line, crontab install, crontab remove, prune, "
             "archive runs, archive finish, archive state, archive restore, restore, "
             "metrics, web, users add, downgrade, completion"
         ),

@@ -78,6 +78,7 @@ CALLS = {
     # Whatever is there is replaced.
     "restore": Call("restore /nowhere/backup.db", needs_tables=False),
     "doctor": Call("doctor --no-crontab", needs_tables=False, warm="doctor --no-crontab --json"),
+    "verify": Call("verify", fits_terminal=True, warm="verify --json"),
     "schema": Call("schema", needs_tables=False),
     "crontab line": Call("crontab line", needs_tables=False),
     "crontab install": Call("crontab install", needs_tables=False, warm="crontab install --help"),

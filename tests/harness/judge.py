@@ -3,29 +3,27 @@
 from contextlib import closing
 from datetime import timedelta
 
-from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
+from jobrunner.verify.known import Kept
+from jobrunner.verify.promise import SLACK
+from jobrunner.verify.verifier import Scope, Verdict, verify
 
+KEPT = Kept(events=timedelta(days=365), runs=timedelta(days=7))
 _PATIENCE = timedelta(seconds=20)
-_OVERLAPPING = (
-    "SELECT a.run_id, a.sequence FROM job_attempts a JOIN job_attempts b ON b.run_id = a.run_id"
-    " AND b.sequence = a.sequence + 1 WHERE b.started_at < a.finished_at AND a.outcome <> 'lease_expired'"
-    " ORDER BY a.id LIMIT 100"
-)
 
 
-def breaches(store: Store) -> list[str]:
+def judged(store: Store, slack: timedelta = SLACK) -> Verdict:
+    """What is found out. ``slack`` zero is for a clock that never steps back without a row that shows it."""
+    return verify(store, Scope(KEPT, slack=slack))
+
+
+def breaches(store: Store, slack: timedelta = SLACK) -> list[str]:
     """A sentence for each broken promise; none: all that can be judged holds."""
-
-    def look(connection: Connection) -> list[str]:
-        found = connection.execute(_OVERLAPPING)
-        return [f"run {row.run_id}: the attempts {row.sequence} and {row.sequence + 1} overlap" for row in found]
-
-    return store.read(look)
+    return [str(each) for each in judged(store, slack).breaches]
 
 
-def breaches_at(url: str, schema: str | None = None) -> list[str]:
+def breaches_at(url: str, schema: str | None = None, slack: timedelta = SLACK) -> list[str]:
     """The same, for whoever has the URL alone."""
     with closing(Store(locate(url, schema), patience=_PATIENCE)) as store:
-        return breaches(store)
+        return breaches(store, slack)

@@ -1,30 +1,86 @@
-"""The judge of the promises: what it finds in a history, and that it finds nothing in one that is right."""
+"""The judge of the promises, `jobrunner verify`: it finds each damage, and nothing in a history that is right."""
 
+import json
 from datetime import timedelta
 
 import pytest
 
-from harness import Database
+from harness import App, Commands, Database, sqlite_only
+from harness.damages import DAMAGES, Scene, make_history
 from harness.invariants import insert_runs
-from harness.judge import breaches, breaches_at
+from harness.judge import KEPT, breaches_at, judged
+from harness.pages import checked_by
+from jobrunner.errors import UsageError
 from jobrunner.store.drivers.database import Database as Store
+from jobrunner.verify.promises import PROMISES
+from jobrunner.verify.verifier import Scope, verify
 
 
-def _attempt(database: Database, run_id: int, sequence: int, begin: int, end: int, outcome: str = "failed") -> None:
+def test_each_promise_has_a_damage_that_breaks_it() -> None:
+    assert DAMAGES.keys() == PROMISES.keys()
+
+
+@pytest.mark.promise("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P12")
+def test_each_damage_is_found_by_the_promise_that_it_breaks_and_by_no_other(database: Database, store: Store) -> None:
+    scene = Scene(database, store)
+    make_history(scene)
+    scene.tick(database.now())
+    verdict = judged(store)
+    assert (verdict.holds, verdict.breaches) == (True, []), verdict.sentence
+    assert verdict.runs == database.value("SELECT count(*) FROM job_runs")
+    broken = {name: str(damage(scene)) for name, damage in DAMAGES.items()}
+    scene.tick(database.now())
+    found = judged(store)
+    assert {(each.promise, each.subject) for each in found.breaches} == set(broken.items())
+    assert not found.holds
+    assert breaches_at(database.url) == [str(each) for each in found.breaches]
+
+
+@sqlite_only
+def test_the_command_says_in_one_sentence_that_all_promises_hold(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    for number in range(3):
+        jobrunner("enqueue", "append", "--key", str(number))
+    jobrunner.tick()
+    today = f"{database.now():%Y-%m-%d}"
+    assert jobrunner("verify").stdout == f"3 runs since {today}: all promises hold\n"
+    (shown,) = checked_by("tests/promises/test_judge.py::test_the_command_says_in_one_sentence_that_all_promises_hold")
+    assert shown.text == "$ jobrunner verify\n3 runs since 2026-11-26: all promises hold\n"
+    answer = json.loads(jobrunner("verify", "--json").stdout)
+    assert (answer["holds"], answer["runs"], answer["breaches"], answer["next_position"]) == (True, 3, [], None)
+
+
+@sqlite_only
+def test_the_command_names_what_is_broken_and_exits_with_1(jobrunner: Commands, database: Database) -> None:
+    (run_id,) = insert_runs(database, 1, status="succeeded", finished_at=database.now())
+    sentence = f"run {run_id} is succeeded, which no run becomes after it was queued"
+    done = jobrunner("verify", check=False)
+    today = f"{database.now():%Y-%m-%d}"
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines() == [
+        f"moves_allowed (P1): {sentence}; look at its history: jobrunner show {run_id}",
+        f"1 run since {today}: 1 breach of moves_allowed",
+    ]
+
+
+def test_what_is_stopped_in_time_goes_on_at_its_position_and_finds_the_rest(database: Database, store: Store) -> None:
+    insert_runs(database, 1500, status="succeeded", finished_at=database.now())
+    stopped, looked = [], 0
+    position: str | None = ""
+    while position is not None:
+        verdict = verify(store, Scope(KEPT, within=timedelta(0), position=position or None))
+        position, looked = verdict.next_position, looked + verdict.runs
+        stopped.append(verdict.next_position)
+    assert looked == 1500
+    assert "runs:1000" in stopped
+    with pytest.raises(UsageError, match="is no position"):
+        verify(store, Scope(KEPT, position="runs:x"))
+
+
+def test_since_leaves_out_what_was_created_before(database: Database, store: Store) -> None:
     now = database.now()
-    database.execute(
-        "INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at,"
-        " outcome) VALUES (?, ?, ?, ?, 'w', 'h', ?, ?, ?)",
-        [run_id, sequence, sequence, f"t{sequence}", now + timedelta(begin), now + timedelta(end), outcome],
-    )
-
-
-@pytest.mark.promise("P2")
-def test_the_judge_names_a_run_whose_attempts_overlap_unless_a_lease_was_lost(database: Database, store: Store) -> None:
-    apart, lost, overlapping = insert_runs(database, 3)
-    for run_id, second, outcome in ((apart, 2, "failed"), (lost, 1, "lease_expired"), (overlapping, 1, "failed")):
-        _attempt(database, run_id, 1, 0, 2, outcome)
-        _attempt(database, run_id, 2, second, 3)
-    found = [f"run {overlapping}: the attempts 1 and 2 overlap"]
-    assert breaches(store) == found
-    assert breaches_at(database.url) == found
+    for days in (9, 5, 1):
+        insert_runs(database, 2, created_at=now - timedelta(days))
+    for since, runs in ((timedelta(days=6), 4), (now - timedelta(days=2), 2), (now, 0), (timedelta(days=30), 6)):
+        assert verify(store, Scope(KEPT, since=since)).runs == runs

@@ -45,7 +45,7 @@ class CallersTransaction(Connection):
             return self._executor.execute(text(written), values)
         return self._executor.execute(statement, values)
 
-    def begin(self, *, writes: bool = True) -> None:
+    def begin(self, *, writes: bool = True, is_snapshot: bool = False) -> None:
         raise NotImplementedError("the caller's transaction is open already")
 
     def sever(self) -> None:

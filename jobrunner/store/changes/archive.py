@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlalchemy import JSON, Column, Select, Table, Text, and_, bindparam, cast, or_, select
 
 from jobrunner import failpoints
 from jobrunner.lifecycle import Status
+from jobrunner.model import Actor
 from jobrunner.store.drivers import numbering
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.queue.ticks import retention
+from jobrunner.store.queue.ticks import audit, retention
 from jobrunner.store.schema import job_attempts, job_definitions, job_keys, job_runs, job_state
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.statements import inserting
@@ -141,6 +143,13 @@ _DELETABLE = (
     .where(is_slot_before(bindparam("before", type_=UtcTime())), is_slot_before(now()))
     .with_for_update(of=job_runs, skip_locked=True)
 )
+
+
+def note(connection: Connection, actor: Actor, action: str, file: Path, before: datetime | None) -> None:
+    """Write into the audit trail that somebody deletes or puts back what is in a file: runs that ended before this."""
+    at = connection.execute(select(now())).scalar_one()
+    detail = {"file": str(file.absolute())} | ({} if before is None else {"before": before})
+    audit.write(connection, [audit.event(actor, action, None, detail, at)])
 
 
 def delete(connection: Connection, ended: Sequence[Ended], before: datetime) -> tuple[int, str | None]:

@@ -172,8 +172,8 @@ class Connection(DriverExecutor):
         self._savepoints = 0
 
     @abstractmethod
-    def begin(self, *, writes: bool = True) -> None:
-        """Begin a transaction."""
+    def begin(self, *, writes: bool = True, is_snapshot: bool = False) -> None:
+        """Begin a transaction. In a snapshot all statements see the same rows, and none can write."""
 
     def commit(self) -> bool:
         """Commit. False: it is applied, but perhaps no synchronous standby has it. Raises DriverError."""

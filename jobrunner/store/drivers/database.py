@@ -91,6 +91,10 @@ class Database:
         """Run ``work`` in a transaction that only reads."""
         return self._persist(lambda: self._once(work, writes=False))
 
+    def snapshot(self, work: Callable[[Connection], T]) -> T:
+        """The same, and all of its statements see the database at one instant. Keep it short: rows stay for it."""
+        return self._persist(lambda: self._once(work, writes=False, is_snapshot=True))
+
     def stuck_for(self) -> float:
         """The age of the current transaction in seconds; 0 means that there is none. Any thread may call this."""
         since = self._call_since
@@ -167,10 +171,10 @@ class Database:
                 time.sleep(pause)
         raise AssertionError("the last round returns or raises")
 
-    def _once(self, work: Callable[[Connection], T], *, writes: bool) -> T:
+    def _once(self, work: Callable[[Connection], T], *, writes: bool, is_snapshot: bool = False) -> T:
         def call() -> T:
             connection = self.connect()
-            connection.begin(writes=writes)
+            connection.begin(writes=writes, is_snapshot=is_snapshot)
             try:
                 value = work(connection)
                 if writes and self._doubt.is_open:

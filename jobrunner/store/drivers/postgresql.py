@@ -103,11 +103,12 @@ class ServerConnection(Connection):
         # The server must say that a COMMIT did not wait for the standby, whatever the role has set.
         warned = "SET LOCAL client_min_messages = warning"
         self._begin = f"{begin_and_limit}; {settings}; {warned}; SELECT pg_catalog.pg_backend_pid()".encode()
+        self._begin_snapshot = self._begin.replace(b"READ COMMITTED", b"REPEATABLE READ READ ONLY", 1)
 
-    def begin(self, *, writes: bool = True) -> None:
+    def begin(self, *, writes: bool = True, is_snapshot: bool = False) -> None:
         # It calls libpq, because the driver took twice as long.
         try:
-            answer = self.driver.pgconn.exec_(self._begin)
+            answer = self.driver.pgconn.exec_(self._begin_snapshot if is_snapshot else self._begin)
             if answer.status != pq.ExecStatus.TUPLES_OK:
                 raise errors.error_from_result(answer)
         except errors.Error as error:

@@ -63,8 +63,9 @@ class FileConnection(Connection):
         except sqlite3.Error as error:
             raise self.raised(error) from error
 
-    def begin(self, *, writes: bool = True) -> None:
-        # A deferred transaction that reads and then writes may fail at once, in spite of the busy timeout.
+    def begin(self, *, writes: bool = True, is_snapshot: bool = False) -> None:
+        # What only reads is a snapshot. A deferred transaction that reads and then writes may fail at once, in spite of
+        # the busy timeout.
         self.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     def set_wal(self) -> None:

@@ -26,7 +26,7 @@ def finish(file: Path) -> None:
 def delete(database: Database, file: Path) -> None:
     """Delete the runs that the file holds, and say how many."""
     with render.progress(None, "runs") as report:
-        deleted = archives.delete(database, file, report)
+        deleted = archives.delete(database, file, session.actor(), report)
     render.done(f"deleted {deleted.deleted} runs; {deleted.stay} stay or were gone")
     if deleted.refused is not None:
         render.line(f"the database refuses to delete some: {deleted.refused}")

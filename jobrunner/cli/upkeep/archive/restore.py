@@ -24,9 +24,9 @@ def restore(file: Path) -> None:
     """
     database = session.open_database(environment.load(), for_many_rows=True)
     if archive_file.holds_state(file):
-        rows, present = archive_state.restore(database, file)
+        rows, present = archive_state.restore(database, file, session.actor())
         render.done(f"restored {counted(rows)}; {sum(present.values())} were there already")
         return
     with render.progress(None, "runs") as report:
-        restored, others = archives.restore(database, file, report)
+        restored, others = archives.restore(database, file, session.actor(), report)
     render.done(f"restored {restored} runs; {others} were there already")

@@ -1,0 +1,34 @@
+"""The table of what ``verify`` judges. The documentation, JSON and the tests are made from it."""
+
+from __future__ import annotations
+
+from jobrunner.verify.checks import attempts, effects, limits, moves, slots, waiting
+from jobrunner.verify.promise import Promise
+
+OF_RUNS = (
+    moves.moves_allowed,
+    attempts.attempts_used,
+    waiting.parents_first,
+    waiting.gates_exist,
+    attempts.one_owner,
+    waiting.one_run_per_key,
+    attempts.leases_end,
+    attempts.attempts_bounded,
+    attempts.attempts_recorded,
+    moves.ends_explained,
+    moves.changes_recorded,
+)
+OF_SLOTS = (slots.one_run_per_slot, slots.slots_recorded)
+PROMISES: dict[str, Promise] = {
+    each.name: each
+    for each in (
+        *OF_RUNS,
+        slots.one_at_a_time,
+        *OF_SLOTS,
+        effects.effects_of_runs,
+        effects.effects_once,
+        limits.limits_kept,
+        limits.totals_complete,
+    )
+}
+"""By name."""

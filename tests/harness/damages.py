@@ -1,0 +1,295 @@
+"""A history by the real code in which every promise holds, and for each promise a damage that breaks it alone."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from harness.database import Database
+from jobrunner.lifecycle import AttemptResult, Outcome
+from jobrunner.model import Actor, Lease, Limits, Owner, Policy, TickKind
+from jobrunner.store.changes import one_run, settlement
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.steps import follow
+from jobrunner.store.queue import claims, dependants, effects, enqueue, expiries, finalize, limits
+from jobrunner.store.queue.claims import ClaimRequest
+from jobrunner.store.queue.enqueue_sql import NewRun
+from jobrunner.store.queue.ticks import hosts, tallies
+from jobrunner.store.queue.ticks.hosts import HostReport
+
+OWNER, PERSON = Owner("here", "here:1:a"), Actor("ada@here", "because")
+SUCCEEDED, FAILED = AttemptResult(Outcome.SUCCEEDED), AttemptResult(Outcome.FAILED, wait=timedelta(0))
+_LIMITS = {"limited": Limits(max_running=1)}
+_HOUR, _MINUTE = timedelta(hours=1), timedelta(minutes=1)
+
+
+class Scene:
+    """What applications, ticks and people do to runs, by the real functions, on a test's database."""
+
+    def __init__(self, database: Database, store: Store) -> None:
+        self.database, self.store = database, store
+        self.tick(self.database.now() - 3 * _HOUR)
+
+    def tick(self, at: Any) -> None:
+        """The row of a tick that has done all its work."""
+        self.database.execute(
+            "INSERT INTO job_ticks (host, worker, version, started_at, finished_at, ended_by)"
+            " VALUES ('here', 'w', '0.2.0', ?, ?, 'empty')",
+            [at, at],
+        )
+
+    def enqueue(self, job_type: str = "plain", **options: Any) -> int:
+        new = NewRun(job_type, "{}", **options)
+        return self.store.write(lambda connection: enqueue.enqueue(connection, new)).id or 0
+
+    def claim(self, run_id: int, job_type: str = "plain") -> Lease:
+        """The lease of this run; the others of its type are claimed and returned."""
+        policy = Policy(job_type, limits=_LIMITS.get(job_type))
+        request = ClaimRequest(OWNER, uuid4().hex, [policy], 100, 1000, 5 * _MINUTE)
+        found = [run.lease for run in self.store.write(partial(claims.claim, request=request)).runs]
+        others = [lease.run_id for lease in found if lease.run_id != run_id]
+        self.store.write(partial(claims.return_unstarted, token=request.token, run_ids=others))
+        return next(lease for lease in found if lease.run_id == run_id)
+
+    def end(self, lease: Lease, result: AttemptResult = SUCCEEDED) -> None:
+        self.store.write(partial(finalize.finalize_all, owner=OWNER, ends=[(lease, result)]))
+
+    def run(self, *ends: AttemptResult, job_type: str = "plain", **options: Any) -> int:
+        """A run with these attempts."""
+        run_id = self.enqueue(job_type, **options)
+        for result in ends:
+            self.end(self.claim(run_id, job_type), result)
+        return run_id
+
+    def change(self, change: Callable[..., Any], run_id: int) -> None:
+        """What a person does to a run."""
+        assert self.store.write(partial(change, run_id=run_id, actor=PERSON)).applied
+
+    def effect(self, key: str) -> int:
+        """The run of an effect that was applied, perhaps: nobody knows."""
+        lease = self.claim(self.enqueue())
+        assert self.store.write(partial(effects.intend, lease=lease, key=key, call="c"))
+        self.end(lease, FAILED)
+        return lease.run_id
+
+    def child(self) -> int:
+        """A run that waits for another one."""
+        parent = self.enqueue("parent")
+
+        def work(connection: Connection) -> int:
+            child = enqueue.enqueue(connection, NewRun("child", "{}")).id or 0
+            follow(connection, dependants.attach_steps(connection.database, child, [parent], "run"))
+            return child
+
+        return self.store.write(work)
+
+    def set(self, table: str, where: str, **values: object) -> None:
+        """Write into a row by hand."""
+        given = ", ".join(f"{name} = ?" for name in values)
+        assert self.database.execute(f"UPDATE job_{table} SET {given} WHERE {where}", values.values())
+
+
+def make_history(scene: Scene) -> None:
+    """Whatever a run may go through, and what people do."""
+    scene.run(SUCCEEDED, idempotency_key="once")
+    scene.run(FAILED, FAILED, SUCCEEDED)
+    for outcome in Outcome:
+        scene.run(AttemptResult(outcome, wait=timedelta(0)))
+    dead = scene.run(FAILED, max_attempts=1)
+    scene.change(one_run.retry, dead)
+    scene.end(scene.claim(dead))
+    scene.change(partial(one_run.retry, force=True), dead)
+    for change in (one_run.cancel, one_run.discard):
+        scene.change(change, scene.enqueue())
+    retried = scene.enqueue()
+    scene.change(one_run.cancel, retried)
+    scene.change(one_run.retry, retried)
+    lost = scene.claim(scene.enqueue())
+    scene.set("runs", f"id = {lost.run_id}", locked_until=scene.database.now() - _HOUR)
+    scene.store.write(partial(expiries.recover, limit=10))
+    scene.effect("known")
+    scene.store.write(partial(settlement.settle, key="known", actor=PERSON, applied=True))
+    scene.child()
+    scene.claim(scene.enqueue())
+    while scene.store.write(tallies.fold):
+        pass
+
+
+# The damages. Each returns the subject that must be named.
+
+
+def one_owner(scene: Scene) -> object:
+    run_id = scene.run(FAILED, FAILED)
+    scene.set("attempts", f"run_id = {run_id} AND sequence = 2", started_at=scene.database.now() - _HOUR)
+    return run_id
+
+
+def attempts_recorded(scene: Scene) -> object:
+    run_id = scene.run(FAILED, FAILED)
+    scene.database.execute("DELETE FROM job_attempts WHERE run_id = ? AND sequence = 2", [run_id])
+    return run_id
+
+
+def attempts_bounded(scene: Scene) -> object:
+    run_id = scene.run(FAILED, FAILED)
+    scene.set("runs", f"id = {run_id}", max_attempts=1)
+    return run_id
+
+
+def attempts_used(scene: Scene) -> object:
+    run_id = scene.run(FAILED, max_attempts=1)
+    scene.set("runs", f"id = {run_id}", max_attempts=3)
+    return run_id
+
+
+def leases_end(scene: Scene) -> object:
+    run_id = scene.claim(scene.enqueue()).run_id
+    scene.set("runs", f"id = {run_id}", locked_until=scene.database.now() - _HOUR)
+    return run_id
+
+
+def moves_allowed(scene: Scene) -> object:
+    run_id = scene.run(FAILED)
+    scene.set("attempts", f"run_id = {run_id}", status="queued")
+    return run_id
+
+
+def ends_explained(scene: Scene) -> object:
+    run_id = scene.run(FAILED, max_attempts=1)
+    scene.set("runs", f"id = {run_id}", status="cancelled")
+    return run_id
+
+
+def changes_recorded(scene: Scene) -> object:
+    run_id = scene.enqueue()
+    scene.change(one_run.cancel, run_id)
+    scene.database.execute("DELETE FROM job_events WHERE run_id = ?", [run_id])
+    return run_id
+
+
+def one_run_per_key(scene: Scene) -> object:
+    first = scene.enqueue(idempotency_key="twice")
+    scene.database.execute("DELETE FROM job_keys WHERE run_id = ?", [first])
+    scene.enqueue(idempotency_key="twice")
+    return first
+
+
+def parents_first(scene: Scene) -> object:
+    run_id = scene.child()
+    scene.set("runs", f"id = {run_id}", gate="")
+    scene.end(scene.claim(run_id, "child"))
+    return run_id
+
+
+def gates_exist(scene: Scene) -> object:
+    run_id, at = scene.enqueue(), scene.database.now() - _HOUR
+    scene.set("runs", f"id = {run_id}", gate="after", run_at=at, created_at=at, updated_at=at)
+    return run_id
+
+
+def one_at_a_time(scene: Scene) -> object:
+    first, second = (scene.run(SUCCEEDED, concurrency_key="alone") for _ in range(2))
+    for run_id in (first, second):
+        scene.set("attempts", f"run_id = {run_id}", started_at=scene.database.now() - _HOUR)
+    return second
+
+
+def one_run_per_slot(scene: Scene) -> object:
+    slot = _last_hour(scene)
+    _schedule(scene, "twice")
+    scene.database.execute("DROP INDEX job_runs_slot")
+    _run_of_slot(scene, "twice", slot)
+    return "twice"
+
+
+def slots_recorded(scene: Scene) -> object:
+    _schedule(scene, "left out")
+    of_schedule = "definition_id = (SELECT id FROM job_definitions WHERE name = 'left out')"
+    scene.database.execute(f"DELETE FROM job_runs WHERE scheduled_for = ? AND {of_schedule}", [_last_hour(scene)])
+    return "left out"
+
+
+def _last_hour(scene: Scene) -> Any:
+    return scene.database.now().replace(minute=0, second=0, microsecond=0)
+
+
+def _schedule(scene: Scene, name: str) -> None:
+    last, old = _last_hour(scene), scene.database.now() - 5 * _HOUR
+    scene.database.execute(
+        "INSERT INTO job_definitions (name, job_type, payload, schedule, timezone, source, last_slot_at, created_at,"
+        " updated_at) VALUES (?, 'slot', '{}', '0 * * * *', 'UTC', 'command', ?, ?, ?)",
+        [name, last, old, old],
+    )
+    for hours in range(3):
+        _run_of_slot(scene, name, last - hours * _HOUR)
+
+
+def _run_of_slot(scene: Scene, name: str, slot: Any) -> None:
+    scene.database.execute(
+        "INSERT INTO job_runs (definition_id, job_type, payload, status, priority, run_at, scheduled_for, origin,"
+        " created_at, updated_at) SELECT id, 'slot', '{}', 'queued', 0, ?, ?, 'slot', ?, ?"
+        " FROM job_definitions WHERE name = ?",
+        [slot, slot, slot, slot, name],
+    )
+
+
+def effects_of_runs(scene: Scene) -> object:
+    scene.effect("stolen")
+    scene.set("effects", "key = 'stolen'", lease_token="x" * 32)
+    return "stolen"
+
+
+def effects_once(scene: Scene) -> object:
+    scene.effect("again")
+    scene.store.write(partial(settlement.settle, key="again", actor=PERSON, applied=True))
+    scene.database.execute("DELETE FROM job_effects WHERE key = 'again'")
+    return "again"
+
+
+def limits_kept(scene: Scene) -> object:
+    policy = Policy("limited", limits=_LIMITS["limited"])
+    scene.store.write(partial(limits.declare, policy=policy))
+    scene.store.write(
+        partial(hosts.write, report=HostReport(TickKind("here", "", ""), (policy,), {"concurrency": 9}, "here", "b"))
+    )
+    scene.set("hosts", "host = 'here'", reported_at=scene.database.now() - 2 * _HOUR)
+    for _ in range(2):
+        run_id = scene.run(SUCCEEDED, job_type="limited")
+        scene.set("attempts", f"run_id = {run_id}", started_at=scene.database.now() - _HOUR)
+    return "limited"
+
+
+def totals_complete(scene: Scene) -> object:
+    scene.run(SUCCEEDED, job_type="counted")
+    while scene.store.write(tallies.fold):
+        pass
+    scene.set("tallies", "job_type = 'counted'", ends=0)
+    return "counted"
+
+
+DAMAGES: dict[str, Callable[[Scene], object]] = {
+    each.__name__: each
+    for each in (
+        one_owner,
+        attempts_recorded,
+        attempts_bounded,
+        attempts_used,
+        leases_end,
+        moves_allowed,
+        ends_explained,
+        changes_recorded,
+        one_run_per_key,
+        parents_first,
+        gates_exist,
+        one_at_a_time,
+        one_run_per_slot,
+        slots_recorded,
+        effects_of_runs,
+        effects_once,
+        limits_kept,
+        totals_complete,
+    )
+}
+"""By the name of the promise that it breaks."""
