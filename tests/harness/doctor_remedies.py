@@ -15,6 +15,7 @@ from harness.clinic import Clinic
 from harness.database import SQLiteDatabase
 from harness.handlers_rows import queue
 from harness.remedies import Elsewhere
+from jobrunner.store.sql.versions import SCHEMA_REVISION
 
 Act: TypeAlias = Callable[[Clinic], object]
 Environment: TypeAlias = Mapping[str, str | None]
@@ -166,6 +167,14 @@ CHECKED: dict[str, list[Planted | Elsewhere | NotHere]] = {
             ("CREATE INDEX job_runs_due", "CREATE VIEW job_dead"),
             said="index job_runs_due, view job_dead",
         ),
+    ],
+    "database.slices": [
+        Planted(
+            "schema",
+            lambda clinic: clinic.database.execute(f"UPDATE job_state SET unfinished = '{SCHEMA_REVISION:04}'"),
+            verdict="warning",
+            said="has not changed all rows yet",
+        )
     ],
     "database.clocks": [
         Planted(

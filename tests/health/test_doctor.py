@@ -80,6 +80,7 @@ def test_doctor_finds_a_planted_cause(clinic: Clinic, said: str) -> None:
     if row.act is None:
         execute(clinic, check["remedy"], {})
         assert clinic.wrong("--no-crontab") == []
+        assert [each for each in clinic.examine("--no-crontab")[1] if said in each["found"]] == []
 
 
 def test_doctor_of_a_host_without_ticks_names_the_hosts_that_have_some(clinic: Clinic) -> None:

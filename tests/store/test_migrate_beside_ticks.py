@@ -87,6 +87,8 @@ def test_index_is_made_beside_writers_and_one_that_a_crash_left_half_made_is_mad
         writer.close()
     ended = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX CONC%' AND state = 'active'"
     wait_for(lambda: database.value(ended) == 0, describe="the server has noticed the end of the client")
+    found = jobrunner("doctor", "--no-crontab", check=False).stdout
+    assert ("missing or different: index job_runs_due" in found) == (database.value(building) == 1)
     assert jobrunner("migrate").stdout.endswith((": created again: job_runs_due\n", ": up to date\n"))
     assert schema(database) == whole
 

@@ -15,7 +15,7 @@ from jobrunner.store.drivers.database import Database
 from jobrunner.store.drivers.location import Location
 from jobrunner.store.questions import findings, lockers
 from jobrunner.store.sql.versions import SCHEMA_REVISION
-from jobrunner.store.upkeep import damage, inspection
+from jobrunner.store.upkeep import beside_ticks, damage, inspection
 from jobrunner.store.upkeep.check import check_schema
 from jobrunner.store.upkeep.drift import drift
 from jobrunner.store.upkeep.inspection import Server, Session, StoredFile, TableSize
@@ -123,6 +123,15 @@ def schema(database: Database) -> tuple[bool, Check]:
     statements = "\n".join(f"{each.statement.strip()};" for each in pieces)
     found = f"missing or different: {names}"
     return True, wrong("schema", found, f"{remedy}, which runs:\n{statements.replace('jobrunner_schema.', '')}")
+
+
+def slices(connection: Connection) -> list[Check]:
+    """Whether a migration that changes rows in slices has changed them all."""
+    version = beside_ticks.unfinished_version(connection)
+    if version is None:
+        return []
+    found = f"migration {version} has not changed all rows yet: jobrunner migrate is at work, or was interrupted"
+    return [warning("schema", found, "jobrunner migrate")]
 
 
 def clocks(connection: Connection, most: timedelta) -> Check:

@@ -93,6 +93,7 @@ def _in_database(patient: Patient, report: Report) -> tuple[bool, Needed] | None
 def _read(connection: Connection, config: Config) -> tuple[list[Check], bool, Needed]:
     host, limits = config.host, config.health
     checks = [
+        *database.slices(connection),
         database.clocks(connection, limits.clock_skew),
         *database.storage(connection),
         *database.sessions(connection),

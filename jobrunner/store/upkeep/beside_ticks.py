@@ -123,10 +123,10 @@ def _concurrently(index: Piece) -> str:
 
 def finish(database: Database) -> bool:
     """Change the rest of the rows that a migration changes in slices. Returns whether any was left."""
-    unfinished = database.read(_unfinished)
-    if unfinished is None:
+    version = database.read(unfinished_version)
+    if version is None:
         return False
-    for statement in revisions.slices(database.location.database).get(unfinished, ()):
+    for statement in revisions.slices(database.location.database).get(version, ()):
         while soon(database, partial(_change, statement)):
             pass
     soon(database, _note_end)
@@ -135,9 +135,9 @@ def finish(database: Database) -> bool:
 
 def finish_in(connection: Connection) -> None:
     """The same in an open transaction."""
-    unfinished = _unfinished(connection)
-    if unfinished is not None:
-        change_all(connection, unfinished)
+    version = unfinished_version(connection)
+    if version is not None:
+        change_all(connection, version)
         _note_end(connection)
 
 
@@ -158,7 +158,8 @@ def _note_end(connection: Connection) -> None:
     connection.execute(f"UPDATE {MARK}.job_state SET unfinished = NULL")  # noqa: S608 - our own words
 
 
-def _unfinished(connection: Connection) -> int | None:
+def unfinished_version(connection: Connection) -> int | None:
+    """The migration whose slices are not all changed yet, if this code knows it. Expects any transaction."""
     if not connection.execute(_IS_ON_SERVER if connection.traits.has_server else _IS_IN_FILE).scalar_one():
         return None
     found = connection.execute(_UNFINISHED).scalar_one_or_none()
