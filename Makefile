@@ -53,7 +53,7 @@ lint: $(INSTALLED)-test $(INSTALLED)-lint ## Check style, types, the direction o
 	@$(VENV)/bin/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
 	@$(VENV)/bin/python scripts/statements.py --check
 	@$(VENV)/bin/python scripts/unreached.py
-	@$(VENV)/bin/mypy --strict --no-error-summary jobrunner tests/harness
+	@$(VENV)/bin/mypy --strict --no-error-summary jobrunner tests/harness tests/models $(wildcard tests/simulator)
 	@$(VENV)/bin/lint-imports > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
 	@echo "lint: style, types and imports are in order, and all code is used"
 

@@ -238,8 +238,8 @@ TWINS = {
     # The claim does not count what is at work.
     "limit": (World(old_ticks=0, locks=0, broken="limit"), "limit: no more at work than the code allows"),
 }
-ALWAYS = {"limit: no more at work than the code allows": lambda state: all(map(_is_within, [state] * 3, OWNERS))}
 OWNERS = ("all", "customer", "region")
+ALWAYS = {"limit: no more at work than the code allows": lambda state: all(map(_is_within, [state] * 3, OWNERS))}
 
 
 def _is_within(state: State, limit: str) -> bool:

@@ -156,9 +156,8 @@ def _has_ended(state: State) -> bool:
 def tell(state: State) -> dict[str, object]:
     def words(run: Run) -> str:
         deadline, gate = run.deadline and f"deadline {run.deadline}", run.gate and f"behind {run.gate}"
-        return ", ".join(
-            filter(None, [run.status, run.is_due and "due", gate, deadline, run.lease and f"lease {run.lease}"])
-        )
+        parts = [run.status, run.is_due and "due", gate, deadline, run.lease and f"lease {run.lease}"]
+        return ", ".join(str(each) for each in parts if each)
 
     told = {"run": words(state.run), "child": words(state.child), "parent": state.parent or "none", "slot": state.slot}
     told |= {"turn to prune": state.prune, "pauses": ", ".join(sorted(state.pauses)) or "none"}

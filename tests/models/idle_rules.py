@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jobrunner.lifecycle import Event
 
@@ -176,7 +176,8 @@ STEPS: dict[str, Callable[[World, State], Did]] = {
 def ended(state: State, name: str, status: str) -> State:
     """The run has ended, and the trigger on job_runs tells who waits for it."""
     told = "told" if name == "run" and state.parent else state.parent
-    return state._replace(**{name: Run(status)}, parent=told)
+    ends: dict[str, Any] = {name: Run(status)}
+    return state._replace(**ends, parent=told)
 
 
 def would_change(world: World, state: State) -> bool:

@@ -181,7 +181,9 @@ class Turn(NamedTuple):
             again = self.host._replace(does="unanswered", lease="lost")
             yield self.step("claims.return_unstarted", again, *changed, fault=True)
 
-    returning = unanswered
+    def returning(self) -> Iterator[Step]:
+        """As where the claim was not answered."""
+        return self.unanswered()
 
     def waiting(self) -> Iterator[Step]:
         host, run = self.host, self.run

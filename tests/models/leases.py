@@ -107,7 +107,8 @@ def tell(state: State) -> dict[str, object]:
     told: dict[str, object] = {"run": "none"}
     if run is not None:
         words = f"{run.status}, {run.attempts} of {run.most} attempts, {run.left} quarters left"
-        told["run"] = ", ".join(filter(None, [words, run.is_to_cancel and "to be cancelled", run.foul]))
+        parts = [words, run.is_to_cancel and "to be cancelled", run.foul]
+        told["run"] = ", ".join(str(each) for each in parts if each)
     for number, host in enumerate(state.hosts, 1):
         lease, underway = host.lease and f"lease {host.lease}, {host.age} old", host.underway and "COMMIT under way"
         told[f"host {number}"] = ", ".join(filter(None, [host.tick, host.does, lease, host.result, underway]))

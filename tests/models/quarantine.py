@@ -195,5 +195,5 @@ def tell(state: State) -> dict[str, object]:
     for at, host in enumerate(state.hosts, 1):
         hand = {"in hand": [run + 1 for run in host.waiting], "at work": [run + 1 for run in host.at_work]}
         words = [host.tick, *(f"{name} {runs}" for name, runs in hand.items() if runs), host.is_alone and "alone"]
-        told[f"host {at}"] = ", ".join(filter(None, words))
+        told[f"host {at}"] = ", ".join(str(each) for each in words if each)
     return told

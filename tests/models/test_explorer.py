@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 
 from models.explorer import Goal, Model, Refuted, Step, explore
 
 
-def model(ways: Mapping[str, str], start: str = "a", faults: str = "", **more: object) -> Model:
+def model(ways: Mapping[str, str], start: str = "a", faults: str = "", **more: Any) -> Model:
     """A model whose states are letters: ``ways`` leads from each to others. A step to one of ``faults`` is a fault."""
 
     def steps(state: str) -> Iterator[Step]:
         for after in ways.get(state, ""):
             yield Step("somebody", f"goes to {after}", after, is_fault=after in faults, begins_tick=after.isupper())
 
-    return Model(start, steps, **{"always": {}, "tell": lambda state: {"place": state}, **more})  # type: ignore[arg-type]
+    parts: dict[str, Any] = {"always": {}, "tell": lambda state: {"place": state}, **more}
+    return Model(start, steps, **parts)
 
 
 def refuted(model: Model) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import reduce
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +25,7 @@ NOT_MODELS = {"explorer", "idle_rules", "lease_rules", "test_explorer", "test_id
 def test_promises_of_a_model_hold_in_every_state_and_all_of_its_actions_happen(name: str) -> None:
     module = MODELS[name]
     found = [explore(module.model(world)) for world in module.WORLDS.values()]
-    only_in_twins = getattr(module, "ONLY_IN_TWINS", set())
+    only_in_twins: set[str] = getattr(module, "ONLY_IN_TWINS", set())
     assert set.union(*(each.actions for each in found)) == module.ACTIONS.keys() - only_in_twins
     assert set.union(*(each.events for each in found)) == set(module.EVENTS)
 
@@ -90,4 +89,7 @@ def _named(name: str) -> object:
 
 
 def _within(module: ModuleType, names: list[str]) -> object:
-    return reduce(lambda found, name: getattr(found, name, None), names, module)
+    found: object = module
+    for name in names:
+        found = getattr(found, name, None)
+    return found

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jobrunner.lifecycle import Event
 from models.explorer import Goal, Model, Step
@@ -128,8 +128,8 @@ class Turn(NamedTuple):
     number: int
     child: Child
 
-    def step(self, action: str, child: Child, *, actor: str = "", **changes: object) -> Step:
-        after = self.state._replace(children=_put(self.state.children, self.number, child), **changes)  # type: ignore[arg-type]
+    def step(self, action: str, child: Child, *, actor: str = "", **changes: Any) -> Step:
+        after = self.state._replace(children=_put(self.state.children, self.number, child), **changes)
         return Step(actor or f"child {self.number + 1}", action, after)
 
     # A child that runs one handler after the other.
@@ -244,7 +244,7 @@ class Turn(NamedTuple):
         return self.step(action, child, actor="parent", runs=tuple(runs), page=page)
 
 
-def _put(values: tuple, place: int, value: object) -> tuple:  # type: ignore[type-arg]
+def _put(values: tuple[Any, ...], place: int, value: object) -> tuple[Any, ...]:
     return (*values[:place], value, *values[place + 1 :])
 
 
@@ -294,5 +294,5 @@ def tell(state: State) -> dict[str, object]:
         at = [f"{stage} {run + 1}" for run, stage in child.at]
         sent, reports = [run + 1 for run in child.sent], [run + 1 for run, _ in child.reports]
         words = [*at, sent and f"tokens {sent}", reports and f"reports {reports}", child.has_rung and "has rung"]
-        told[f"child {number}"] = ", ".join(filter(None, words)) if child.is_alive else "dead"
+        told[f"child {number}"] = ", ".join(str(each) for each in words if each) if child.is_alive else "dead"
     return told
