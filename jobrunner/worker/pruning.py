@@ -1,4 +1,7 @@
-"""Pruning: deletes rows that are older than their retention, for a short time every ten minutes."""
+"""Pruning: deletes rows that are older than their retention, for a short time every ten minutes.
+
+While that is not enough, each minute: more than some thousand runs that end in ten minutes would fill the disk.
+"""
 
 from __future__ import annotations
 
@@ -58,6 +61,7 @@ def prune(context: TickContext) -> None:
         context.counts["kept"] = len(kept)
         if not pruned.deleted and not pruned.kept:
             return
+    context.database.write(ticks.prune_again_soon)
 
 
 def _take_turn(context: TickContext) -> bool:

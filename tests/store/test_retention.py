@@ -160,7 +160,9 @@ def test_ticks_and_events_are_pruned_after_their_own_time(jobrunner: Commands, d
     assert database.value("SELECT count(*) AS events FROM job_events") == 0
 
 
-def test_a_tick_prunes_for_a_second_and_then_works(jobrunner: Commands, database: Database) -> None:
+def test_a_tick_prunes_for_a_second_and_then_works_and_one_of_the_next_minute_goes_on(
+    jobrunner: Commands, database: Database
+) -> None:
     """Far more than a second's worth: the run that is due is not kept waiting for it."""
     old = insert(database, "succeeded", 30 * DAY)
     database.execute(
@@ -176,6 +178,10 @@ def test_a_tick_prunes_for_a_second_and_then_works(jobrunner: Commands, database
     assert counts["pruned"] + left == MANY + 1
     assert counts["pruned"] >= 500
     assert left > 0, "all in one tick"
+    database.move_clock(timedelta(minutes=1))
+    tick(jobrunner)
+    still_left = database.value("SELECT count(*) AS remaining FROM job_runs WHERE id <> ?", [due])
+    assert still_left < left, "more runs than a second is enough for would fill the disk"
 
 
 def test_runs_referenced_by_an_application_table_are_not_pruned_and_reported(

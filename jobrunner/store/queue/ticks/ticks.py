@@ -119,7 +119,12 @@ def is_quarantined_due(connection: Connection) -> bool:
 
 
 def take_prune_turn(connection: Connection) -> PruneTurn | None:
-    """The turn of this tick to prune, which comes at most every ten minutes per database. None: not now."""
+    """The turn of this tick to prune, which comes every ten minutes per database. None: not now."""
     if connection.execute(Prepared("ticks.free_prune_turn")).one_or_none() is None:
         return None
     return PruneTurn(*connection.execute(Prepared("ticks.take_prune_turn")).one())
+
+
+def prune_again_soon(connection: Connection) -> None:
+    """Let a tick of the next minute have the turn to prune, since this one has left something. In a write."""
+    connection.execute(Prepared("ticks.prune_again_soon"))

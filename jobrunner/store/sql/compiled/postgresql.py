@@ -3245,6 +3245,12 @@ WHERE jobrunner_schema.job_hosts.id = %(host_id)s::VARCHAR AND jobrunner_schema.
         {},
         (('id', None), ('reported', None)),
     ),
+    ('ticks.prune_again_soon', ()): (
+        """UPDATE jobrunner_schema.job_state SET pruned_at=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(soon)s::FLOAT))""",
+        {'soon': -570.0},
+        {},
+        (),
+    ),
     ('ticks.schema', ()): (
         """SELECT jobrunner_schema.job_schema_version.version_num, (SELECT jobrunner_schema.job_state.oldest_code
 FROM jobrunner_schema.job_state) AS oldest_code, (SELECT jobrunner_schema.job_state.released

@@ -3204,6 +3204,12 @@ WHERE id = :host_id AND reported_at > ((CAST(round((julianday('now') - 2440587.5
         {},
         (('id', None), ('reported', None)),
     ),
+    ('ticks.prune_again_soon', ()): (
+        """UPDATE job_state SET pruned_at=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:soon * 1000000 AS INTEGER))""",
+        {'soon': -570.0},
+        {},
+        (),
+    ),
     ('ticks.schema', ()): (
         """SELECT job_schema_version.version_num, (SELECT job_state.oldest_code
 FROM job_state) AS oldest_code, (SELECT job_state.released

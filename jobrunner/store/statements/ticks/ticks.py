@@ -50,6 +50,7 @@ from jobrunner.store.statements.queue.pauses import is_host_paused
 
 VARIANTS = {"claimable": [(count,) for count in TYPE_COUNTS]}
 _PRUNE_EVERY = timedelta(minutes=10)
+_PRUNE_AGAIN = timedelta(seconds=30)
 # Alembic creates it.
 _VERSION = Table(VERSION_TABLE, MetaData(), Column("version_num", String))
 
@@ -180,6 +181,12 @@ def free_prune_turn() -> Select[Any]:
 def take_prune_turn() -> ReturningUpdate[Any]:
     """Take the turn to prune. Returns the time, and the server that the last one who had it has seen."""
     return update(job_state).values(pruned_at=now()).returning(job_state.c.pruned_at, job_state.c.server)
+
+
+def prune_again_soon() -> Update:
+    """Have the turn to prune come again before the next minute is over."""
+    taken = later(bindparam("soon", _PRUNE_AGAIN.total_seconds() - _PRUNE_EVERY.total_seconds(), type_=Float))
+    return update(job_state).values(pruned_at=taken)
 
 
 def note_server() -> Update:
