@@ -71,7 +71,7 @@ bench: $(INSTALLED)-bench ## Measure the speed of this checkout: bench/README.md
 bench-peers: $(INSTALLED)-bench ## Measure ticks, drains and enqueues beside other systems, installed into .bench
 	@$(VENV)/bin/python bench --peers --only peers --only idle --only first --only drain --only single $(ARGS)
 
-bench-full: $(INSTALLED)-bench ## Measure all of it at the sizes of the published results; five rounds take an hour
+bench-full: $(INSTALLED)-bench ## Measure all of it at the sizes of the published results; five rounds take three hours
 	@$(VENV)/bin/python bench --peers --full $(ARGS)
 
 bench-readme: $(INSTALLED)-bench ## Write the figures in the pages and the chart from the newest results of bench-full

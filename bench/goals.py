@@ -1,5 +1,6 @@
 """What is aimed at, as ratios to what was measured in the same rounds, and what is reached."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from measures.baselines import ALL_LOOKS, IDEAL_WAITING, ONE_CORE, ONE_SECOND, PASS, PASS_PROCESSOR_TIME, RAW_EACH
@@ -7,6 +8,9 @@ from measures.claim import EMPTY
 from measures.crash import AFTER_KILL, TENTH, WHOLE, WHOLE_KILLED
 from measures.crowd import CROWD, NEEDED, SERVER_ALONE, SERVER_CROWD
 from measures.enqueue_async import ASYNC_INSERT, DRIVERS
+from measures.hours import AFTER, BEFORE, OPEN
+from measures.hours import FIRST as FIRST_QUARTER
+from measures.hours import LAST as LAST_QUARTER
 from measures.idle import FIRST, PROCESSOR_TIME
 from measures.operate import CLAIM_BESIDE_WAITING
 from measures.two_hosts import CALM, ONE, TWO
@@ -73,6 +77,36 @@ _CALM = Aim(1.5, "without the change", CLAIM_BESIDE_WAITING)
 _AT_ONCE, _ALL = Aim(1.5, "the same without the kill", TENTH), Aim(1.5, "the same without the kill", WHOLE)
 _ONE_TYPE, _ONE_OF_FEW = Aim(1.5, "with one type", EMPTY), Aim(1.5, "with one type", FIRST)
 _DRAINED = Aim(1, "a drain of as many runs", _DRAIN.ours)
+_STEADY = (
+    (
+        "runs that end",
+        "{steady_rate} runs a second for {steady_seconds} s: how many end in a second, last quarter",
+        0.98,
+    ),
+    ("search of a claim", "the search of a claim", 1.5),
+    ("95 of 100 starts within", "95 of 100 starts within", 1.5),
+    ("bytes for each kept run", "tables and indexes for each kept run", 1.2),
+    ("kept runs for each to keep", "kept runs for each that is to be kept", 2.5),
+    ("dead rows for each kept run", "dead rows for each kept run", 1.5),
+    ("index of the claim", "the index of the claim", 1.5),
+)
+_OF_SERVER = {"dead rows for each kept run", "index of the claim"}
+_OPEN = (
+    ("runs that end", "beside an open transaction: how many end in a second", 0.98),
+    ("search of a claim", "beside an open transaction: the search of a claim", 1.5),
+)
+
+
+def _steady() -> Iterator[Goal]:
+    for what, said, limit in _STEADY:
+        aim = Aim(limit, "the first quarter", FIRST_QUARTER.format(what=what, db="{db}"))
+        yield Goal(said, LAST_QUARTER.format(what=what, db="{db}"), aim, None if what in _OF_SERVER else aim)
+    for part, told in ((OPEN, ""), (AFTER, ", after its end")):
+        for what, said, limit in _OPEN:
+            aim = Aim(limit, "before", BEFORE.format(what=what, db="{db}"))
+            yield Goal(said + told, part.format(what=what, db="{db}"), aim)
+
+
 _ONE_TICK = "spike, one tick, {db}"
 GOALS = (
     Goal("a tick with nothing to do", "idle tick, {db}", _peer(1, "pg-boss", IDLE), Aim(3, f"`{PASS}`", PASS)),
@@ -138,5 +172,6 @@ GOALS = (
     Goal("{slots} schedules, a slot of each by one tick", "expansion, {db}", _DRAINED, _DRAINED),
     Goal("claims of a host that knows {types} types", "claim 100 among many types, {db}", _ONE_TYPE, _ONE_TYPE),
     Goal("a tick with one run that knows {types} types", "first run among many types, {db}", _ONE_OF_FEW, _ONE_OF_FEW),
+    *_steady(),
     Goal("claims beside a change of {changed} runs", "claim 100 beside a change of many runs, {db}", _CALM, _CALM),
 )

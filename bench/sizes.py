@@ -36,12 +36,14 @@ class Sizes:
     crowd: int = 200
     types: int = 500
     shared: int = 10_000
+    steady_rate: int = 500
+    steady_seconds: float = 120.0
 
 
 SMALLEST = Sizes(
     *(10, 20, 20, 20), 0.01, 0.05, *(20, 20, 20, 20, 20), 20, 30.0, 20, 3, 0.5, 200,
     operated=40, changed=20, viewed_seconds=0.2, crashed=3_000, crowd=40,
-    types=20, shared=3_000,
+    types=20, shared=3_000, steady_rate=50, steady_seconds=10.0,
 )  # fmt: skip
 # What the results have that are shown to others.
 FULL = Sizes(
@@ -54,4 +56,5 @@ FULL = Sizes(
     slots=10_000,
     lingering_seconds=5.0,
     operated=5_000_000,
+    steady_seconds=1800.0,
 )

@@ -1,12 +1,14 @@
 """Where measures take place: a PostgreSQL of their own with default durability, SQLite files, and queues of rows."""
 
 import shutil
+import sqlite3
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import psycopg
 from processes import Failed, Finished, NotThere, Running, parent_of, run
@@ -42,6 +44,12 @@ class Queue:
     def __init__(self, database: Database, folder: Path) -> None:
         self.database = database
         self._folder = folder
+
+    def open(self) -> Any:
+        """A connection of psycopg or sqlite3, as an application has one."""
+        if isinstance(self.database, SQLiteDatabase):
+            return sqlite3.connect(self.database.path, timeout=30)
+        return connect(self.database.url)
 
     def clear(self) -> None:
         """As after a quiet hour: no rows, nothing to prune for now, nothing left for a checkpoint to write."""

@@ -2,18 +2,16 @@
 
 import contextlib
 import random
-import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
 
 from plan import Line, measure, median
 from processes import Failed, Running, cpu_seconds_of, with_children
 from sizes import BOTH, POSTGRESQL
-from stage import Queue, Stage, connect, tick_has
+from stage import Queue, Stage, tick_has
 
 import jobrunner
 from measures.baselines import ONE_CORE
@@ -71,20 +69,13 @@ def _lingering(stage: Stage, database: str) -> Iterator[tuple[Queue, Running, Pa
 
 def _one(queue: Queue, marks: Path) -> float:
     """The seconds to the start of one run; then a pause, so that the tick waits again."""
-    with closing(_open(queue)) as connection:
+    with closing(queue.open()) as connection:
         run = jobrunner.enqueue(connection, "stamp", {"path": str(marks)}).id
         committed = time.monotonic()
         connection.commit()
     seconds = _started(marks, str(run), committed + _LONGEST_SECONDS) - committed
     time.sleep(random.uniform(_SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS))
     return seconds
-
-
-def _open(queue: Queue) -> Any:
-    url = queue.database.url
-    if not url.startswith("sqlite"):
-        return connect(url)
-    return sqlite3.connect(url.removeprefix("sqlite:///"), timeout=30)
 
 
 def _started(marks: Path, run: str, deadline: float) -> float:

@@ -1,0 +1,102 @@
+"""A steady stream of runs for half an hour or more: whether anything grows, also beside an open transaction."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+
+import psycopg
+from peers import PLACE
+from plan import HOURS, Line, measure
+from psycopg import IsolationLevel
+from sizes import POSTGRESQL, SQLITE
+from stage import Stage, connect
+from steady import Stream
+
+_LONGEST_OPEN_SECONDS = 900.0
+# The figure of a sample, what it is, and its unit.
+_FIGURES = (
+    ("rate", "runs that end", "runs/s"),
+    ("search_ms", "search of a claim", "ms"),
+    ("start_ms", "95 of 100 starts within", "ms"),
+    ("bytes_of_a_run", "bytes for each kept run", "bytes"),
+    ("kept_for_each", "kept runs for each to keep", "rows"),
+)
+_OF_SERVER = (("dead_for_each", "dead rows for each kept run", "rows"), ("claim_bytes", "index of the claim", "bytes"))
+FIRST, LAST = "steady stream, {what}, first quarter, {db}", "steady stream, {what}, last quarter, {db}"
+BEFORE, OPEN, AFTER = (
+    f"stream with an open transaction, {{what}}, {part}, {{db}}" for part in ("before", "while open", "after")
+)
+_OPEN_FIGURES = (*_FIGURES[:3], *_OF_SERVER)
+
+
+def _lines(figures: tuple[tuple[str, str, str], ...], database: str) -> Iterator[Line]:
+    for _, what, unit in figures:
+        first, last = (each.format(what=what, db=database) for each in (FIRST, LAST))
+        yield Line(first, unit)
+        yield Line(last, unit, first)
+
+
+@measure(*_lines((*_FIGURES, *_OF_SERVER), POSTGRESQL), group=HOURS)
+def steady_postgresql(stage: Stage) -> Iterator[float]:
+    """So many runs a second (`steady_rate`) for so long (`steady_seconds`), a tick that lingers begun each minute.
+
+    The runs do nothing, and are kept for a quarter of that time. Medians of the samples of the first and of the last
+    quarter: how many end in a second; how long the search of a claim takes; within how long 95 of 100 of the newest
+    runs began; the size of job_runs and job_attempts with their indexes for each run that is kept; how many are kept
+    for each that is to be kept; dead rows for each that is kept; the index of the claim.
+    """
+    yield from _steady(stage, POSTGRESQL, (*_FIGURES, *_OF_SERVER))
+
+
+@measure(*_lines(_FIGURES, SQLITE), group=HOURS)
+def steady_sqlite(stage: Stage) -> Iterator[float]:
+    """The same on SQLite, where the size is that of the used pages of the file."""
+    yield from _steady(stage, SQLITE, _FIGURES)
+
+
+def _steady(stage: Stage, database: str, figures: tuple[tuple[str, str, str], ...]) -> Iterator[float]:
+    stream = _stream(stage, database, "steady")
+    stream.run()
+    for name, _, _ in figures:
+        yield stream.between(0, 0.25, name)
+        yield stream.between(0.75, 1, name)
+
+
+def _open_lines() -> Iterator[Line]:
+    for _, what, unit in _OPEN_FIGURES:
+        before, while_open, after = (each.format(what=what, db=POSTGRESQL) for each in (BEFORE, OPEN, AFTER))
+        yield Line(before, unit)
+        yield Line(while_open, unit, before)
+        yield Line(after, unit, before)
+
+
+@measure(*_open_lines(), group=HOURS)
+def beside_open(stage: Stage) -> Iterator[float]:
+    """The same, where a transaction reads the table after a quarter of the time and stays open for half of it.
+
+    For 15 minutes at most. Before it; in the second half of the time for which it is open; in the last quarter.
+    """
+    stream = _stream(stage, POSTGRESQL, "open")
+    opens = stream.seconds / 4
+    closes = opens + min(stream.seconds / 2, _LONGEST_OPEN_SECONDS)
+    with ExitStack() as open_until_end:
+        readers: list[psycopg.Connection[tuple[object, ...]]] = []
+
+        def each_look(seconds: float) -> None:
+            if seconds >= opens and not readers:
+                readers.append(open_until_end.enter_context(closing(connect(stream.queue.database.url))))
+                readers[0].isolation_level = IsolationLevel.REPEATABLE_READ
+                readers[0].execute("SELECT count(*) FROM job_runs")
+            if seconds >= closes and readers and not readers[0].closed:
+                readers[0].close()
+
+        stream.run(each_look)
+    part = closes / stream.seconds
+    for name, _, _ in _OPEN_FIGURES:
+        yield stream.between(0, 0.25, name)
+        yield stream.between((0.25 + part) / 2, part, name)
+        yield stream.between(max(0.75, part), 1, name)
+
+
+def _stream(stage: Stage, database: str, name: str) -> Stream:
+    sizes, file = stage.sizes, PLACE / f"{name}-{database}.jsonl"
+    return Stream(stage.queue(database, "steady"), database, sizes.steady_rate, sizes.steady_seconds, file)
