@@ -43,7 +43,7 @@ class Sizes:
 SMALLEST = Sizes(
     *(10, 20, 20, 20), 0.01, 0.05, *(20, 20, 20, 20, 20), 20, 30.0, 20, 3, 0.5, 200,
     operated=40, changed=20, viewed_seconds=0.2, crashed=3_000, crowd=40,
-    types=20, shared=3_000, steady_rate=50, steady_seconds=10.0,
+    types=20, shared=3_000, steady_rate=50, steady_seconds=15.0,
 )  # fmt: skip
 # What the results have that are shown to others.
 FULL = Sizes(
