@@ -9,6 +9,8 @@ from functools import lru_cache
 from jobrunner.errors import UsageError
 from jobrunner.text import shown
 
+VERIFY = "verify"
+"""The job type whose schedule calls ``jobrunner verify``: by this name ``health`` finds what it has said."""
 TICK_MARK = "JOBRUNNER_TICK"
 """In the environment of every process that a tick starts, to find the processes that a dead tick left."""
 RUN_FIELDS = ("run_id", "job_type", "attempt", "max_attempts", "slot", "late_seconds")

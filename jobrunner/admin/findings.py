@@ -29,6 +29,7 @@ FINDINGS: dict[str, Rule] = {
         run_rules.unknown_types,
         run_rules.overdue,
         run_rules.broken_schedules,
+        run_rules.broken_promises,
         tick_rules.clock_skew,
         tick_rules.host_stopped,
         run_rules.growing_backlog,

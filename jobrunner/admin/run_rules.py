@@ -158,6 +158,13 @@ def broken_schedules(facts: Facts, limits: Thresholds) -> Iterator[Said]:
         )
 
 
+@rule("schedule", Severity.CRITICAL, "find out what run {id} has named: jobrunner show {id}")
+def broken_promises(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """The last run of a schedule that calls [`jobrunner verify`](verify.md#every-night) has found a broken promise."""
+    for each in facts.promises:
+        yield Said(f"{each.name} has found: {each.last_error.partition(': ')[2]}", {"id": each.id})
+
+
 @rule("pause", Severity.WARNING, "jobrunner resume --{kind} {name!q}")
 def paused(facts: Facts, limits: Thresholds) -> Iterator[Said]:
     """Something has been [paused](actions.md#pause) for a long time: it may have been forgotten."""

@@ -36,7 +36,7 @@ PEOPLE = {
     ),
     "retention.delete_runs": "what prune and an archive call",
     **dict.fromkeys(
-        ("archive.delete", "archive.read", "archive.restore", "retention.count_old"),
+        ("archive.delete", "archive.note", "archive.read", "archive.restore", "retention.count_old"),
         "a person's command: reads old runs in the order of their ends, and writes them by their ids",
     ),
     **dict.fromkeys(

@@ -40,6 +40,17 @@ def schedule(database: Database, name: str, **columns: object) -> None:
     insert_row(database, "job_definitions", row)
 
 
+def judged(database: Database, status: str, ago: timedelta, last_error: str | None = None) -> None:
+    """A run of a schedule that calls ``jobrunner verify``, which ended so long ago."""
+    if not database.value("SELECT count(*) FROM job_definitions WHERE name = 'nightly'"):
+        schedule(database, "nightly", job_type="verify")
+    found = {"error_type": "exit_status", "last_error": last_error or "exit status 1: 9 runs: 1 breach of one_owner"}
+    definition_id = database.value("SELECT id FROM job_definitions WHERE name = 'nightly'")
+    at = database.now() - ago
+    columns: dict[str, Any] = {"definition_id": definition_id, "status": status, "run_at": at, "finished_at": at}
+    insert_runs(database, 1, "verify", **columns | (found if status == "dead" else {}))
+
+
 def pause(database: Database, kind: str, name: str, ago: timedelta, reason: str | None = None) -> None:
     at = database.now() - ago
     row = {"kind": kind, "name": name, "actor": "ada@web1", "reason": reason, "paused_at": at}

@@ -13,7 +13,18 @@ from datetime import timedelta
 from typing import Any
 
 from harness.explain_scene import Scene
-from harness.planted import DAY, HOUR, MINUTE, dead_runs, insert_ticks, old_runs, pause, schedule, uncertain_effect
+from harness.planted import (
+    DAY,
+    HOUR,
+    MINUTE,
+    dead_runs,
+    insert_ticks,
+    judged,
+    old_runs,
+    pause,
+    schedule,
+    uncertain_effect,
+)
 from jobrunner.store.questions.explain.explanation import is_command
 
 Act = Callable[[Scene], object]
@@ -151,6 +162,11 @@ FOUND: tuple[tuple[str, Act, Cure], ...] = (
         Cure(("the schedule nightly", "jobrunner explain nightly"), give_time_zone),
     ),
     ("broken_schedules", _schedule(DAY), COMMAND),
+    (
+        "broken_promises",
+        lambda scene: judged(scene.database, "dead", 2 * HOUR),
+        Cure(("run ", "jobrunner show "), lambda scene: judged(scene.database, "succeeded", MINUTE)),
+    ),
     ("paused", lambda scene: pause(scene.database, "type", "echo", 26 * HOUR), COMMAND),
     (
         "silent_ticks",

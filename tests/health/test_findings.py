@@ -16,6 +16,7 @@ from harness.planted import (
     dead_runs,
     insert_row,
     insert_ticks,
+    judged,
     old_runs,
     pause,
     schedule,
@@ -215,6 +216,15 @@ CASES: dict[str, tuple[list[Plant], dict[str, str] | None]] = {
         [do(schedule, "night ly", last_error="no time zone 'Mars'")],
         {"broken_schedules": "1 schedule without runs: night ly (no time zone 'Mars')"},
     ),
+    "the history breaks a promise": (
+        [do(judged, "succeeded", 26 * HOUR), do(judged, "dead", 2 * HOUR)],
+        {"broken_promises": "nightly has found: 9 runs: 1 breach of one_owner"},
+    ),
+    "the history broke a promise, and was repaired": (
+        [do(judged, "dead", 3 * HOUR), do(judged, "succeeded", HOUR)],
+        None,
+    ),
+    "the history could not be judged": ([do(judged, "dead", 2 * HOUR, "exit status 69: cannot use it")], None),
     "a removed schedule cannot be read": ([do(schedule, "gone", last_error="no", removed_at=NOW)], None),
     "a clock was ahead of a schedule": (
         [do(schedule, "nightly", last_slot_at=DAY)],

@@ -1,12 +1,15 @@
 """The judge of the promises, `jobrunner verify`: it finds each damage, and nothing in a history that is right."""
 
 import json
+import re
 from datetime import timedelta
 
 import pytest
 
 from harness import App, Commands, Database, sqlite_only
+from harness.commands import COMMAND
 from harness.damages import DAMAGES, Scene, make_history
+from harness.doc_tables import text_of
 from harness.invariants import insert_runs
 from harness.judge import KEPT, breaches_at, judged
 from harness.pages import checked_by
@@ -84,3 +87,34 @@ def test_since_leaves_out_what_was_created_before(database: Database, store: Sto
         insert_runs(database, 2, created_at=now - timedelta(days))
     for since, runs in ((timedelta(days=6), 4), (now - timedelta(days=2), 2), (now, 0), (timedelta(days=30), 6)):
         assert verify(store, Scope(KEPT, since=since)).runs == runs
+
+
+@sqlite_only
+def test_the_job_of_the_page_makes_a_finding_of_health_when_a_promise_is_broken(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    (shown,) = checked_by(
+        "tests/promises/test_judge.py::test_the_job_of_the_page_makes_a_finding_of_health_when_a_promise_is_broken"
+    )
+    app.path("jobrunner.toml").write_text(shown.text.replace('"jobrunner", "verify"', f'"{COMMAND}", "verify"'))
+    jobrunner("apply")
+    (run_id,) = insert_runs(database, 1, status="succeeded", finished_at=database.now())
+    for is_broken in (True, False):
+        verifying = jobrunner("schedule", "trigger", "verify").stdout.split()[-1]
+        jobrunner.tick()
+        found = jobrunner("health", "--only", "broken_promises", check=False).stdout
+        if is_broken:
+            assert "verify has found: " in found
+            assert f"1 breach of moves_allowed; find out what run {verifying} has named: " in found
+            assert f"run {run_id} is succeeded, which no run becomes" in jobrunner("logs", verifying).stdout
+        else:
+            assert found == "ok: nothing is wrong\n"
+        database.execute("DELETE FROM job_runs WHERE id = ?", [run_id])
+
+
+def test_the_page_of_the_promises_names_by_which_checks_each_is_judged() -> None:
+    rows = re.findall(r"^\| (P\d+) \|(.*)\|$", text_of("reliability.md"), re.MULTILINE)
+    assert len(rows) == 14
+    for number, cells in rows:
+        named = [name for name in re.findall(r"`(\w+)`", cells) if name in PROMISES]
+        assert named == [each.name for each in PROMISES.values() if each.number == number], number

@@ -98,6 +98,14 @@ class BrokenDefinition(NamedTuple):
     last_slot_at: datetime
 
 
+class BrokenPromise(NamedTuple):
+    """A schedule that calls ``verify``, and what its newest run has found to be broken."""
+
+    name: str
+    id: int
+    last_error: str
+
+
 class OldPause(NamedTuple):
     """A job type, a host or everything, and who has paused it. ``name`` "" is that of everything."""
 
@@ -135,6 +143,7 @@ class Facts(NamedTuple):
     silent: list[SilentTick]
     uncertain: UncertainEffects
     broken: list[BrokenDefinition]
+    promises: list[BrokenPromise]
     pauses: list[OldPause]
     known: list[KnownTypes]
     beat: Beat

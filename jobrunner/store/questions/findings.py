@@ -13,6 +13,7 @@ from jobrunner.store.questions import lockers, rhythm
 from jobrunner.store.questions.facts import (
     MOST_COUNTED,
     BrokenDefinition,
+    BrokenPromise,
     DeadType,
     DueType,
     ExpiredLeases,
@@ -61,6 +62,7 @@ def facts(connection: Connection, limits: Limits) -> Facts:
         silent=_silent(at, limits, ask("owners", SilentTick)),
         uncertain=ask("uncertain_effects", UncertainEffects)[0],
         broken=ask("broken_definitions", BrokenDefinition),
+        promises=ask("broken_promises", BrokenPromise),
         pauses=ask("old_pauses", OldPause),
         known=[_known(row) for row in connection.execute(*asked["known_types"])],
         beat=beat,
@@ -91,6 +93,7 @@ def _asked(limits: Limits) -> dict[str, Question]:
         "owners": (Prepared("findings.owners"), {}),
         "uncertain_effects": (Prepared("findings.uncertain_effects"), most),
         "broken_definitions": (Prepared("findings.broken_definitions"), {"ahead": CLOCK_STEP.total_seconds(), **most}),
+        "broken_promises": (Prepared("findings.broken_promises"), most),
         "old_pauses": (Prepared("findings.old_pauses"), {**paused, **most}),
         "known_types": (Prepared("findings.known_types"), {}),
     }

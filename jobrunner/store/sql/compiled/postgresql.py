@@ -1514,6 +1514,18 @@ WHERE jobrunner_schema.job_definitions.removed_at IS NULL AND jobrunner_schema.j
         {},
         (('name', None), ('last_error', None), ('last_slot_at', 'instant')),
     ),
+    ('findings.broken_promises', ()): (
+        """SELECT jobrunner_schema.job_definitions.name, jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.last_error
+FROM jobrunner_schema.job_definitions JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = (SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.definition_id = jobrunner_schema.job_definitions.id AND jobrunner_schema.job_runs.finished_at IS NOT NULL ORDER BY jobrunner_schema.job_runs.id DESC
+ LIMIT %(param_1)s::INTEGER)
+WHERE jobrunner_schema.job_definitions.job_type = 'verify' AND jobrunner_schema.job_definitions.removed_at IS NULL AND jobrunner_schema.job_runs.status = 'dead' AND jobrunner_schema.job_runs.error_type = 'exit_status' AND jobrunner_schema.job_runs.last_error LIKE %(last_error_1)s::VARCHAR
+ LIMIT %(most)s::INTEGER""",
+        {'param_1': 1, 'last_error_1': 'exit status 1:%'},
+        {},
+        (('name', None), ('id', None), ('last_error', None)),
+    ),
     ('findings.came_since', ()): (
         """SELECT given.job_type, (SELECT count(*) AS count_1
 FROM (SELECT jobrunner_schema.job_claimable.id AS id

@@ -1489,6 +1489,18 @@ WHERE job_definitions.removed_at IS NULL AND job_definitions.schedule IS NOT NUL
         {},
         (('name', None), ('last_error', None), ('last_slot_at', 'instant')),
     ),
+    ('findings.broken_promises', ()): (
+        """SELECT job_definitions.name, job_runs.id, job_runs.last_error
+FROM job_definitions JOIN job_runs ON job_runs.id = (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.definition_id = job_definitions.id AND job_runs.finished_at IS NOT NULL ORDER BY job_runs.id DESC
+ LIMIT :param_1 OFFSET :param_2)
+WHERE job_definitions.job_type = 'verify' AND job_definitions.removed_at IS NULL AND job_runs.status = 'dead' AND job_runs.error_type = 'exit_status' AND job_runs.last_error LIKE :last_error_1
+ LIMIT :most OFFSET :param_3""",
+        {'param_1': 1, 'param_2': 0, 'last_error_1': 'exit status 1:%', 'param_3': 0},
+        {},
+        (('name', None), ('id', None), ('last_error', None)),
+    ),
     ('findings.came_since', ()): (
         """SELECT given.job_type, (SELECT count(*) AS count_1
 FROM (SELECT job_claimable.id AS id

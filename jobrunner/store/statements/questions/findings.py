@@ -21,6 +21,8 @@ from sqlalchemy import (
     select,
 )
 
+from jobrunner.lifecycle import Status
+from jobrunner.names import VERIFY
 from jobrunner.store.schema import job_definitions, job_effects, job_hosts, job_pauses, job_runs, job_ticks
 from jobrunner.store.schema.views import job_claimable
 from jobrunner.store.sql.dialect.rows import rows
@@ -201,6 +203,18 @@ def broken_definitions() -> Select[Any]:
         .order_by(columns.name)
         .limit(_MOST)
     )
+
+
+def broken_promises() -> Select[Any]:
+    """The newest ended run of each schedule that calls ``verify``, where it has found that a promise is broken."""
+    schedules, runs = job_definitions.c, job_runs.c
+    ended = select(runs.id).where(runs.definition_id == schedules.id, runs.finished_at.is_not(None))
+    newest = ended.correlate(job_definitions).order_by(runs.id.desc()).limit(1).scalar_subquery()
+    of_verify = (schedules.job_type == literal_column(f"'{VERIFY}'"), schedules.removed_at.is_(None))
+    # Another exit status says that it could not judge.
+    is_broken = (runs.error_type == literal_column("'exit_status'"), runs.last_error.like("exit status 1:%"))
+    found = select(schedules.name, runs.id, runs.last_error).join_from(job_definitions, job_runs, runs.id == newest)
+    return found.where(*of_verify, runs.status == literal_column(f"'{Status.DEAD}'"), *is_broken).limit(_MOST)
 
 
 def old_pauses() -> Select[Any]:
