@@ -14,6 +14,8 @@ import tempfile
 import tomllib
 from pathlib import Path
 
+from ends import report
+
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST = (3, 11)
 SMOKE = [
@@ -119,10 +121,7 @@ def main() -> None:
                     ends.append((label, "cannot be installed"))
                 else:
                     ends.append((label, "passed" if test(place, arguments) else "failed"))
-    print()
-    for label, end in ends:
-        print(f"{end}: {label}")
-    sys.exit(any(end != "passed" for _, end in ends))
+    report(ends)
 
 
 if __name__ == "__main__":

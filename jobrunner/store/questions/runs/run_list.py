@@ -12,6 +12,7 @@ from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.reading import columns_of, read
 from jobrunner.store.questions import search
 from jobrunner.store.questions.selection import Selection, time_of_run
+from jobrunner.store.questions.shown_error import ERROR
 from jobrunner.store.schema import job_definitions, job_runs
 
 
@@ -38,7 +39,7 @@ class SelectedRun:
     created_at: datetime
     COLUMNS: ClassVar = "id, type=job_type, status, time=at, attempts=tries, error"
     tries = property(lambda self: f"{self.attempts}{f' of {self.max_attempts}' * (self.max_attempts is not None)}")
-    error = property(lambda self: None if self.last_error is None else f"{self.error_type}: {self.last_error}")
+    error = ERROR
 
 
 @dataclass(frozen=True)
