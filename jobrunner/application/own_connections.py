@@ -57,7 +57,7 @@ class OwnConnections:
                 database.read(lambda _: None)
         try:
             # The limits of SQLite itself hold for every call to a file.
-            with nullcontext() if database.location.file is not None else limited(database):
+            with limited(database) if database.location.has_server else nullcontext():
                 return database.write(work)
         finally:
             self._of_thread.used_at = clock.elapsed()

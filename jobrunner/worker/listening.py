@@ -118,7 +118,7 @@ class Listening(Period):
         if self._listener is None or not isinstance(error, ConnectionLost):
             # It listens still, or tries to already.
             return
-        if self._database.location.file is not None:
+        if not self._database.location.has_server:
             # Another file may have its name by now, and the other connections of this tick have the old one.
             self.end(error)
             return

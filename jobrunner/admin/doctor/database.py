@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 from jobrunner import clock
 from jobrunner.admin.doctor.checks import Check, ok, warning, wrong
@@ -40,12 +39,12 @@ def reachable(database: Database) -> tuple[bool, list[Check]]:
             )
         ]
     try:
-        if location.file is not None:
-            is_whole, integrity = _integrity(database, location.file)
-            if not is_whole:
-                return False, [integrity]
-            return True, [*_file(location, database.read(inspection.file)), integrity]
-        return True, list(_server(location, database.read(inspection.server)))
+        if location.has_server:
+            return True, list(_server(location, database.read(inspection.server)))
+        is_whole, integrity = _integrity(database)
+        if not is_whole:
+            return False, [integrity]
+        return True, [*_file(location, database.read(inspection.file)), integrity]
     except DatabaseUnavailable as error:
         return False, [unusable(error)]
 
@@ -55,7 +54,7 @@ def unusable(error: DatabaseUnavailable) -> Check:
     return wrong("database", error.found, error.remedy or "name another one with JOBRUNNER_DATABASE_URL")
 
 
-def _integrity(database: Database, file: Path) -> tuple[bool, Check]:
+def _integrity(database: Database) -> tuple[bool, Check]:
     """Whether the file is not known to be damaged."""
     try:
         is_whole = damage.is_whole(database, CHECK_SECONDS)
@@ -64,7 +63,7 @@ def _integrity(database: Database, file: Path) -> tuple[bool, Check]:
         return False, wrong("integrity", found, remedy)
     if is_whole is None:
         found = f"not known: a check of the whole file takes longer than {CHECK_SECONDS:g} s"
-        return True, ok("integrity", f"{found}; sqlite3 {file} 'PRAGMA quick_check'")
+        return True, ok("integrity", f"{found}; sqlite3 {database.location.file} 'PRAGMA quick_check'")
     return True, ok("integrity", "no damage found in the file (quick_check)")
 
 

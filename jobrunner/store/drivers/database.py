@@ -68,7 +68,7 @@ class Database:
         self._holder: Holder | None = None
         self._is_cut = False
         # Whether a writer can starve while others write. If so, each write also renews the leases of its tick.
-        self.waits_unfairly = location.file is not None
+        self.waits_unfairly = not location.has_server
 
     def second_connection(self) -> Database:
         """A second connection to the same database, for another thread."""

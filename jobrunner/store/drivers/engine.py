@@ -30,7 +30,7 @@ def open_engine(location: Location, waits: Waits) -> Engine:
 
 def open_async_engine(location: Location, waits: Waits) -> AsyncEngine:
     """The same for await. Raises UsageError if a library that it needs is not installed."""
-    needed = "greenlet" if location.file is None else "greenlet aiosqlite"
+    needed = "greenlet" if location.has_server else "greenlet aiosqlite"
     try:
         for name in needed.split():
             import_module(name)

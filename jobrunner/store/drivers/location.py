@@ -26,7 +26,12 @@ class Location(NamedTuple):
     @property
     def database(self) -> str:
         """The name of the database's language."""
-        return "postgresql" if self.file is None else "sqlite"
+        return "postgresql" if self.has_server else "sqlite"
+
+    @property
+    def has_server(self) -> bool:
+        """The trait of this name: see ``sql.traits``."""
+        return self.file is None
 
     def __repr__(self) -> str:
         return f"<{self.label}>"

@@ -80,7 +80,7 @@ def make_indexes(database: Database, progress: Callable[[int, int], None]) -> li
     wrong = database.read(lambda connection: _wrong_indexes(connection, database.location.label))
     if not wrong:
         return []
-    if database.location.file is None:
+    if database.location.has_server:
         return _make_on_server(database, progress)
     for number in range(len(wrong)):
         progress(min(number, 1), len(wrong))

@@ -33,7 +33,7 @@ def drift(database: Database) -> Sequence[Piece]:
         inventory.check_is_complete()
         found[:] = inventory.wrong()
 
-    if database.location.file is not None:
+    if not database.location.has_server:
         database.read(compare)
         return found
 

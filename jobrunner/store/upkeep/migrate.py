@@ -148,7 +148,7 @@ def _fill(database: Database) -> None:
 def migration_sql(location: Location) -> str:
     """The SQL that creates the whole schema, for an operator to run. Needs no database."""
     first = "" if location.schema is None else f'CREATE SCHEMA IF NOT EXISTS "{location.schema}";\n\n'
-    output = io.StringIO(first if location.file is None else f"{WAL};\n\n")
+    output = io.StringIO(first if location.has_server else f"{WAL};\n\n")
     output.seek(0, io.SEEK_END)
     afterwards = partial(not_yet_in, dialect_name=location.database, schema=location.schema)
     given = {"dialect_name": location.database, "output": output, "afterwards": afterwards}
@@ -286,7 +286,7 @@ def _create_schema(connection: Connection) -> None:
 
 
 def _set_wal(database: Database) -> None:
-    if database.location.file is not None:
+    if not database.location.has_server:
         database.outside(lambda connection: cast(FileConnection, connection).set_wal())
 
 
