@@ -24,8 +24,8 @@ class Hello(NamedTuple):
 
     If ``schedules`` is set, the answer holds the schedules of the handlers. For each of ``payloads``, a job type and a
     payload, the answer says whether it fits the handler. The child writes ``output_mark`` (hex) after the output of
-    each run. ``database_url``, ``schema`` and ``lease_seconds`` are for what handlers do in the database through their
-    context.
+    each run. ``database_url``, ``schema``, ``lease_seconds`` and ``state_folder`` are for what handlers do in the
+    database through their context.
     """
 
     imports: Sequence[str]
@@ -37,6 +37,7 @@ class Hello(NamedTuple):
     database_url: str | None = None
     schema: str | None = None
     lease_seconds: float = 60.0
+    state_folder: str | None = None
 
 
 class StartRun(NamedTuple):

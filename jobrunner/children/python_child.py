@@ -37,7 +37,8 @@ class ChildPlan(NamedTuple):
     the schedules of the handlers; a tick does not need them. For each of ``payloads``, a job type and a payload, the
     handshake says whether it fits the handler. In ``page`` the child notes which runs have begun. ``result_limit`` is
     how many bytes a result may have. The child opens the database only if a handler uses it through its context. Its
-    URL goes through the channel, because other processes can read arguments, and a file may have changed since.
+    URL goes through the channel, because other processes can read arguments, and a file may have changed since. In
+    ``state_folder`` the child notes the effects that it calls.
     """
 
     imports: tuple[str, ...]
@@ -51,6 +52,7 @@ class ChildPlan(NamedTuple):
     database_url: str | None = None
     schema: str | None = None
     lease_seconds: float = 60.0
+    state_folder: str | None = None
 
     def __repr__(self) -> str:
         # Without the URL, which may hold a password.
@@ -103,7 +105,8 @@ class ChildProcess(Process):
         self.was_killed_without_channel = False
         asked = (plan.reserved, plan.schedules, plan.payloads)
         of_database = (plan.database_url, plan.schema, plan.lease_seconds)
-        self.send(Hello(plan.imports, mark.hex(), plan.app_dir, *asked, *of_database))
+        hello = Hello(plan.imports, mark.hex(), plan.app_dir, *asked, *of_database)
+        self.send(hello._replace(state_folder=plan.state_folder))
 
     @property
     def bell(self) -> int:

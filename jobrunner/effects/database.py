@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from jobrunner.effects.notes import EffectNotes
 from jobrunner.errors import UsageError
 from jobrunner.store.drivers.call_limit import limited
 from jobrunner.store.drivers.database import Connection, Database
@@ -19,10 +20,11 @@ T = TypeVar("T")
 
 
 class ChildDatabase:
-    """One connection for all runs of a child. Any thread may use it; they take turns."""
+    """One connection for all runs of a child. Any thread may use it; they take turns. ``folder`` is for its notes."""
 
-    def __init__(self, url: str, lease_seconds: float, schema: str | None = None) -> None:
+    def __init__(self, url: str, lease_seconds: float, schema: str | None = None, folder: str | None = None) -> None:
         self.location = locate(url, schema)
+        self.notes = EffectNotes(() if folder is None else (folder,), url, schema)
         self.lease_seconds = lease_seconds
         self.waits = Waits.of(of_tick(timedelta(seconds=lease_seconds)))
         self._database = Database(self.location, patience=self.waits)

@@ -20,14 +20,14 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from jobrunner import clock, failpoints
 from jobrunner.effects.database import ChildDatabase
 from jobrunner.errors import BadPayload, ConnectionLost, DatabaseUnavailable
-from jobrunner.jobs.effect import Effect, EffectInProgress, NotApplied, OnUncertain, UncertainEffect
+from jobrunner.jobs.effect import Effect, EffectInProgress, EffectsPaused, NotApplied, OnUncertain, UncertainEffect
 from jobrunner.jobs.outcomes import HandlerStopped
 from jobrunner.jobs.payload import check_payload
 from jobrunner.model import Lease
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.steps import at_once
 from jobrunner.store.queue import effects, holding
-from jobrunner.store.queue.effects import StoredEffect
+from jobrunner.store.queue.effects import Intended, Note, StoredEffect
 
 _MOST_TRIES = 5
 _PAUSE_SECONDS = 0.2
@@ -57,13 +57,17 @@ Steps: TypeAlias = Generator[Step, Any, Effect]
 
 
 class Call:
-    """One call of a function. ``asked`` is an earlier, uncertain call, about which the other system is asked first."""
+    """One call of a function. ``asked`` is an earlier, uncertain call, about which the other system is asked first.
+
+    ``intended`` is its intent, as soon as there is one.
+    """
 
     def __init__(self, key: str, on_uncertain: OnUncertain) -> None:
         self.key = key
         self.on_uncertain = on_uncertain
         self.token = secrets.token_hex(16)
         self.asked: Effect | None = None
+        self.intended: Intended | None = None
 
 
 class Once:
@@ -115,6 +119,8 @@ class Once:
         """Record the intent. Returns what became of an earlier call if this one must not be made."""
         for _ in range(_MOST_TRIES):
             decided = self._write_intent(call)
+            if decided is None:
+                self._note(call)
             if decided is not _CHANGED:
                 return cast("Effect | None", decided)
         raise EffectInProgress(call.key)
@@ -150,17 +156,20 @@ class Once:
 
     def _decide(self, connection: Connection, call: Call) -> object:
         run, choice = self._run, call.on_uncertain
-        if effects.intend(connection, run.lease, call.key, call.token):
+        if intended := effects.intend(connection, run.lease, call.key, call.token):
+            call.intended = intended
             return None
         found = effects.find(connection, call.key)
         if found is not None and found.state == "applied":
             return _effect(found)
         if not holding.still_held(connection, [run.lease]):
             raise HandlerStopped(f"run {run.lease.run_id} has lost its lease")
+        if found is not None and found.token == call.token:
+            return None
+        if effects.is_paused(connection):
+            raise EffectsPaused(call.key)
         if found is None:
             return _CHANGED
-        if found.token == call.token:
-            return None
         if self._is_in_progress(found):
             raise EffectInProgress(call.key)
         uncertain = _effect(found)
@@ -169,8 +178,9 @@ class Once:
         if choice == "skip":
             return uncertain
         call.asked = uncertain
-        is_ours = effects.take_over(connection, run.lease, found, call.token, run.job_type, run.attempt)
-        return None if is_ours else _CHANGED
+        taken = effects.take_over(connection, run.lease, found, call.token, run.job_type, run.attempt)
+        call.intended = taken or call.intended
+        return None if taken else _CHANGED
 
     def _is_in_progress(self, found: StoredEffect) -> bool:
         if found.lease == self._run.lease:
@@ -178,8 +188,18 @@ class Once:
             return found.token in self._calling
         return found.in_progress
 
+    def _note(self, call: Call) -> None:
+        """Note on this host that the function is called now."""
+        run, intended = self._run, call.intended
+        if intended is not None:
+            of_run = (run.lease.run_id, run.job_type, run.attempt, run.lease.token)
+            note = Note(call.key, *of_run, call.token, intended.at, intended.run_created_at)
+            self._database.notes.called(intended.server, note)
+
     def _record(self, call: Call, outcome: Any) -> None:
         """Record that the effect was applied, for as long as a lease lasts if the database does not answer."""
+        if call.intended is not None:
+            self._database.notes.ended(call.intended.server, call.token, outcome=outcome)
         ends_at = clock.elapsed() + self._database.lease_seconds
         while True:
             try:
@@ -196,6 +216,8 @@ class Once:
         self._settle_if_possible(lambda each: effects.settle(each, call.key, call.token, "uncertain"))
 
     def _clear(self, call: Call) -> None:
+        if call.intended is not None:
+            self._database.notes.ended(call.intended.server, call.token)
         self._settle_if_possible(lambda each: effects.clear(each, call.key, call.token))
 
     def _settle_if_possible(self, work: Callable[[Connection], object]) -> None:

@@ -62,6 +62,14 @@ class EffectInProgress(Snooze):
         self.args = (f"another call for the effect {key!r} is in progress; tried again after {self.wait}",)
 
 
+class EffectsPaused(EffectInProgress):
+    """A standby was promoted a moment ago, so no effect begins: the hosts put back first what it has forgotten."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.args = (f"no effect begins now ({key!r}): a standby was promoted; tried again after {self.wait}",)
+
+
 OnUncertain: TypeAlias = Literal["raise", "skip", "repeat"] | Callable[[Effect], Any]
 """What to do about an effect that may have been applied or not; a function finds out, and gets the effect."""
 

@@ -113,10 +113,14 @@ def is_changed(folders: Sequence[str], url: str, schema: str | None, host: str, 
 
 
 def _note_of(folder: str, url: str, schema: str | None, host: str) -> str:
-    # Not the password, not even in a number. No hash function is imported.
+    # Not the password, not even in a number.
     address = url.partition("?")[0].rpartition("@")[2]
-    number = int.from_bytes(f"{address}\n{schema}\n{host}".encode("utf-8", "replace")) % _PRIME
-    return os.path.join(folder, f"last-{number:016x}.json")
+    return os.path.join(folder, f"last-{number_of(address, schema, host):016x}.json")
+
+
+def number_of(*names: str | None) -> int:
+    """A number for these names, for the name of a file. No hash function is imported."""
+    return int.from_bytes("\n".join(map(str, names)).encode("utf-8", "replace")) % _PRIME
 
 
 def _made(folders: Sequence[str]) -> str | None:

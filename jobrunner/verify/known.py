@@ -33,6 +33,7 @@ def look(connection: Connection, kept: Kept, slack: timedelta = SLACK) -> Facts:
         kept_since=max([now - kept.runs + ONE_TICK, *_until(archived, "archive runs")]),
         steps=read(connection, "steps"),
         slack=slack,
+        lost=[(datetime.fromisoformat(each.detail["since"]), each.at) for each in read(connection, "put_back")],
         agreed=agreed(read(connection, "hosts"), read(connection, "limits")),
     )
     return later(connection, facts)

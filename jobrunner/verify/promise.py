@@ -21,7 +21,7 @@ class Facts(NamedTuple):
     ``recorded_since``: from then on each change has its row, and no run was put back or taken away by an archive.
     ``kept_since``: from then on no run was deleted because of its age. ``tick_at`` is when the newest tick started that
     did all its work. ``steps`` are the times over which the clock was set back. ``agreed`` has the types whose limits
-    all hosts report alike, and since when.
+    all hosts report alike, and since when. ``lost`` are the times of which a promotion has taken rows and not effects.
     """
 
     now: datetime
@@ -31,10 +31,15 @@ class Facts(NamedTuple):
     steps: Sequence[Step] = ()
     slack: timedelta = SLACK
     agreed: Mapping[str, datetime] = {}
+    lost: Sequence[tuple[datetime, datetime]] = ()
 
     def stepped(self, first: datetime, last: datetime) -> bool:
         """Whether the clock was set back to or over a time between these two: then their order proves nothing."""
         return any(step.after <= last and step.before >= first for step in self.steps)
+
+    def was_lost(self, at: datetime) -> bool:
+        """Whether a promotion has taken rows of this time."""
+        return any(first <= at <= last for first, last in self.lost)
 
     def had_tick(self, since: datetime) -> bool:
         """Whether a tick that began later than this has done all that there was to do."""

@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 class TickRecord:
     """What the row of the tick will say. ``reported`` is the digest of what the database knows of this host.
 
-    ``tick_id`` is the id of the row, as soon as there is one. ``ended_by`` is why the tick claimed no more.
+    ``tick_id`` is the id of the row, as soon as there is one. ``ended_by`` is why the tick claimed no more. ``server``
+    is the one that the database noted last, ``is_promoted``: it is a standby of that one by now (``servers``).
     """
 
     def __init__(self) -> None:
         self.tick_id = 0
         self.reported: str | None = None
+        self.server: str | None = None
+        self.is_promoted = False
         self.ended_by = "empty"
 
 

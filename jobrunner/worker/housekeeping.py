@@ -7,7 +7,7 @@ from functools import partial
 
 from jobrunner.errors import DatabaseHeld
 from jobrunner.store.queue.ticks import ticks
-from jobrunner.worker import deadlines, dependants, pruning, recovery, strays
+from jobrunner.worker import deadlines, dependants, promotion, pruning, recovery, strays
 from jobrunner.worker.backpressure import declare_limits
 from jobrunner.worker.context import TickContext
 
@@ -28,6 +28,8 @@ def expand(context: TickContext) -> None:
 
 
 _STEPS: Mapping[str, Callable[[TickContext], None]] = {
+    # Before an attempt is begun that would call an effect again.
+    "promotion": promotion.follow,
     "recover": recovery.recover,
     # Before the expansion, so that an overdue run does not block a new slot.
     "deadlines": deadlines.end_overdue,

@@ -51,6 +51,7 @@ class TickProcesses:
             database_url=url_of(config),
             schema=config.schema,
             lease_seconds=config.lease.total_seconds(),
+            state_folder=None if groups.folder is None else str(groups.folder),
         )
         try:
             self._supervisor = Supervisor(plan, groups, config.start_limit.total_seconds())

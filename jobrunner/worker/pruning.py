@@ -14,7 +14,7 @@ from jobrunner.store.queue.ticks import retention, tallies, ticks
 from jobrunner.store.upkeep import servers
 from jobrunner.store.upkeep.servers import Move
 from jobrunner.text import first_line_of
-from jobrunner.worker import strays
+from jobrunner.worker import promotion, strays
 from jobrunner.worker.batch_size import BatchSize
 from jobrunner.worker.context import TickContext
 
@@ -73,6 +73,5 @@ def _take_turn(context: TickContext) -> bool:
 
     is_ours, move = context.database.write(work)
     if move is not None:
-        what = "a standby was promoted, or a backup restored" if move.is_promotion else "another server"
-        context.log.warning("server changed", result=what, before=str(move.before), after=str(move.after))
+        promotion.log_move(context, move)
     return is_ours

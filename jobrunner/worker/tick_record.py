@@ -20,7 +20,8 @@ _DETAIL_CHARACTERS = 8_000
 def open_row(context: TickContext) -> None:
     """Write the row of the tick. Raises DatabaseUnavailable."""
     work = partial(ticks.open_tick, owner=context.owner, kind=context.kind, version=jobrunner.__version__)
-    context.record.tick_id, context.record.reported = context.database.write(work)
+    record = context.record
+    record.tick_id, record.reported, record.server, record.is_promoted = context.database.write(work)
 
 
 def report_host(context: TickContext, handlers: Sequence[Policy], problem: StartFailed | None = None) -> None:

@@ -1,7 +1,7 @@
 """Every call of the store that sends a statement, each with data that makes it send all of them."""
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,8 @@ LIMITED = [
     ),
 ]
 AT_WORK = [Lease(run_id, "t" * 32) for run_id in range(2_000_001, 2_000_021)]
+EVER = datetime(2026, 1, 1, tzinfo=UTC)
+NOTE = effects.Note("note", AT_WORK[0].run_id, "known", 1, "t" * 32, "c" * 32, EVER, EVER, was_applied=True)
 DONE = AttemptResult(Outcome.SUCCEEDED)
 KEPT = ("succeeded", "cancelled", "dead", "ticks", "events")
 ALL_DONE = [(held, DONE) for held in AT_WORK]
@@ -216,6 +218,8 @@ BUSY: dict[str, Call] = {
     ),
     "effects.settle": on(effects.settle, "key", "c" * 32, "applied", {}),
     "effects.clear": on(effects.clear, "key", "c" * 32),
+    "effects.forgotten": on(effects.forgotten, [NOTE]),
+    "effects.put_back": on(effects.put_back, NOTE),
     "holding.report": on(holding.report, {AT_WORK[0]: {"output": "tail"}}),
     "finalize.finalize_all of one": on(end_attempt, OWNER, AT_WORK[0], AttemptResult(Outcome.FAILED)),
     "finalize.finalize_all late": on(end_attempt, OWNER, Lease(5, "t" * 32), DONE),

@@ -22,6 +22,8 @@ PEOPLE = {
     "enqueue.make_durable": "no table",
     "lent_connection.engine_on": "what migrate calls",
     "run_changes.take_keys": "what a retry calls",
+    "effects.is_paused": "asks the server about itself, and the one row of job_state",
+    "servers.note_promotion": "after a promotion: the events of a day",
     "servers.note_move": "asks the server about itself, every ten minutes, and writes the one row of job_state",
     "slot_runs.insert": "what the expansions call",
     "tallies.count_attempts_of": "what prune calls",

@@ -216,6 +216,7 @@ def test_enqueue_on_a_connection_of_our_own_gives_up_in_time_and_names_the_stand
 def test_asynchronous_promotion_frees_the_slots_keys_and_effects_of_the_last_moments_as_the_page_says(
     pair: Pair, tmp_path: Path
 ) -> None:
+    """Effects only where nothing is noted: in a process without a folder for state."""
     other_side = OtherSide(tmp_path / "ledger")
     run = LostRun(pair.database)
     each_slot, _ = slot(pair)

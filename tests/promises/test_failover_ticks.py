@@ -11,6 +11,7 @@ import pytest
 from harness import App, Commands, Database, PostgresDatabase, pages, postgresql_only, sqlite_only, wait_for
 from harness.effect_jobs import traces
 from harness.handlers_rows import run_of
+from harness.idle_ticks import tick
 from harness.invariants import insert_runs, read_log
 from harness.standby import Pair
 from harness.waiting import span
@@ -135,14 +136,28 @@ def test_database_that_was_restored_into_another_cluster_is_noticed(
 def test_server_that_does_not_say_what_it_is_stops_no_tick_and_hides_no_promotion(
     jobrunner: Commands, database: Database, app: App
 ) -> None:
-    assert isinstance(database, PostgresDatabase)
-    with database.access.admin(database.database) as admin:
-        admin.execute("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
-    with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        database.query("SELECT pg_control_system()")
+    hide(database, "pg_control_system()")
     database.execute("UPDATE job_state SET server = '1/7'")
     assert prune(jobrunner, app) == ["a standby was promoted, or a backup restored"]
     assert [each["after"] for each in moves(database)] == [{"system": "1", "timeline": "1"}]
+
+
+def hide(database: Database, function: str) -> None:
+    assert isinstance(database, PostgresDatabase)
+    with database.access.admin(database.database) as admin:
+        admin.execute(f"REVOKE EXECUTE ON FUNCTION {function} FROM PUBLIC")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        database.query(f"SELECT {function.replace('pg_lsn', 'pg_current_wal_lsn()')}")
+
+
+@postgresql_only
+def test_server_that_does_not_say_its_timeline_stops_no_tick_not_even_an_idle_one(
+    jobrunner: Commands, database: Database
+) -> None:
+    hide(database, "pg_walfile_name(pg_lsn)")
+    database.execute("UPDATE job_state SET server = '1/7'")
+    jobrunner.tick()
+    assert tick(jobrunner).was_short
 
 
 @sqlite_only

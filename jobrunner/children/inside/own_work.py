@@ -38,7 +38,7 @@ class DatabaseAccess:
             hello = self._hello
             if hello is None or hello.database_url is None:
                 raise UsageError("this process runs no handlers, so it has no database")
-            self._database = ChildDatabase(hello.database_url, hello.lease_seconds, hello.schema)
+            self._database = ChildDatabase(hello.database_url, hello.lease_seconds, hello.schema, hello.state_folder)
         return self._database
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from jobrunner.model import Actor
 from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.queue.effects import ANSWERED
 from jobrunner.store.queue.ticks import audit
 from jobrunner.store.sql.statement import Prepared
 
@@ -35,5 +36,5 @@ def settle(connection: Connection, key: str, actor: Actor, *, applied: bool, out
     else:
         connection.execute(Prepared("effects.forget"), of_key)
     detail = {"key": key, "applied": applied}
-    audit.write(connection, [audit.event(actor, "settle effect", None, detail, row.now, row.run_id)])
+    audit.write(connection, [audit.event(actor, ANSWERED, None, detail, row.now, row.run_id)])
     return Settled.DONE

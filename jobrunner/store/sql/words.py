@@ -9,7 +9,7 @@ SQLITE_NOW = (
     "(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000"
     " + (SELECT clock_offset FROM job_state))"
 )
-SQLITE_WORDS = {"schema": "", "now": SQLITE_NOW, "ten_minutes": "600000000", "given": "?"}
+SQLITE_WORDS = {"schema": "", "now": SQLITE_NOW, "ten_minutes": "600000000", "given": "?", "promoted": "NULL"}
 
 
 def postgresql_words(schema: str | None) -> dict[str, str]:
@@ -20,4 +20,5 @@ def postgresql_words(schema: str | None) -> dict[str, str]:
         "now": f"{before}jobrunner_now()",
         "ten_minutes": "interval '10 minutes'",
         "given": "%s",
+        "promoted": f"{before}jobrunner_promoted()",
     }

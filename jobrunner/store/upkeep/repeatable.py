@@ -22,6 +22,7 @@ from jobrunner.store.sql.dialect import ddl, parents
 from jobrunner.store.sql.dialect.application_functions import application_statements
 from jobrunner.store.sql.dialect.enqueue_function import SCHEMA, enqueue_statements
 from jobrunner.store.sql.dialect.gates import gate_statements
+from jobrunner.store.sql.dialect.server_functions import server_statements
 from jobrunner.store.sql.namespace import MARK, qualified
 from jobrunner.store.sql.versions import OLDEST_CODE_OF, SCHEMA_REVISION
 
@@ -89,6 +90,7 @@ def programs(dialect_name: str, schema: str | None) -> list[str]:
     return [
         *ddl.clock_statements(dialect_name, schema),
         *notify.notify_statements(dialect_name, schema),
+        *server_statements(dialect_name, schema),
         *application_statements(dialect_name, schema),
         *enqueue_statements(dialect_name, schema),
         *parents.note_end(dialect_name, schema),

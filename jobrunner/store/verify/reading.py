@@ -23,6 +23,7 @@ RECORDS: Mapping[str, type[Any]] = {
     "steps": records.Step,
     "first_event": records.Event,
     "archived": records.Event,
+    "put_back": records.Event,
     "runs": records.Run,
     "created": records.Created,
     "attempts": records.Attempt,

@@ -36,6 +36,10 @@ FROM job_events
 WHERE run_id IS NULL AND definition_id IS NULL AND action IN ('restore', 'archive restore', 'archive runs')
 ORDER BY at DESC
 LIMIT 100
+-- name: put_back
+SELECT 0, at, actor, action, detail
+FROM job_events
+WHERE run_id IS NULL AND definition_id IS NULL AND action = 'effects put back'
 -- name: runs
 SELECT id, job_type, status, run_at, gate, concurrency_key, idempotency_key, attempts, max_attempts, lease_token,
   locked_until, started_at, cancel_requested_at, finished_at, created_at, updated_at

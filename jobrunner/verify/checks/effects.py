@@ -23,6 +23,8 @@ class Settlement(NamedTuple):
 def effects_of_runs(effect: Effect, facts: Facts) -> Iterator[str]:
     """Each effect was called by an attempt of its run, while that attempt was at work."""
     named, at = f"the effect {effect.key!r} of run {effect.run_id}", effect.intended_at
+    if facts.was_lost(at):
+        return
     if effect.run_type is None:
         if at >= max(facts.kept_since, facts.recorded_since):
             yield f"{named} was called at {iso_instant(at)}, and that run is missing"

@@ -32,13 +32,14 @@ def statement(words: dict[str, str], notify: Notify | None = None) -> str:
     With hooks, also only if nobody is to be told anything.
     """
     given, now, ten_minutes, schema = (words[each] for each in ("given", "now", "ten_minutes", "schema"))
+    promoted = words["promoted"]
     # As in ticks.is_anything_due, it asks for the earliest run: to find any run the planner would scan all. And
     # ``releases >= 0`` is the condition of the index that serves it.
     return f"""
 INSERT INTO {schema}job_ticks
   (host, worker, version, application, types, started_at, finished_at, counts, ended_by)
 SELECT {given}, {given}, {given}, {given}, '', {now}, {now}, '{{}}', 'empty' FROM {schema}job_state
-WHERE oldest_code <= {SCHEMA_REVISION} AND released <> ''
+WHERE oldest_code <= {SCHEMA_REVISION} AND released <> '' AND {promoted} IS NULL
   AND (SELECT version_num FROM {schema}{VERSION_TABLE}) BETWEEN '{SCHEMA_REVISION:04}' AND '9999'
   AND ((SELECT min(run_at) FROM {schema}job_claimable WHERE releases >= 0) IS NULL
     AND NOT (SELECT is_due FROM {schema}job_gates_due)

@@ -29,10 +29,15 @@ class TickRow(NamedTuple):
 
 
 class OpenedTick(NamedTuple):
-    """The id of the row of a tick, and the digest of the last report of its host, if it is not too old."""
+    """The id of the row of a tick, and the digest of the last report of its host, if it is not too old.
+
+    ``server`` is the one that was noted last, ``is_promoted``: it was a standby of that one. See ``servers``.
+    """
 
     id: int
     reported: str | None
+    server: str | None
+    is_promoted: bool
 
 
 class PruneTurn(NamedTuple):

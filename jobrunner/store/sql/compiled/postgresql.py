@@ -8,6 +8,14 @@ FROM (SELECT at, actor, action, definition_id, run_id, CAST(detail AS JSONB) AS 
         {'given': (('at', 'instant'), ('actor', None), ('action', None), ('definition_id', None), ('run_id', None), ('detail', 'json'))},
         (),
     ),
+    ('audit.recorded', ()): (
+        """SELECT jobrunner_schema.job_events.at, jobrunner_schema.job_events.detail
+FROM jobrunner_schema.job_events
+WHERE jobrunner_schema.job_events.action = %(name)s::VARCHAR AND jobrunner_schema.job_events.at >= %(since)s::TIMESTAMP WITH TIME ZONE""",
+        {},
+        {'since': 'instant'},
+        (('at', 'instant'), ('detail', 'json')),
+    ),
     ('backpressure.count', ()): (
         """SELECT count(*) AS count_1
 FROM (SELECT %(param_1)s::INTEGER AS anon_2
@@ -837,6 +845,14 @@ WHERE parent_status IS NOT NULL
         {},
         (('id', None),),
     ),
+    ('effects.answers', ()): (
+        """SELECT jobrunner_schema.job_events.detail
+FROM jobrunner_schema.job_events
+WHERE jobrunner_schema.job_events.run_id = %(run)s::BIGINT AND jobrunner_schema.job_events.action = %(answered)s::VARCHAR AND jobrunner_schema.job_events.at >= %(since)s::TIMESTAMP WITH TIME ZONE""",
+        {},
+        {'since': 'instant'},
+        (('detail', 'json'),),
+    ),
     ('effects.clear', ()): (
         """DELETE FROM jobrunner_schema.job_effects WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR AND jobrunner_schema.job_effects.token = %(call)s::VARCHAR AND jobrunner_schema.job_effects.state != 'applied' RETURNING jobrunner_schema.job_effects.token""",
         {},
@@ -872,10 +888,27 @@ WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR""",
     ('effects.intend', ()): (
         """INSERT INTO jobrunner_schema.job_effects (key, state, run_id, job_type, attempt, lease_token, token, intended_at) SELECT %(effect)s::VARCHAR AS anon_1, 'intended', jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.lease_token, %(call)s::VARCHAR AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_effects.token""",
+WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR AND jobrunner_schema.jobrunner_promoted() IS NULL ON CONFLICT DO NOTHING RETURNING (SELECT jobrunner_schema.job_state.server
+FROM jobrunner_schema.job_state) AS server, (SELECT jobrunner_schema.job_runs.created_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT) AS run_created_at, jobrunner_schema.job_effects.intended_at""",
         {},
         {},
-        (('token', None),),
+        (('server', None), ('run_created_at', 'instant'), ('intended_at', 'instant')),
+    ),
+    ('effects.is_paused', ()): (
+        """SELECT jobrunner_schema.jobrunner_promoted() IS NOT NULL AS is_paused""",
+        {},
+        {},
+        (('is_paused', 'boolean'),),
+    ),
+    ('effects.known', ()): (
+        """SELECT jobrunner_schema.job_effects.key, jobrunner_schema.job_effects.token, jobrunner_schema.job_effects.state
+FROM jobrunner_schema.job_effects, (SELECT effect FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(effect VARCHAR(500))) AS given
+WHERE jobrunner_schema.job_effects.key = given.effect""",
+        {},
+        {'given': (('effect', None),)},
+        (('key', None), ('token', None), ('state', None)),
     ),
     ('effects.lock', ()): (
         """SELECT jobrunner_schema.job_effects.state, jobrunner_schema.job_effects.run_id, jobrunner_schema.job_effects.state = 'intended' AND (EXISTS (SELECT jobrunner_schema.job_runs.id
@@ -893,6 +926,18 @@ WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR FOR UPDATE OF job_e
         {'new_outcome': 'json', 'at': 'instant'},
         (),
     ),
+    ('effects.put_back', ()): (
+        """INSERT INTO jobrunner_schema.job_effects (key, state, run_id, job_type, attempt, lease_token, token, outcome, intended_at, settled_at) SELECT %(effect)s::VARCHAR AS anon_1, CASE WHEN (CAST(%(was_applied)s AS BOOLEAN) AND (EXISTS (SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_runs.created_at = %(run_created_at)s::TIMESTAMP WITH TIME ZONE AND jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR))) THEN 'applied' ELSE 'intended' END AS anon_2, %(run)s::BIGINT AS anon_3, %(of_type)s::VARCHAR AS anon_4, %(of_attempt)s::INTEGER AS anon_5, %(its_lease)s::VARCHAR AS anon_6, %(call)s::VARCHAR AS anon_7, CASE WHEN (CAST(%(was_applied)s AS BOOLEAN) AND (EXISTS (SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_runs.created_at = %(run_created_at)s::TIMESTAMP WITH TIME ZONE AND jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR))) THEN %(its_outcome)s::JSONB END AS anon_8, %(since)s::TIMESTAMP WITH TIME ZONE AS anon_9, CASE WHEN (CAST(%(was_applied)s AS BOOLEAN) AND (EXISTS (SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_runs.created_at = %(run_created_at)s::TIMESTAMP WITH TIME ZONE AND jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR))) THEN jobrunner_schema.jobrunner_now() END AS anon_10 ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_effects.state""",
+        {},
+        {'run_created_at': 'instant', 'its_outcome': 'json', 'since': 'instant'},
+        (('state', None),),
+    ),
     ('effects.settle', ()): (
         """UPDATE jobrunner_schema.job_effects SET state=%(new_state)s::VARCHAR, outcome=%(new_outcome)s::JSONB, settled_at=CASE WHEN (%(new_state)s::VARCHAR = 'applied') THEN jobrunner_schema.jobrunner_now() END WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR AND jobrunner_schema.job_effects.token = %(call)s::VARCHAR AND jobrunner_schema.job_effects.state != 'applied' RETURNING jobrunner_schema.job_effects.token""",
         {},
@@ -902,10 +947,13 @@ WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR FOR UPDATE OF job_e
     ('effects.take_over', ()): (
         """UPDATE jobrunner_schema.job_effects SET state='intended', run_id=%(run)s::BIGINT, job_type=%(of_type)s::VARCHAR, attempt=%(of_attempt)s::INTEGER, lease_token=%(token)s::VARCHAR, token=%(call)s::VARCHAR, intended_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR AND jobrunner_schema.job_effects.token = %(known_call)s::VARCHAR AND jobrunner_schema.job_effects.state != 'applied' AND (EXISTS (SELECT jobrunner_schema.job_runs.id
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR)) RETURNING jobrunner_schema.job_effects.token""",
+WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR)) RETURNING (SELECT jobrunner_schema.job_state.server
+FROM jobrunner_schema.job_state) AS server, (SELECT jobrunner_schema.job_runs.created_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT) AS run_created_at, jobrunner_schema.job_effects.intended_at""",
         {},
         {},
-        (('token', None),),
+        (('server', None), ('run_created_at', 'instant'), ('intended_at', 'instant')),
     ),
     ('effects.uncertain', ()): (
         """SELECT jobrunner_schema.job_effects.key, jobrunner_schema.job_effects.run_id, jobrunner_schema.job_effects.job_type, jobrunner_schema.job_effects.attempt, jobrunner_schema.job_effects.intended_at
@@ -3243,6 +3291,13 @@ WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_sch
         {},
         (('job_type', None), ('runs', None)),
     ),
+    ('ticks.lock_server', ()): (
+        """SELECT jobrunner_schema.job_state.server, jobrunner_schema.jobrunner_promoted() AS promoted, jobrunner_schema.jobrunner_now() AS now
+FROM jobrunner_schema.job_state FOR UPDATE OF job_state""",
+        {},
+        {},
+        (('server', None), ('promoted', None), ('now', 'instant')),
+    ),
     ('ticks.note_server', ()): (
         """UPDATE jobrunner_schema.job_state SET server=%(seen)s::VARCHAR""",
         {},
@@ -3252,10 +3307,11 @@ WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_sch
     ('ticks.open', ()): (
         """INSERT INTO jobrunner_schema.job_ticks (host, worker, version, started_at, application, types) VALUES (%(its_host)s::VARCHAR, %(its_worker)s::VARCHAR, %(its_version)s::VARCHAR, jobrunner_schema.jobrunner_now(), %(its_application)s::VARCHAR, %(its_types)s::VARCHAR) RETURNING jobrunner_schema.job_ticks.id, (SELECT jobrunner_schema.job_hosts.digest
 FROM jobrunner_schema.job_hosts
-WHERE jobrunner_schema.job_hosts.id = %(host_id)s::VARCHAR AND jobrunner_schema.job_hosts.reported_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(reported_before)s::FLOAT))) AS reported""",
+WHERE jobrunner_schema.job_hosts.id = %(host_id)s::VARCHAR AND jobrunner_schema.job_hosts.reported_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(reported_before)s::FLOAT))) AS reported, (SELECT jobrunner_schema.job_state.server
+FROM jobrunner_schema.job_state) AS server, jobrunner_schema.jobrunner_promoted() IS NOT NULL AS is_promoted""",
         {'reported_before': -86400.0},
         {},
-        (('id', None), ('reported', None)),
+        (('id', None), ('reported', None), ('server', None), ('is_promoted', 'boolean')),
     ),
     ('ticks.prune_again_soon', ()): (
         """UPDATE jobrunner_schema.job_state SET pruned_at=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(soon)s::FLOAT))""",

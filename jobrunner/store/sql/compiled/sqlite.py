@@ -8,6 +8,14 @@ FROM (SELECT json_extract(value, '$.at') AS at, json_extract(value, '$.actor') A
         {'given': (('at', 'instant'), ('actor', None), ('action', None), ('definition_id', None), ('run_id', None), ('detail', 'json'))},
         (),
     ),
+    ('audit.recorded', ()): (
+        """SELECT job_events.at, job_events.detail
+FROM job_events
+WHERE job_events.action = :name AND job_events.at >= :since""",
+        {},
+        {'since': 'instant'},
+        (('at', 'instant'), ('detail', 'json')),
+    ),
     ('backpressure.count', ()): (
         """SELECT count(*) AS count_1
 FROM (SELECT :param_1 AS anon_2
@@ -831,6 +839,14 @@ WHERE parent_status IS NOT NULL
         {},
         (('id', None),),
     ),
+    ('effects.answers', ()): (
+        """SELECT job_events.detail
+FROM job_events
+WHERE job_events.run_id = :run AND job_events.action = :answered AND job_events.at >= :since""",
+        {},
+        {'since': 'instant'},
+        (('detail', 'json'),),
+    ),
     ('effects.clear', ()): (
         """DELETE FROM job_effects WHERE job_effects."key" = :effect AND job_effects.token = :call AND job_effects.state != 'applied' RETURNING token""",
         {},
@@ -866,10 +882,27 @@ WHERE job_effects."key" = :effect""",
     ('effects.intend', ()): (
         """INSERT INTO job_effects ("key", state, run_id, job_type, attempt, lease_token, token, intended_at) SELECT :effect AS anon_1, 'intended', job_runs.id, job_runs.job_type, job_runs.attempts, job_runs.lease_token, :call AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
 FROM job_runs
-WHERE job_runs.id = :run AND job_runs.lease_token = :token ON CONFLICT DO NOTHING RETURNING token""",
+WHERE job_runs.id = :run AND job_runs.lease_token = :token AND NULL IS NULL ON CONFLICT DO NOTHING RETURNING (SELECT job_state.server
+FROM job_state) AS server, (SELECT job_runs.created_at
+FROM job_runs
+WHERE id = :run) AS run_created_at, intended_at""",
         {},
         {},
-        (('token', None),),
+        (('server', None), ('run_created_at', 'instant'), ('intended_at', 'instant')),
+    ),
+    ('effects.is_paused', ()): (
+        """SELECT NULL IS NOT NULL AS is_paused""",
+        {},
+        {},
+        (('is_paused', 'boolean'),),
+    ),
+    ('effects.known', ()): (
+        """SELECT job_effects."key", job_effects.token, job_effects.state
+FROM job_effects, (SELECT json_extract(value, '$.effect') AS effect FROM json_each(:given)) AS given
+WHERE job_effects."key" = given.effect""",
+        {},
+        {'given': (('effect', None),)},
+        (('key', None), ('token', None), ('state', None)),
     ),
     ('effects.lock', ()): (
         """SELECT job_effects.state, job_effects.run_id, job_effects.state = 'intended' AND (EXISTS (SELECT job_runs.id
@@ -887,6 +920,18 @@ WHERE job_effects."key" = :effect""",
         {'new_outcome': 'json', 'at': 'instant'},
         (),
     ),
+    ('effects.put_back', ()): (
+        """INSERT INTO job_effects ("key", state, run_id, job_type, attempt, lease_token, token, outcome, intended_at, settled_at) SELECT :effect AS anon_1, CASE WHEN (CAST(:was_applied AS BOOLEAN) = 1 AND (EXISTS (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.id = :run AND job_runs.created_at = :run_created_at AND job_runs.job_type = :of_type))) THEN 'applied' ELSE 'intended' END AS anon_2, :run AS anon_3, :of_type AS anon_4, :of_attempt AS anon_5, :its_lease AS anon_6, :call AS anon_7, CASE WHEN (CAST(:was_applied AS BOOLEAN) = 1 AND (EXISTS (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.id = :run AND job_runs.created_at = :run_created_at AND job_runs.job_type = :of_type))) THEN :its_outcome END AS anon_8, :since AS anon_9, CASE WHEN (CAST(:was_applied AS BOOLEAN) = 1 AND (EXISTS (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.id = :run AND job_runs.created_at = :run_created_at AND job_runs.job_type = :of_type))) THEN (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) END AS anon_10 ON CONFLICT DO NOTHING RETURNING state""",
+        {},
+        {'run_created_at': 'instant', 'its_outcome': 'json', 'since': 'instant'},
+        (('state', None),),
+    ),
     ('effects.settle', ()): (
         """UPDATE job_effects SET state=:new_state, outcome=:new_outcome, settled_at=CASE WHEN (:new_state = 'applied') THEN (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) END WHERE job_effects."key" = :effect AND job_effects.token = :call AND job_effects.state != 'applied' RETURNING token""",
         {},
@@ -896,10 +941,13 @@ WHERE job_effects."key" = :effect""",
     ('effects.take_over', ()): (
         """UPDATE job_effects SET state='intended', run_id=:run, job_type=:of_type, attempt=:of_attempt, lease_token=:token, token=:call, intended_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_effects."key" = :effect AND job_effects.token = :known_call AND job_effects.state != 'applied' AND (EXISTS (SELECT job_runs.id
 FROM job_runs
-WHERE job_runs.id = :run AND job_runs.lease_token = :token)) RETURNING token""",
+WHERE job_runs.id = :run AND job_runs.lease_token = :token)) RETURNING (SELECT job_state.server
+FROM job_state) AS server, (SELECT job_runs.created_at
+FROM job_runs
+WHERE id = :run) AS run_created_at, intended_at""",
         {},
         {},
-        (('token', None),),
+        (('server', None), ('run_created_at', 'instant'), ('intended_at', 'instant')),
     ),
     ('effects.uncertain', ()): (
         """SELECT job_effects."key", job_effects.run_id, job_effects.job_type, job_effects.attempt, job_effects.intended_at
@@ -3202,6 +3250,13 @@ WHERE job_runs.status IN ('queued', 'failed') AND job_runs.run_at <= (CAST(round
         {},
         (('job_type', None), ('runs', None)),
     ),
+    ('ticks.lock_server', ()): (
+        """SELECT job_state.server, NULL AS promoted, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM job_state""",
+        {},
+        {},
+        (('server', None), ('promoted', None), ('now', 'instant')),
+    ),
     ('ticks.note_server', ()): (
         """UPDATE job_state SET server=:seen""",
         {},
@@ -3211,10 +3266,11 @@ WHERE job_runs.status IN ('queued', 'failed') AND job_runs.run_at <= (CAST(round
     ('ticks.open', ()): (
         """INSERT INTO job_ticks (host, worker, version, started_at, application, types) VALUES (:its_host, :its_worker, :its_version, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), :its_application, :its_types) RETURNING id, (SELECT job_hosts.digest
 FROM job_hosts
-WHERE id = :host_id AND reported_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:reported_before * 1000000 AS INTEGER))) AS reported""",
+WHERE id = :host_id AND reported_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:reported_before * 1000000 AS INTEGER))) AS reported, (SELECT job_state.server
+FROM job_state) AS server, NULL IS NOT NULL AS is_promoted""",
         {'reported_before': -86400.0},
         {},
-        (('id', None), ('reported', None)),
+        (('id', None), ('reported', None), ('server', None), ('is_promoted', 'boolean')),
     ),
     ('ticks.prune_again_soon', ()): (
         """UPDATE job_state SET pruned_at=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:soon * 1000000 AS INTEGER))""",

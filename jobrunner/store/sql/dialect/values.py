@@ -27,6 +27,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from jobrunner.store.sql.encoding import decoder, encoder
+from jobrunner.store.sql.namespace import MARK
 from jobrunner.store.sql.words import SQLITE_NOW
 
 T = TypeVar("T")
@@ -129,6 +130,13 @@ class later(Expression[datetime]):  # noqa: N801 - as above
         postgresql="({now} + make_interval(secs => {0}))",
         sqlite="({now} + CAST({0} * 1000000 AS INTEGER))",
     )
+
+
+class promoted(Expression[str]):  # noqa: N801 - as above
+    """The server, if it is a standby that was promoted since a tick last noted one (``servers``). NULL: it is not."""
+
+    type = Text()
+    words = Words(postgresql=f"{MARK}.jobrunner_promoted()", sqlite="NULL")
 
 
 class turn(Expression[datetime]):  # noqa: N801 - as above

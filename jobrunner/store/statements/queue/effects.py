@@ -6,11 +6,13 @@ from typing import Any, cast
 
 import sqlalchemy
 from sqlalchemy import (
+    Boolean,
     ColumnElement,
     Delete,
     Executable,
     Integer,
     Select,
+    Text,
     Update,
     and_,
     bindparam,
@@ -21,9 +23,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.dml import ReturningDelete
 
-from jobrunner.store.schema import job_effects, job_runs
+from jobrunner.store.schema import job_effects, job_events, job_runs, job_state
+from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.statements import inserting
-from jobrunner.store.sql.dialect.values import now
+from jobrunner.store.sql.dialect.values import BigKey, now, promoted
 
 _COLUMNS = job_effects.c
 _APPLIED: ColumnElement[str] = literal_column("'applied'")
@@ -40,7 +43,10 @@ def is_in_progress() -> ColumnElement[bool]:
 
 
 def intend() -> Executable:
-    """Record the intent of a run that holds its lease. Returns no row if it does not, or if the key has a row."""
+    """Record the intent of a run that holds its lease.
+
+    Returns no row if it does not, if the key has a row, or if no effect may begin because a standby was promoted.
+    """
     runs = job_runs.c
     values: dict[str, Any] = {
         "key": _given("key", "effect"),
@@ -52,8 +58,9 @@ def intend() -> Executable:
         "token": _given("token", "call"),
         "intended_at": now(),
     }
-    inserted = inserting(job_effects).from_select(list(values), select(*values.values()).where(_holds_lease()))
-    return cast(Executable, inserted.on_conflict_do_nothing().returning(_COLUMNS.token))
+    is_allowed = and_(_holds_lease(), promoted().is_(None))
+    inserted = inserting(job_effects).from_select(list(values), select(*values.values()).where(is_allowed))
+    return cast(Executable, inserted.on_conflict_do_nothing().returning(*_noted()))
 
 
 def find() -> Select[Any]:
@@ -79,8 +86,13 @@ def take_over() -> Update:
             token=_given("token", "call"),
             intended_at=now(),
         )
-        .returning(_COLUMNS.token)
+        .returning(*_noted())
     )
+
+
+def is_paused() -> Select[Any]:
+    """Whether no effect may begin, because a standby was promoted."""
+    return select(promoted().is_not(None).label("is_paused"))
 
 
 def settle() -> Update:
@@ -97,6 +109,53 @@ def settle() -> Update:
 def clear() -> ReturningDelete[Any]:
     """Remove the row of a call that changed nothing, so that the key can be used again."""
     return sqlalchemy.delete(job_effects).where(_is_of_call()).returning(_COLUMNS.token)
+
+
+# After a promotion.
+
+
+def known() -> Select[Any]:
+    """The rows of some keys."""
+    asked = rows("given", {"effect": _COLUMNS.key.type})
+    return select(_COLUMNS.key, _COLUMNS.token, _COLUMNS.state).where(_COLUMNS.key == asked.c.effect)
+
+
+def answers() -> Select[Any]:
+    """What somebody has said since then of the effects of a run."""
+    columns = job_events.c
+    is_later = columns.at >= bindparam("since", type_=columns.at.type)
+    return select(columns.detail).where(
+        columns.run_id == bindparam("run", type_=BigKey), columns.action == bindparam("answered", type_=Text), is_later
+    )
+
+
+def put_back() -> Executable:
+    """Insert a row that was forgotten, unless its key has one. Returns its state.
+
+    It is applied if it ``was_applied`` and its run is the same one, else only intended: another run may have its id.
+    """
+    runs = job_runs.c
+    its_run = select(runs.id).where(
+        runs.id == _given("run_id", "run"),
+        runs.created_at == bindparam("run_created_at", type_=runs.created_at.type),
+        runs.job_type == _given("job_type", "of_type"),
+    )
+    was_applied = sqlalchemy.cast(bindparam("was_applied", type_=Boolean), Boolean)
+    is_applied = and_(was_applied, its_run.exists())
+    values: dict[str, Any] = {
+        "key": _given("key", "effect"),
+        "state": case((is_applied, _APPLIED), else_=_INTENDED),
+        "run_id": _given("run_id", "run"),
+        "job_type": _given("job_type", "of_type"),
+        "attempt": _given("attempt", "of_attempt"),
+        "lease_token": _given("lease_token", "its_lease"),
+        "token": _given("token", "call"),
+        "outcome": case((is_applied, _given("outcome", "its_outcome"))),
+        "intended_at": _given("intended_at", "since"),
+        "settled_at": case((is_applied, now())),
+    }
+    inserted = inserting(job_effects).from_select(list(values), select(*values.values()))
+    return cast(Executable, inserted.on_conflict_do_nothing().returning(_COLUMNS.state))
 
 
 # What an operator does about uncertain effects.
@@ -142,6 +201,14 @@ def _is_of_call() -> ColumnElement[bool]:
 def _holds_lease() -> ColumnElement[bool]:
     runs = job_runs.c
     return and_(runs.id == _given("run_id", "run"), runs.lease_token == _given("lease_token", "token"))
+
+
+def _noted() -> tuple[Any, ...]:
+    """What a host notes of a call, in case that the database forgets it."""
+    runs = job_runs.c
+    created_at = select(runs.created_at).where(runs.id == _given("run_id", "run")).scalar_subquery()
+    server = select(job_state.c.server).scalar_subquery()
+    return server.label("server"), created_at.label("run_created_at"), _COLUMNS.intended_at
 
 
 def _given(column: str, name: str) -> ColumnElement[Any]:

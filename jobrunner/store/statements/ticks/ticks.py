@@ -41,7 +41,7 @@ from jobrunner.store.schema.views import (
     job_ready_gates,
     job_recoverable,
 )
-from jobrunner.store.sql.dialect.values import later, now
+from jobrunner.store.sql.dialect.values import later, now, promoted
 from jobrunner.store.sql.variants import TYPE_COUNTS
 from jobrunner.store.sql.versions import VERSION_TABLE
 from jobrunner.store.statements.queue.dependants import is_any_ended
@@ -68,7 +68,10 @@ def open() -> Insert:  # noqa: A001 - the name of the statement
     names = ("host", "worker", "version", "application", "types")
     values = {name: bindparam(f"its_{name}", type_=job_ticks.c[name].type) for name in names}
     reported = digest_of_host().label("reported")
-    return insert(job_ticks).values(**values, started_at=now()).returning(job_ticks.c.id, reported)
+    server = select(job_state.c.server).scalar_subquery().label("server")
+    is_promoted = promoted().is_not(None).label("is_promoted")
+    inserted = insert(job_ticks).values(**values, started_at=now())
+    return inserted.returning(job_ticks.c.id, reported, server, is_promoted)
 
 
 def close() -> ReturningUpdate[Any]:
@@ -187,6 +190,12 @@ def prune_again_soon() -> Update:
     """Have the turn to prune come again before the next minute is over."""
     taken = later(bindparam("soon", _PRUNE_AGAIN.total_seconds() - _PRUNE_EVERY.total_seconds(), type_=Float))
     return update(job_state).values(pruned_at=taken)
+
+
+def lock_server() -> Select[Any]:
+    """The server that was noted, locked, the one that was promoted since, if one was, and the time."""
+    columns = (job_state.c.server, promoted().label("promoted"), now().label("now"))
+    return select(*columns).with_for_update(of=job_state)
 
 
 def note_server() -> Update:
