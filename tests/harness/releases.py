@@ -16,6 +16,7 @@ from harness.processes import Patient
 
 WHEELS = ROOT / "tests" / "releases"
 FIRST = "0.1.0"
+FIRST_SCHEMA = 1
 
 
 class Release:

@@ -14,7 +14,7 @@ import pytest
 from harness import Commands, Database, PostgresDatabase, wait_for
 from harness.handlers_rows import queue
 from harness.listening_ticks import linger
-from harness.releases import FIRST, Release
+from harness.releases import FIRST, FIRST_SCHEMA, Release
 from jobrunner.store.sql.versions import SCHEMA_REVISION
 
 VERSION = "SELECT version_num FROM job_schema_version"
@@ -31,7 +31,6 @@ while not Path(sys.argv[1]).exists():
 print(json.dumps(ids))
 """
 UNDONE = "SELECT count(*) FROM job_runs WHERE status <> 'succeeded'"
-FIRST_SCHEMA = 1
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """`jobrunner migrate`, with one migrator and with several at once."""
 
+import json
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -11,7 +13,10 @@ import pytest
 from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, sqlite_only
 from harness.binaries import find_binaries
 from harness.databases import url
+from harness.handlers_rows import queue
+from harness.releases import FIRST_SCHEMA, Release
 from harness.schemas import schema
+from jobrunner.store.sql.versions import SCHEMA_REVISION
 
 
 def run_sql(database: Database, text: str) -> None:
@@ -54,6 +59,42 @@ def test_migrate_sql_gives_the_same_schema(jobrunner: Commands, empty: Database,
     jobrunner("enqueue", "echo", env=url(empty))
     jobrunner("tick", env=url(empty))
     assert empty.value("SELECT status FROM job_runs") == "succeeded"
+
+
+def test_printed_steps_from_the_first_schema_make_what_migrate_makes(
+    jobrunner: Commands, first_release: Release, database: Database
+) -> None:
+    """Also what migrate keeps: the rights on views, and the older views for a downgrade."""
+    for_all = "GRANT SELECT ON job_due, job_dead TO PUBLIC"
+    if isinstance(database, PostgresDatabase):
+        database.execute(for_all)
+    jobrunner("migrate")
+    migrated = made(database)
+    jobrunner("downgrade", 0, "--delete-data")
+    first_release("migrate")
+    run_id = queue(database, "echo")
+    if isinstance(database, PostgresDatabase):
+        database.execute(for_all)
+    run_sql(database, jobrunner("schema", "--from-version", FIRST_SCHEMA).stdout)
+    assert made(database) == migrated
+    assert jobrunner("migrate").stdout.endswith(": up to date\n")
+    jobrunner.tick()
+    assert database.query("SELECT id, status FROM job_runs") == [{"id": run_id, "status": "succeeded"}]
+
+
+def made(database: Database) -> tuple[str, object, object, object]:
+    (state,) = database.query("SELECT oldest_code, unfinished, programs FROM job_state")
+    version = database.value("SELECT version_num FROM job_schema_version")
+    return schema(database), version, (state["oldest_code"], state["unfinished"]), json.loads(state["programs"])
+
+
+def test_printed_steps_name_their_schema(jobrunner: Commands, tmp_path: Path) -> None:
+    env = {"JOBRUNNER_DATABASE_URL": "postgresql://127.0.0.1:1/none", "JOBRUNNER_SCHEMA": "jobs"}
+    printed = jobrunner("schema", "--from-version", FIRST_SCHEMA, env=env).stdout
+    assert "CREATE SCHEMA" not in printed
+    unqualified = r"\b(?:TABLE|VIEW|UPDATE|INDEX \S+ ON|TRIGGER \S+ ON)(?: IF EXISTS)? job_\w+"
+    assert re.findall(unqualified, printed) == []
+    assert "1<=x<=" in jobrunner.refused(2, "schema", "--from-version", SCHEMA_REVISION, env=env)
 
 
 @pytest.mark.parametrize("round_", [1, 2])

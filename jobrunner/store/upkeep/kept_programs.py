@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from sqlalchemy import select, update
 
 from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.location import Location
 from jobrunner.store.schema import job_state
+from jobrunner.store.sql.namespace import qualifier
 
 # In an order in which they can be created: the later ones use the earlier ones.
 _ON_SERVER = """
@@ -33,8 +35,15 @@ SELECT made FROM (
 ) AS found ORDER BY rank, number
 """
 _IN_FILE = "SELECT name, sql AS made FROM sqlite_master WHERE type IN ('view', 'trigger') ORDER BY rowid"
+# As ``_all_qualified``: the server names the schema of everything.
+_KEEPING = """DO $step$ DECLARE path text := current_setting('search_path'); ours text := {place}; kept text; BEGIN
+  PERFORM set_config('search_path', '', true);
+  SELECT json_build_object('schema', {version}, 'made_by', json_agg(made))::text INTO kept FROM ({found}) AS listed;
+  PERFORM set_config('search_path', path, true);
+  UPDATE {table} SET programs = kept;
+END $step$"""
 # The newest of several with other parameters is ours.
-_OTHERS = """
+OTHERS = """
 SELECT oid::regprocedure::text AS signature FROM (
   SELECT pg_proc.oid, rank() OVER (PARTITION BY proname ORDER BY pg_proc.oid DESC) AS place
   FROM pg_proc JOIN pg_namespace ON pg_namespace.oid = pronamespace
@@ -51,6 +60,31 @@ def keep(connection: Connection, version: int, place: str | None, names: Sequenc
     else:
         found = [row.made for row in connection.execute(_IN_FILE) if row.name in names]
     connection.execute(update(job_state).values(programs=json.dumps({"schema": version, "made_by": found})))
+
+
+def keeping(version: int, names: Sequence[str], location: Location) -> str:
+    """The statement that does what ``keep`` does, for a script."""
+    if not location.has_server:
+        listed = ", ".join(f"'{name}'" for name in names)
+        found = f"SELECT made FROM ({_IN_FILE}) AS found WHERE name IN ({listed})"  # noqa: S608 - our own words
+        made = f"json_object('schema', {version}, 'made_by', json_group_array(made))"
+        return f"UPDATE job_state SET programs = (SELECT {made} FROM ({found}))"  # noqa: S608 - the same
+    return _KEEPING.format(
+        found=with_literals(_ON_SERVER, names, location.schema, place="ours"),
+        version=version,
+        place=_place(location.schema),
+        table=f"{qualifier(location.schema)}job_state",
+    )
+
+
+def with_literals(statement: str, names: Sequence[str], schema: str | None, *, place: str | None = None) -> str:
+    """A question with the names and the schema in it. ``place`` is an expression for the schema."""
+    listed = ", ".join(f"'{name}'" for name in names)
+    return statement.replace("%(schema)s", place or _place(schema)).replace("%(names)s", f"ARRAY[{listed}]")
+
+
+def _place(schema: str | None) -> str:
+    return "current_schema()" if schema is None else f"'{schema}'"
 
 
 def give_back(connection: Connection, version: int) -> None:
@@ -71,7 +105,7 @@ def give_back(connection: Connection, version: int) -> None:
 def drop_others(connection: Connection, place: str | None, names: Sequence[str]) -> None:
     """Drop the functions of these names that have other parameters than the newest one."""
     if connection.traits.has_server:
-        for signature in connection.execute(_OTHERS, {"schema": place, "names": [*names]}).scalars():
+        for signature in connection.execute(OTHERS, {"schema": place, "names": [*names]}).scalars():
             connection.execute(f"DROP FUNCTION {signature}")
 
 

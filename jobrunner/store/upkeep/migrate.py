@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, cast
 
@@ -22,14 +20,14 @@ from jobrunner.store.drivers.connection import Connection, DriverError
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.drivers.lent_connection import engine_on
 from jobrunner.store.drivers.location import Location, of_file
-from jobrunner.store.drivers.sqlite import WAL, FileConnection, check_version
+from jobrunner.store.drivers.sqlite import FileConnection, check_version
 from jobrunner.store.schema import job_runs
 from jobrunner.store.sql.namespace import MARK
 from jobrunner.store.sql.versions import OLDEST_CODE_OF, SCHEMA_REVISION
 from jobrunner.store.upkeep import beside_ticks, kept_programs, revisions
 from jobrunner.store.upkeep.check import check_schema
 from jobrunner.store.upkeep.repair import Inventory
-from jobrunner.store.upkeep.repeatable import ALL_BUT_LONG, ALL_BUT_TABLES, PROGRAMS, not_yet_in
+from jobrunner.store.upkeep.repeatable import ALL_BUT_LONG, ALL_BUT_TABLES, PROGRAMS
 
 _Progress: TypeAlias = Callable[[int, int], None]
 _MIGRATED = "migrated"
@@ -143,17 +141,6 @@ def _fill(database: Database) -> None:
         database.outside(lambda connection: cast(FileConnection, connection).checkpoint())
     finally:
         database.close()
-
-
-def migration_sql(location: Location) -> str:
-    """The SQL that creates the whole schema, for an operator to run. Needs no database."""
-    first = "" if location.schema is None else f'CREATE SCHEMA IF NOT EXISTS "{location.schema}";\n\n'
-    output = io.StringIO(first if location.has_server else f"{WAL};\n\n")
-    output.seek(0, io.SEEK_END)
-    afterwards = partial(not_yet_in, dialect_name=location.database, schema=location.schema)
-    given = {"dialect_name": location.database, "output": output, "afterwards": afterwards}
-    revisions.run("upgrade", "head", location.schema, sql=True, **given)
-    return output.getvalue()
 
 
 def _upgrade(connection: Connection, location: Location) -> Migrated:

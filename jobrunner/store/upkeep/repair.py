@@ -41,7 +41,7 @@ SELECT type AS kind, lower(name) AS name,
   CASE WHEN type IN ('index', 'trigger') THEN 'valid' ELSE coalesce(sql, '') END AS definition
 FROM sqlite_master
 """
-_RIGHTS = """
+RIGHTS = """
 SELECT relname::text AS name, privilege_type AS granted,
   CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END AS option,
   CASE WHEN grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END AS role
@@ -144,7 +144,7 @@ class Inventory:
         """The statements that give roles the rights on our views that they have now."""
         if not self._traits.has_server:
             return []
-        given = self._connection.execute(_RIGHTS, {"schema": self._place(), "names": self._names_of("view")})
+        given = self._connection.execute(RIGHTS, {"schema": self._place(), "names": self._names_of("view")})
         return [f"GRANT {row.granted} ON {MARK}.{row.name} TO {row.role}{row.option}" for row in given]
 
     def wrong(self, kinds: Sequence[str] = ALL_BUT_TABLES) -> list[Piece]:
@@ -242,12 +242,17 @@ class Inventory:
         self._connection.execute(statement)
 
     def _drop(self, piece: Piece, with_dependants: bool = False) -> None:
-        name = f"{MARK}.{piece.name}"
-        if piece.kind == "trigger" and self._traits.has_schemas:
-            # There it belongs to its table, which has the schema.
-            name = f"{piece.name} ON {MARK}.{_table_of(piece)}"
         others = " CASCADE" if with_dependants and self._traits.has_schemas else ""
-        self._connection.execute(f"DROP {piece.kind.upper()} {name}{others}")
+        self._connection.execute(f"{dropping(piece, has_server=self._traits.has_server)}{others}")
+
+
+def dropping(piece: Piece, *, has_server: bool, if_exists: bool = False) -> str:
+    """The statement that drops it."""
+    name = f"{MARK}.{piece.name}"
+    if piece.kind == "trigger" and has_server:
+        # There it belongs to its table, which has the schema.
+        name = f"{piece.name} ON {MARK}.{_table_of(piece)}"
+    return f"DROP {piece.kind.upper()} {'IF EXISTS ' * if_exists}{name}"
 
 
 def _table_of(trigger: Piece) -> str:

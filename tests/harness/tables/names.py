@@ -32,6 +32,7 @@ OPTIONS = {
     "--follow": ("flag", "print what is new until the run has ended"),
     "--force": ("flag", "also runs that have succeeded"),
     "--from": ("now|missed", "which missed slots a resumed schedule passes over"),
+    "--from-version": ("N", "the schema that a database has"),
     "--gone": ("code|file", "a source that no host has any more"),
     "--grace": ("DURATION", "how long handlers may go on at a stop"),
     "--host": ("HOST…", "hosts"),

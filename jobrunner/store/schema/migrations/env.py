@@ -20,6 +20,8 @@ def run() -> None:
         transactional_ddl=True,
     )
     with context.begin_transaction():
+        for statement in settings.get("beforehand", ()):
+            context.execute(statement)
         context.run_migrations()
         if is_offline:
             for statement in settings["afterwards"](settings["output"].getvalue()):
