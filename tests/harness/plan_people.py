@@ -57,6 +57,7 @@ PEOPLE = {
             "beside_ticks.finish_in",
             "beside_ticks.lock",
             "beside_ticks.note_begin",
+            "beside_ticks.unfinished_version",
             "kept_programs.drop_others",
             "kept_programs.give_back",
             "kept_programs.keep",
