@@ -1,4 +1,4 @@
-"""The only file that may read this host's clock.
+"""The only file that may read this host's clock, or wait for it.
 
 Instants come from the database (promise P10). This file measures durations. It reads the wall clock only for log lines,
 for questions that need no database, and for the full minute at which a tick is started in the place of cron.
@@ -17,6 +17,11 @@ _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 def elapsed() -> float:
     """Seconds of a clock that never steps and that counts suspended time. Only differences have a meaning."""
     return time.clock_gettime(_SINCE_BOOT)
+
+
+def sleep(seconds: float) -> None:
+    """Let this thread wait for so long, where there is nothing else to wait for."""
+    time.sleep(seconds)
 
 
 def utc_now() -> datetime:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import select
-import time
 from contextlib import suppress
+
+from jobrunner import clock
 
 _SHORTEST_POLL_SECONDS = 0.001
 """A poll waits for whole milliseconds: it would make a shorter wait longer."""
@@ -35,7 +36,7 @@ class Alarm:
         if seconds >= _SHORTEST_POLL_SECONDS:
             self._poll.poll(1000 * seconds)
         else:
-            time.sleep(seconds)
+            clock.sleep(seconds)
 
     def silence(self) -> None:
         """Let the next wait begin anew."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -225,7 +224,7 @@ def _kill_groups(noted: _Noted) -> tuple[int, bool]:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
                 killed.add(pid)
-        time.sleep(0.01)
+        clock.sleep(0.01)
     return len(killed), not members.ours and not members.is_any_hidden
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import selectors
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -195,7 +194,7 @@ class Supervisor:
             process.kill()
         deadline = clock.elapsed() + _REAP_SECONDS
         while not all(process.poll() for process in self._all) and clock.elapsed() < deadline:
-            time.sleep(0.005)
+            clock.sleep(0.005)
 
     def receive(self, child: ChildProcess) -> list[Reported]:
         """The messages about runs that a child has sent by now."""

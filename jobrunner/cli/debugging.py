@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -146,7 +145,7 @@ class _Beginning:
                     return True
             if clock.elapsed() > ends_at:
                 return False
-            time.sleep(_PAUSE_SECONDS)
+            clock.sleep(_PAUSE_SECONDS)
 
     def _cancel(self, connection: Connection, run_id: int) -> bool:
         """Cancel the run uncharged, if its COMMIT was applied; whether nothing is left of it."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from jobrunner import clock
 from jobrunner.cli import garbage, streams
 from jobrunner.errors import DatabaseUnavailable
 from jobrunner.store.drivers.connection import Connection
@@ -24,7 +24,7 @@ def looks(database: Database, look: Callable[[Connection], T], seconds: float) -
     yield database.read(look)
     is_away = False
     while True:
-        time.sleep(seconds)
+        clock.sleep(seconds)
         try:
             found = database.read(look)
         except DatabaseUnavailable as error:

@@ -11,7 +11,6 @@ import inspect
 import secrets
 import sys
 import threading
-import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import suppress
 from functools import partial
@@ -139,7 +138,7 @@ class Once:
                 if clock.elapsed() > ends_at:
                     self._withdraw(call)
                     raise
-                time.sleep(_PAUSE_SECONDS)
+                clock.sleep(_PAUSE_SECONDS)
 
     def _withdraw(self, call: Call) -> None:
         """Take the intent back, if there is one: its call was not made. An older call stays as uncertain as it was."""
@@ -207,7 +206,7 @@ class Once:
             except DatabaseUnavailable:
                 if clock.elapsed() > ends_at:
                     raise
-                time.sleep(_PAUSE_SECONDS)
+                clock.sleep(_PAUSE_SECONDS)
             else:
                 self._database.hit("effect.applied")
                 return

@@ -5,7 +5,6 @@ This code does not depend on the state of the main loop. It uses only the hand, 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
@@ -50,7 +49,7 @@ def _write_results(finalizer: Finalizer) -> None:
     ends_at = clock.elapsed() + _WRITING_SECONDS
     while not finalizer.is_settled() and clock.elapsed() < ends_at:
         finalizer.work()
-        time.sleep(0.01)
+        clock.sleep(0.01)
 
 
 def _return(context: TickContext, token: str, run_ids: Collection[int]) -> None:
@@ -61,7 +60,7 @@ def _return(context: TickContext, token: str, run_ids: Collection[int]) -> None:
         run_ids = context.database.write(work).locked
         if run_ids and clock.elapsed() >= ends_at:
             return
-        time.sleep(0.01 if run_ids else 0)
+        clock.sleep(0.01 if run_ids else 0)
 
 
 def _release(context: TickContext, leases: Sequence[Lease]) -> None:
@@ -73,7 +72,7 @@ def _release(context: TickContext, leases: Sequence[Lease]) -> None:
         leases = [lease for lease, answer in answers if answer is Refusal.LOCKED]
         if leases and clock.elapsed() >= ends_at:
             return
-        time.sleep(0.01 if leases else 0)
+        clock.sleep(0.01 if leases else 0)
 
 
 def _try(log: Log, work: Callable[[], object]) -> None:

@@ -10,8 +10,10 @@ from typing import Any, Generic, TypeVar
 
 from jobrunner.errors import ConfigurationError, DatabaseUnavailable
 from jobrunner.store.drivers.database import Database
+from jobrunner.worker import threads
 from jobrunner.worker.context import TickContext
-from jobrunner.worker.watchdog import TickThread, Watchdog
+from jobrunner.worker.threads import TickThread
+from jobrunner.worker.watchdog import Watchdog
 
 T = TypeVar("T")
 _SWITCH_SECONDS = 0.0005
@@ -30,7 +32,7 @@ class BackgroundCalls(Generic[T]):
         self._context = context
         self._wake = wake
         self._thread = thread or _Thread(context.database, context.watchdog, wake)
-        self._answers: queue.SimpleQueue[T | Exception] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[T | Exception] = threads.SimpleQueue()
         self._is_usable = True
 
     def another(self) -> BackgroundCalls[Any]:
@@ -70,9 +72,9 @@ class BackgroundCalls(Generic[T]):
 
 class _Thread(TickThread):
     def __init__(self, main: Database, watchdog: Watchdog, wake: Callable[[], None]) -> None:
-        super().__init__(name="jobrunner-background", daemon=True)
+        super().__init__("jobrunner-background")
         self.asked: queue.SimpleQueue[tuple[Callable[[Database], Any], queue.SimpleQueue[Any]] | None] = (
-            queue.SimpleQueue()
+            threads.SimpleQueue()
         )
         self._database = main.second_connection()
         self._watchdog = watchdog

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
+from jobrunner import clock
 from jobrunner.store.queue import dependants
 from jobrunner.worker.context import TickContext
 
@@ -25,4 +24,4 @@ def follow(context: TickContext) -> None:
         if not followed.may_be_more:
             return
         # Another tick that has just ended another parent has them.
-        time.sleep(_PAUSE_SECONDS)
+        clock.sleep(_PAUSE_SECONDS)

@@ -9,7 +9,6 @@ another tick may start the run (self-fencing). The watchdog's thread does this, 
 from __future__ import annotations
 
 import queue
-import threading
 from collections.abc import Callable, Collection
 
 from jobrunner import clock
@@ -17,11 +16,13 @@ from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.store.drivers.database import Connection
 from jobrunner.store.queue import holding
 from jobrunner.store.queue.holding import Renewal
+from jobrunner.worker import threads
 from jobrunner.worker.batch_size import BatchSize
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.hand import Hand, News, RunInHand
 from jobrunner.worker.phase import AT_WORK_PHASES
-from jobrunner.worker.watchdog import LONGEST_CALL_SHARE, TickThread
+from jobrunner.worker.threads import TickThread
+from jobrunner.worker.watchdog import LONGEST_CALL_SHARE
 
 FENCE_SHARE = 0.75
 """Of the lease, which is three missed beats: then the handler is asked to stop."""
@@ -34,8 +35,8 @@ class Heartbeat(TickThread):
     """Renews leases. Call every method but ``run`` in the main thread. ``wake`` ends that thread's wait for news."""
 
     def __init__(self, context: TickContext, hand: Hand, wake: Callable[[], None]) -> None:
-        super().__init__(name="jobrunner-heartbeat", daemon=True)
-        self.news: queue.SimpleQueue[tuple[News, RunInHand]] = queue.SimpleQueue()
+        super().__init__("jobrunner-heartbeat")
+        self.news: queue.SimpleQueue[tuple[News, RunInHand]] = threads.SimpleQueue()
         self._hand = hand
         self._database = context.database.second_connection()
         self._watchdog = context.watchdog
@@ -44,8 +45,8 @@ class Heartbeat(TickThread):
         self._every_seconds = context.config.heartbeat.total_seconds()
         self._log = context.log
         self._wake = wake
-        self._beat_now = threading.Event()
-        self._beat_done = threading.Event()
+        self._beat_now = threads.Event()
+        self._beat_done = threads.Event()
         self._closing = False
         # Runs whose lease could not be renewed because another transaction had locked the row. Tried again soon.
         self._locked: list[RunInHand] = []

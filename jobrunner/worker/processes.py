@@ -15,7 +15,7 @@ from jobrunner.errors import HandlersUnavailable
 from jobrunner.model import Owner
 from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config, url_of
-from jobrunner.worker.stop_signals import StopRequest, noting_stop_signals
+from jobrunner.worker.stop_signals import StopRequest
 
 
 class TickProcesses:
@@ -64,7 +64,7 @@ class TickProcesses:
         """Start a child, which needs no database. What fails here is tried again by the tick, which reports it."""
         if self._config.imports:
             # Otherwise a stop signal would end this process and leave the child.
-            self._signals.enter_context(noting_stop_signals(self.stop))
+            self._signals.enter_context(self.stop.noting())
             try:
                 self.open().spawn()
             except Exception:  # noqa: BLE001 - the tick meets the same error

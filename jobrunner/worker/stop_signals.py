@@ -24,6 +24,16 @@ class StopRequest:
             self.at = clock.elapsed()
 
     @contextmanager
+    def noting(self) -> Iterator[None]:
+        """While the block runs, stop signals are noted and do not end the process."""
+        before = {number: signal.signal(number, self.note) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    @contextmanager
     def waking(self, descriptor: int) -> Iterator[None]:
         """While the block runs, each stop signal and each end of a child writes to the (non-blocking) descriptor."""
         # SIGCHLD writes to the descriptor only if it has a handler.
@@ -34,14 +44,3 @@ class StopRequest:
         finally:
             signal.set_wakeup_fd(wake_before)
             signal.signal(signal.SIGCHLD, before)
-
-
-@contextmanager
-def noting_stop_signals(request: StopRequest) -> Iterator[None]:
-    """While the block runs, stop signals are noted and do not end the process."""
-    before = {number: signal.signal(number, request.note) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -25,7 +25,6 @@ from jobrunner.worker.listening import Listening
 from jobrunner.worker.loop import Loop
 from jobrunner.worker.notices import note_late, tell
 from jobrunner.worker.processes import TickProcesses
-from jobrunner.worker.stop_signals import noting_stop_signals
 from jobrunner.worker.tick_record import open_row, report_host
 from jobrunner.worker.watchdog import Watchdog
 
@@ -49,7 +48,7 @@ def tick(
     """
     processes = processes or TickProcesses(config)
     try:
-        with noting_stop_signals(processes.stop):
+        with processes.stop.noting():
             pinging = _pinging(config, database, log)
             context = TickContext(
                 config, database, watchdog, log, processes.owner, processes.stop, types, pinging=pinging

@@ -10,20 +10,11 @@ from jobrunner import clock
 from jobrunner.errors import ConfigurationError
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.drivers.waits import Waits
+from jobrunner.worker import threads
+from jobrunner.worker.threads import TickThread
 
 LONGEST_CALL_SHARE = 0.25
 """Of the lease: no database call of a tick may take longer (see ``store.waits``)."""
-
-
-class TickThread(threading.Thread):
-    """A thread that a tick needs."""
-
-    def start(self) -> None:
-        """Start the thread. Raises ConfigurationError when the host cannot start any more."""
-        try:
-            super().start()
-        except RuntimeError as error:
-            raise ConfigurationError(f"{error}: this user has too many processes, or too little memory") from None
 
 
 class Watchdog(TickThread):
@@ -34,14 +25,14 @@ class Watchdog(TickThread):
     """
 
     def __init__(self, waits: Waits) -> None:
-        super().__init__(name="jobrunner-watchdog", daemon=True)
+        super().__init__("jobrunner-watchdog")
         self._look_seconds = min(waits.call / 8, waits.holder_query / 2, 0.5)
         # If a look comes this late, the whole process was stopped.
         self._stall_seconds = 2 * waits.call
         self._recovery_seconds = waits.call
         self._watched: dict[Database, _Watched] = {}
         self._lock = threading.Lock()
-        self._closing = threading.Event()
+        self._closing = threads.Event()
 
     def add(self, database: Database, fence: Callable[[], None] | None = None) -> None:
         """Watch the calls of a connection. Each look also calls ``fence``."""
@@ -108,7 +99,7 @@ def _in_own_thread(act: Callable[[], None]) -> None:
             act()
 
     try:
-        threading.Thread(target=run, name="jobrunner-inquiry", daemon=True).start()
+        threads.start(run, "jobrunner-inquiry")
     except RuntimeError:
         run()
 

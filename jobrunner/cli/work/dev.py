@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -93,7 +92,7 @@ class _Dev:
                 self._start()
             self._reap()
             self._show()
-            time.sleep(_LOOK_SECONDS)
+            clock.sleep(_LOOK_SECONDS)
         self._stop()
         self._show()
         _say("stopped", "")
@@ -130,7 +129,7 @@ class _Dev:
                 for tick in self._ticks:
                     # Its children end with it.
                     tick.kill()
-            time.sleep(_LOOK_SECONDS)
+            clock.sleep(_LOOK_SECONDS)
         self._reap()
 
     def _show(self) -> None:

@@ -5,7 +5,6 @@ A ``Database`` belongs to one thread. Other threads may call only ``stuck_for``,
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -168,7 +167,7 @@ class Database:
                     raise self._held() from None
                 if pause is None or clock.elapsed() >= give_up_at:
                     raise self._unreachable(error.orig) from None
-                time.sleep(pause)
+                clock.sleep(pause)
         raise AssertionError("the last round returns or raises")
 
     def _once(self, work: Callable[[Connection], T], *, writes: bool, is_snapshot: bool = False) -> T:

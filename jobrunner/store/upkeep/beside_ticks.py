@@ -7,7 +7,6 @@ writers, and rows are changed in slices, each in a transaction of its own. Both 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -58,7 +57,7 @@ def soon(database: Database, work: Callable[[Connection], T]) -> T:
         except DatabaseHeld:
             if clock.elapsed() > give_up_at:
                 raise
-        time.sleep(_PAUSE_SECONDS)
+        clock.sleep(_PAUSE_SECONDS)
 
 
 def refused(label: str, error: DriverError) -> JobrunnerError:
