@@ -8,6 +8,7 @@ from typing import Any
 
 from harness import Database
 
+ASKED = "cancelled only where it was asked for"
 UNCHARGED = {"released", "snoozed"}
 
 
@@ -51,10 +52,11 @@ def assert_consistent(database: Database) -> None:
         attempts.setdefault(row["run_id"], []).append(row)
     for run in database.query("SELECT * FROM job_runs"):
         rows = attempts.get(run["id"], [])
-        assert _problems(run, rows) == [], f"{run}\n{rows}\n{database.describe()}"
+        assert problems_of(run, rows) == [], f"{run}\n{rows}\n{database.describe()}"
 
 
-def _problems(run: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:
+def problems_of(run: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:
+    """The rules that a run breaks, by its row and those of its attempts."""
     ended = Counter(row["outcome"] for row in rows)
     charged = sum(count for outcome, count in ended.items() if outcome not in UNCHARGED)
     at_work = run["status"] == "running"
@@ -65,7 +67,7 @@ def _problems(run: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:
         "a lock exactly while running": all(value is not None for value in lock) if at_work else not any(lock),
         "no cancel request on what waits": run["status"] not in ("queued", "failed")
         or run["cancel_requested_at"] is None,
-        "cancelled only where it was asked for": run["status"] != "cancelled" or run["cancel_requested_at"] is not None,
+        ASKED: run["status"] != "cancelled" or run["cancel_requested_at"] is not None,
         "one row per lease": len(set(tokens)) == len(tokens),
         "a sequence without gaps": [row["sequence"] for row in rows] == list(range(1, len(rows) + 1)),
         "attempts are what was charged": run["attempts"] == charged + started,

@@ -49,9 +49,9 @@ def imported(path: Path) -> Iterator[str]:
 
 
 def may_import(path: Path, name: str) -> bool:
-    """Nothing of this folder but the harness; within three of its folders also what lies there and is no test."""
+    """Nothing of this folder but the harness; within four of its folders also what lies there and is no test."""
     top, _, rest = name.partition(".")
-    if top in ("unit", "typed", "models") and path.parent.name == top:
+    if top in ("unit", "typed", "models", "simulator") and path.parent.name == top:
         return not rest.startswith("test_")
     return top == "harness" or top not in MODULES_HERE
 

@@ -1,0 +1,72 @@
+"""Random histories of many ticks with faults, in simulated time: the promises hold, and known mistakes are found."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.long import draw
+from simulator import history
+from simulator.twins import TWINS
+
+SEEDS = 5
+"""In each run."""
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=history.in_memory()) as made:
+        yield Path(made)
+
+
+@pytest.fixture
+def template(sqlite_template: Path, folder: Path) -> Path:
+    return history.prepared(sqlite_template, folder / "template.db")
+
+
+@pytest.mark.promise("P1", on="sqlite")
+@pytest.mark.parametrize("number", range(SEEDS))
+def test_promises_hold_in_random_histories_of_faulty_hosts(number: int, template: Path, folder: Path) -> None:
+    seed = draw(f"simulator {number}").randrange(10**9)
+    found = history.run(seed, template, folder)
+    assert found.problem is None, f"seed {seed}: {found.problem}"
+
+
+@pytest.mark.parametrize("hash_seed", ["1", "2"])
+def test_same_seed_gives_the_same_history_to_the_last_byte(hash_seed: str, template: Path, folder: Path) -> None:
+    told = "\n".join(history.run(7, template, folder, tells=True).told)
+    assert "!!!" in told
+    again = subprocess.run(
+        [sys.executable, "-c", _TELL, str(template), str(folder)],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": "tests"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert again.stdout == hashlib.sha256(told.encode()).hexdigest()
+
+
+_TELL = """
+import hashlib, pathlib, sys
+from simulator import history
+template, folder = map(pathlib.Path, sys.argv[1:])
+told = "\\n".join(history.run(7, template, folder, tells=True).told)
+print(hashlib.sha256(told.encode()).hexdigest(), end="")
+"""
+
+
+@pytest.mark.long(sample=3)
+@pytest.mark.parametrize("twin", TWINS)
+def test_broken_twin_of_the_code_is_found(twin: str, template: Path, folder: Path) -> None:
+    with TWINS[twin].broken():
+        for seed in range(TWINS[twin].first, TWINS[twin].first + 20):
+            if history.run(seed, template, folder).problem is not None:
+                return
+    pytest.fail(f"none of the seeds finds it: {twin}")

@@ -1,0 +1,80 @@
+"""Broken twins: the real code with one known mistake, put back while a history runs. The simulator must find each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+from jobrunner.children import begun_page
+from jobrunner.children.begun_marks import BEGUN, ENTRY, HEADER_BYTES
+from jobrunner.children.process_groups import Leftovers
+from jobrunner.store.queue import dependants, effects
+from jobrunner.store.sql.compiled import postgresql, sqlite
+from jobrunner.store.sql.statement import compiled
+from jobrunner.worker import recovery
+
+_FENCE = "job_runs.lease_token = given.lease_token"
+_HELD = "job_runs.lease_token IS NOT NULL"
+_RUNNING = "(SELECT * FROM job_runs WHERE status = 'running') AS job_recoverable"
+
+
+@contextmanager
+def statements(*names: str, old: str, new: str) -> Iterator[None]:
+    """Have these statements say something else."""
+    with ExitStack() as stack:
+        for module in (sqlite, postgresql):
+            schema = "jobrunner_schema." if module is postgresql else ""
+            before, after = (text.replace("job_", f"{schema}job_") for text in (old, new))
+            changed = {
+                key: (source[0].replace(before, after), *source[1:])
+                for key, source in module.STATEMENTS.items()
+                if key[0] in names
+            }
+            if module is sqlite:
+                assert all(source[0] != module.STATEMENTS[key][0] for key, source in changed.items()), names
+            stack.enter_context(patch.dict(module.STATEMENTS, changed))
+        compiled.cache_clear()
+        try:
+            yield
+        finally:
+            compiled.cache_clear()
+
+
+def _read_all(content: bytes) -> dict[str, list[int] | None]:
+    found: dict[str, list[int]] = {}
+    for state, run_id, token in ENTRY.iter_unpack(content[HEADER_BYTES:]):
+        if state in (begun_page._WAITING, BEGUN) and run_id:
+            found.setdefault(token.hex(), []).append(run_id)
+    return {**found}
+
+
+class Twin(NamedTuple):
+    """``broken`` makes a block in which the code has the mistake. The search for it begins with the seed ``first``."""
+
+    broken: Callable[[], Any]
+    first: int = 1
+
+
+TWINS: dict[str, Twin] = {
+    "recovery ends runs whose owner is alive": Twin(
+        lambda: statements("expiries.expired", "expiries.locked", old="FROM job_recoverable", new=f"FROM {_RUNNING}")
+    ),
+    "a claim counts the runs of its own tick only": Twin(
+        lambda: statements(
+            "claims.held_by_type", old="job_runs.host = :host AND", new="job_runs.locked_by = :owner AND"
+        )
+    ),
+    "a limit does not count what is at work": Twin(
+        lambda: statements("limits.at_work", old=_HELD, new="job_runs.lease_token = 'none'")
+    ),
+    "what a dead tick has left is not killed": Twin(
+        lambda: patch.object(recovery, "kill_leftovers", lambda *_: Leftovers(0, ())), first=9
+    ),
+    "an effect is called before its intent is recorded": Twin(lambda: patch.object(effects, "intend", lambda *_: True)),
+    "the end of a parent is not followed": Twin(
+        lambda: patch.object(dependants, "follow", lambda _: dependants.Followed(0, 0, may_be_more=False))
+    ),
+}
+"""The mistakes."""
