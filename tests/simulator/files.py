@@ -88,7 +88,7 @@ class SimulatedFile(FileConnection):
         self._what = statement.name if isinstance(statement, Prepared) else str(statement).split("\n")[0][:40]
         return super().execute(statement, values)
 
-    def begin(self, *, writes: bool = True) -> None:
+    def begin(self, *, writes: bool = True, is_snapshot: bool = False) -> None:  # a file always has snapshots
         try:
             if writes:
                 self._point("BEGIN IMMEDIATE")

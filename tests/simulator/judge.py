@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 from harness import Database
 from harness.invariants import ASKED, problems_of
+from harness.judge import breaches_at
 from jobrunner.model import Lease
 from simulator.world import World
+
+NONE = timedelta(0)
 
 
 def unfinished(database: Database) -> list[int]:
@@ -32,6 +36,7 @@ def _problems(world: World, database: Database) -> Iterator[str]:
     if left := unfinished(database):
         (row,) = database.query("SELECT id, job_type, status, gate FROM job_runs WHERE id = ?", [left[0]])
         yield f"runs {left} never end, the first is {row}"
+    yield from breaches_at(database.url, slack=NONE)
     yield from _inconsistent(database)
     attempts = database.query("SELECT run_id, lease_token, outcome FROM job_attempts ORDER BY id")
     yield from _of_attempts(world, attempts)

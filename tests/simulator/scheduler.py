@@ -12,7 +12,7 @@ from contextlib import suppress
 from operator import attrgetter
 from typing import Any
 
-from greenlet import getcurrent, greenlet
+from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 
 NEVER = float("inf")
 _STEP_SHARES = (1e-5, 1e-5, 1e-5, 1e-5, 1e-5, 1e-4, 3e-4, 2e-3)
@@ -49,7 +49,7 @@ class Process:
         return self.name
 
 
-class Task(greenlet):
+class Task(greenlet):  # type: ignore[misc]  # greenlet has no types
     """A thread of a process. ``ready_at`` is when it may go on, ``at`` names the point at which it is."""
 
     def __init__(self, process: Process, name: str, work: Callable[[], object]) -> None:
@@ -175,14 +175,17 @@ class Scheduler:
         task = ready[0 if is_overdue else (number & 0xFF) % len(ready)]
         self.now += self._step_seconds[(number >> 8) & 7]
         decided = self.on_step(task, number >> 11)
-        if task.has_ended or task.process.is_dead or task.process.stopped_until > self.now:
-            # What the step has decided has ended or stopped it.
+        if self._is_gone(task):
+            # By what the step has decided.
             return
         self._note(f"{task.name}: {task.at}")
         task.parent = self._hub
         task.switch(decided)
         if task.has_ended:
             self._forget(task)
+
+    def _is_gone(self, task: Task) -> bool:
+        return task.has_ended or task.process.is_dead or task.process.stopped_until > self.now
 
     def _forget(self, task: Task) -> None:
         if task in self._tasks:
