@@ -137,7 +137,7 @@ class Database:
                 may_wait = self._waits_for_free and raw_driver.is_none_free(error)
                 if not may_wait or clock.elapsed() >= give_up_at:
                     raise self._unreachable(error) from None
-                time.sleep(raw_driver.pause_before_next())
+                clock.sleep(raw_driver.pause_before_next())
         self._waits_for_free = False
         return self._connection
 

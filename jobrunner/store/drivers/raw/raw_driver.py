@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Callable, Container
 from contextlib import closing, suppress
 from typing import Any, TypeVar
@@ -80,7 +79,7 @@ def change(
             # The ticks of many hosts begin in the same second. A full tick would only make the crowd worse.
             if not is_none_free(error) or clock.elapsed() >= give_up_at:
                 raise
-            time.sleep(pause_before_next())
+            clock.sleep(pause_before_next())
 
 
 def is_none_free(error: BaseException) -> bool:
