@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from harness.database import Database
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor, Lease, Limits, Owner, Policy, TickKind
-from jobrunner.store.changes import one_run, settlement
+from jobrunner.store.changes import archive, one_run, settlement
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.steps import follow
@@ -198,14 +199,14 @@ def one_at_a_time(scene: Scene) -> object:
 
 def one_run_per_slot(scene: Scene) -> object:
     slot = _last_hour(scene)
-    _schedule(scene, "twice")
+    insert_schedule(scene, "twice")
     scene.database.execute("DROP INDEX job_runs_slot")
     _run_of_slot(scene, "twice", slot)
     return "twice"
 
 
 def slots_recorded(scene: Scene) -> object:
-    _schedule(scene, "left out")
+    insert_schedule(scene, "left out")
     of_schedule = "definition_id = (SELECT id FROM job_definitions WHERE name = 'left out')"
     scene.database.execute(f"DELETE FROM job_runs WHERE scheduled_for = ? AND {of_schedule}", [_last_hour(scene)])
     return "left out"
@@ -215,7 +216,8 @@ def _last_hour(scene: Scene) -> Any:
     return scene.database.now().replace(minute=0, second=0, microsecond=0)
 
 
-def _schedule(scene: Scene, name: str) -> None:
+def insert_schedule(scene: Scene, name: str) -> None:
+    """A schedule, with a run for each of its last slots."""
     last, old = _last_hour(scene), scene.database.now() - 5 * _HOUR
     scene.database.execute(
         "INSERT INTO job_definitions (name, job_type, payload, schedule, timezone, source, last_slot_at, created_at,"
@@ -293,3 +295,28 @@ DAMAGES: dict[str, Callable[[Scene], object]] = {
     )
 }
 """By the name of the promise that it breaks."""
+
+
+def excuse(scene: Scene) -> None:
+    """What makes the history prove less: an archive, a clock that was set back, hosts of two versions."""
+    now = scene.database.now()
+    note = partial(archive.note, actor=PERSON, action="archive restore", file=Path("runs.jsonl"), before=now + _HOUR)
+    scene.store.write(note)
+    policy = Policy("limited", limits=Limits(max_running=9))
+    other = HostReport(TickKind("there", "", ""), (policy,), {"concurrency": 9}, "here", "b")
+    scene.store.write(partial(hosts.write, report=other))
+    for hours in (2, -2):
+        scene.tick(now + hours * _HOUR)
+
+
+ALWAYS_JUDGED = {
+    "moves_allowed",
+    "attempts_used",
+    "parents_first",
+    "attempts_bounded",
+    "attempts_recorded",
+    "ends_explained",
+    "one_run_per_slot",
+    "effects_of_runs",
+}
+"""The promises that ``excuse`` does not concern: they are judged by rows that belong together."""

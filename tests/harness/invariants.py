@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import Database
+from harness.judge import breaches_at
 
 ASKED = "cancelled only where it was asked for"
 UNCHARGED = {"released", "snoozed"}
@@ -46,13 +47,14 @@ def snapshot(database: Database, run_id: int) -> tuple[list[dict[str, Any]], lis
 
 
 def assert_consistent(database: Database) -> None:
-    """Status, lock, cancel request, attempts and their rows agree, for every run."""
+    """Status, lock, cancel request, attempts and their rows agree, for every run, and `verify` finds no breach."""
     attempts: dict[int, list[dict[str, Any]]] = {}
     for row in database.query("SELECT * FROM job_attempts ORDER BY run_id, sequence"):
         attempts.setdefault(row["run_id"], []).append(row)
     for run in database.query("SELECT * FROM job_runs"):
         rows = attempts.get(run["id"], [])
         assert problems_of(run, rows) == [], f"{run}\n{rows}\n{database.describe()}"
+    assert breaches_at(database.url) == [], database.describe()
 
 
 def problems_of(run: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:

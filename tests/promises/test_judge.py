@@ -2,19 +2,27 @@
 
 import json
 import re
+from contextlib import closing
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from harness import App, Commands, Database, sqlite_only
 from harness.commands import COMMAND
-from harness.damages import DAMAGES, Scene, make_history
+from harness.damages import ALWAYS_JUDGED, DAMAGES, Scene, excuse, insert_schedule, make_history
 from harness.doc_tables import text_of
 from harness.invariants import insert_runs
-from harness.judge import KEPT, breaches_at, judged
+from harness.judge import KEPT, breaches, breaches_at, judged
 from harness.pages import checked_by
+from harness.waiting import stretched
 from jobrunner.errors import UsageError
+from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
+from jobrunner.store.queue import expiries
+from jobrunner.store.schema import metadata
+from jobrunner.store.verify.reading import texts
 from jobrunner.verify.promises import PROMISES
 from jobrunner.verify.verifier import Scope, verify
 
@@ -118,3 +126,71 @@ def test_the_page_of_the_promises_names_by_which_checks_each_is_judged() -> None
     for number, cells in rows:
         named = [name for name in re.findall(r"`(\w+)`", cells) if name in PROMISES]
         assert named == [each.name for each in PROMISES.values() if each.number == number], number
+
+
+@sqlite_only
+def test_a_run_that_was_begun_again_after_its_lease_was_lost_is_named_and_is_no_breach(
+    jobrunner: Commands, database: Database, store: Store
+) -> None:
+    scene = Scene(database, store)
+    lost = scene.claim(scene.enqueue()).run_id
+    scene.set("runs", f"id = {lost}", locked_until=database.now() - timedelta(hours=1))
+    store.write(lambda connection: expiries.recover(connection, 10))
+    assert judged(store).lost_leases == []
+    scene.set("runs", f"id = {lost}", run_at=database.now())
+    scene.claim(lost)
+    verdict = judged(store)
+    assert (verdict.holds, verdict.lost_leases) == (True, [lost])
+    assert f"a lease was lost, and the run begun again: run {lost}\n" in jobrunner("verify").stdout
+
+
+def test_what_an_archive_a_clock_or_a_deploy_may_explain_is_no_breach(database: Database, store: Store) -> None:
+    scene = Scene(database, store)
+    for damage in DAMAGES.values():
+        damage(scene)
+    excuse(scene)
+    found = judged(store)
+    assert {each.promise for each in found.breaches} == ALWAYS_JUDGED
+    assert found.not_judged == ["the limits of the type limited: not all hosts report them as they are stored"]
+
+
+def test_slots_whose_runs_an_archive_has_taken_away_are_no_breach(
+    jobrunner: Commands, database: Database, store: Store, tmp_path: Path
+) -> None:
+    scene = Scene(database, store)
+    insert_schedule(scene, "hourly")
+    slots = database.execute("UPDATE job_runs SET status = 'dead', finished_at = scheduled_for")
+    assert f"deleted {slots} runs" in jobrunner("archive", "runs", "--until", "0s", tmp_path / "runs.jsonl").stdout
+    assert breaches(store) == []
+    database.execute("DELETE FROM job_events")
+    assert [each.promise for each in judged(store).breaches] == ["slots_recorded"]
+
+
+def test_a_snapshot_sees_what_was_committed_before_it_alone(database: Database, store: Store) -> None:
+    def look(connection: Connection) -> list[int]:
+        counts = []
+        for _ in range(2):
+            counts.append(connection.execute("SELECT count(*) FROM job_runs").scalar_one())
+            insert_runs(database, 1)
+        return counts
+
+    assert store.snapshot(look) == [0, 0]
+
+
+def test_the_judge_finds_nothing_beside_a_tick_at_work(jobrunner: Commands, app: App, database: Database) -> None:
+    insert_runs(database, 150)
+    tick = jobrunner.start("tick")
+    looks = 0
+    with closing(Store(locate(database.url), patience=timedelta(seconds=stretched(20)))) as store:
+        while tick.poll() is None:
+            assert breaches(store) == []
+            looks += 1
+        assert judged(store).runs == 150
+    assert looks
+    assert tick.communicate() == ("", "")
+
+
+def test_the_statements_of_the_judge_read_tables_alone() -> None:
+    tables = {name for words in texts().values() for name in re.findall(r"(?:FROM|JOIN) (\w+)", words)}
+    assert tables <= set(metadata.tables)
+    assert not re.search(r"INSERT|UPDATE|DELETE|jobrunner_", " ".join(texts().values()))

@@ -16,6 +16,8 @@ from jobrunner.settings.config import Config
 from jobrunner.verify import verifier
 from jobrunner.verify.known import Kept
 
+_NAMED = 10
+
 
 @click.command()
 @of_time("--since", "Only runs that were created since then: ISO 8601 with an offset, or 2d for two days ago.")
@@ -54,8 +56,15 @@ def verify(
             render.line(str(breach), is_wrong=True)
         for each in verdict.not_judged:
             render.line(f"not judged: {each}")
+        if verdict.lost_leases:
+            render.line(f"a lease was lost, and the run begun again: {_listed(verdict.lost_leases)}")
         render.line(verdict.sentence)
     context.exit(0 if verdict.holds else 1)
+
+
+def _listed(runs: list[int]) -> str:
+    more = len(runs) - _NAMED
+    return ", ".join(f"run {each}" for each in runs[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _kept(config: Config) -> Kept:
