@@ -16,7 +16,7 @@ INPUTS := pyproject.toml scripts/bootstrap.py
 # An environment whose Python was upgraded away is made anew.
 INPUTS += $(shell test -x $(VENV)/bin/python || echo broken)
 
-.PHONY: broken shape help install demo test test-long test-pythons test-servers release deb mutants lint check clean format bench bench-peers bench-full bench-readme docs screenshots statements
+.PHONY: broken shape help install demo test test-long test-pythons test-servers release deb mutants lint check clean format bench bench-peers bench-full bench-readme proof docs screenshots statements
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -76,6 +76,9 @@ bench-full: $(INSTALLED)-bench ## Measure all of it at the sizes of the publishe
 
 bench-readme: $(INSTALLED)-bench ## Write the figures in the pages and the chart from the newest results of bench-full
 	@$(VENV)/bin/python bench --render $(ARGS)
+
+proof: $(INSTALLED)-test ## Break hosts, servers and networks under load, as root, and count from outside what held: proof/README.md
+	@$(VENV)/bin/python -m proof $(ARGS)
 
 statements: $(INSTALLED)-test ## Compile the statements of a tick for both databases into jobrunner/store/sql/compiled
 	@$(VENV)/bin/python scripts/statements.py

@@ -18,7 +18,7 @@ from vulture import Vulture  # type: ignore[import-untyped]
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "jobrunner"
 STATEMENTS = PACKAGE / "store" / "statements"
-USERS = ("jobrunner", "alembic", "scripts", "bench", "examples")
+USERS = ("jobrunner", "alembic", "scripts", "bench", "proof", "examples")
 CALLED_BY = {
     "scripts/statements.py": ("VARIANTS", "ONLY_ON"),
     "Python": ("__dir__", "__getattr__", "__call__", "writable", "whitespace_split", "redirect_request"),

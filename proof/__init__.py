@@ -1,0 +1,1 @@
+"""The worst day for real: `make proof`. See README.md beside this file."""
