@@ -28,6 +28,8 @@ _SEARCH = (
     "SELECT id FROM job_claimable WHERE job_type = 'noop' AND lease_expiries < 2 ORDER BY turn_at, run_at, id LIMIT 100"
 )
 _STARTS = f"SELECT started_at, due_at FROM job_attempts ORDER BY id DESC LIMIT {_NEWEST_STARTS}"
+# Ids are given one after the other: as many have ended as attempts were written.
+_DONE = "SELECT coalesce(max(id), 0) AS n FROM job_attempts"
 _KEPT = "SELECT count(*) AS n FROM job_runs WHERE finished_at IS NOT NULL"
 _TABLES = ("job_runs", "job_attempts")
 _BYTES = {
@@ -61,7 +63,7 @@ class Stream:
         return max(1.0, self.seconds / 4)
 
     def run(self, each_look: Callable[[float], None] = lambda _: None) -> None:
-        """Until its end. ``each_look`` is called before each sample with the seconds since the begin."""
+        """From the end of the first run on. ``each_look`` is called before each sample with the seconds since then."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.file.write_text("")
         threads = [threading.Thread(target=self._guarded, args=(work,)) for work in (self._produce, self._ticks)]
@@ -120,8 +122,10 @@ class Stream:
             each.wait()
 
     def _look(self, each_look: Callable[[float], None]) -> None:
+        while not self.queue.database.value(_DONE) and not self._over.wait(_BATCH_SECONDS):
+            pass
         began, every = time.monotonic(), max(_SHORTEST_LOOK_SECONDS, self.seconds / _SAMPLES)
-        last: Sample = {"seconds": 0.0, "done": 0.0}
+        last: Sample = {"seconds": 0.0, "done": float(self.queue.database.value(_DONE))}
         while (seconds := time.monotonic() - began) < self.seconds and not self._over.wait(every):
             seconds = time.monotonic() - began
             each_look(seconds)
@@ -134,8 +138,7 @@ class Stream:
 
     def _sample(self, seconds: float) -> Sample:
         asked = self.queue.database
-        # Ids are given one after the other: as many have ended as attempts were written.
-        done = float(asked.value("SELECT coalesce(max(id), 0) AS n FROM job_attempts"))
+        done = float(asked.value(_DONE))
         kept = max(1, int(asked.value(_KEPT)))
         since = asked.now() - timedelta(seconds=self.keep_seconds)
         to_keep = int(asked.value(f"{_KEPT} AND finished_at > ?", [since]))
