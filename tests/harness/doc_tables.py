@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -27,3 +28,19 @@ def first_table(page: str, title: str) -> list[list[str]]:
 def names_in(table: list[list[str]]) -> list[str]:
     """What is code in the first column."""
     return re.findall(r"`([^`]+)`", "\n".join(row[0] for row in table))
+
+
+class Witnesses(NamedTuple):
+    """The row of a promise in the table of what proves it: its cells."""
+
+    models: str
+    simulator: str
+    judged_by: str
+    tests: str
+
+
+def witnesses() -> dict[str, Witnesses]:
+    """What proves each promise, as its page says."""
+    found = {row[0]: Witnesses(*row[1:]) for row in first_table(text_of("reliability.md"), "How each is proven")}
+    assert list(found) == [f"P{number}" for number in range(1, 15)]
+    return found

@@ -11,7 +11,7 @@ import pytest
 from harness import App, Commands, Database, sqlite_only
 from harness.commands import COMMAND
 from harness.damages import ALWAYS_JUDGED, DAMAGES, Scene, excuse, insert_schedule, make_history
-from harness.doc_tables import text_of
+from harness.doc_tables import witnesses
 from harness.invariants import insert_runs
 from harness.judge import KEPT, breaches, breaches_at, judged
 from harness.pages import checked_by
@@ -121,10 +121,8 @@ def test_the_job_of_the_page_makes_a_finding_of_health_when_a_promise_is_broken(
 
 
 def test_the_page_of_the_promises_names_by_which_checks_each_is_judged() -> None:
-    rows = re.findall(r"^\| (P\d+) \|(.*)\|$", text_of("reliability.md"), re.MULTILINE)
-    assert len(rows) == 14
-    for number, cells in rows:
-        named = [name for name in re.findall(r"`(\w+)`", cells) if name in PROMISES]
+    for number, found in witnesses().items():
+        named = re.findall(r"`(\w+)`", found.judged_by)
         assert named == [each.name for each in PROMISES.values() if each.number == number], number
 
 

@@ -2,16 +2,18 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from harness.doc_tables import witnesses
 from harness.promises import DATABASES, FOUND
 
 TESTS = Path(__file__).parents[1]
-PROMISES = [f"P{number}" for number in range(1, 15)]
+PROMISES = list(witnesses())
 
 # Promises of features that are not built yet.
 LATER: set[str] = set()
@@ -48,3 +50,15 @@ def test_markers_name_promises_and_databases_that_exist(proofs: list[tuple[str, 
 def test_proven_promise_is_not_marked_as_open(proofs: list[tuple[str, str, str]]) -> None:
     proven = {(promise, database) for promise, database, _ in proofs}
     assert not {promise for promise in LATER if all((promise, name) in proven for name in DATABASES)}
+
+
+def test_page_of_the_promises_links_each_of_them_to_files_with_tests_that_prove_it(
+    proofs: list[tuple[str, str, str]],
+) -> None:
+    proving = {(promise, test.partition("::")[0]) for promise, _, test in proofs}
+    linked = [(promise, f"tests/{path}") for promise, each in witnesses().items() for path in _FILE.findall(each.tests)]
+    assert {promise for promise, _ in linked} == set(PROMISES)
+    assert [each for each in linked if each not in proving] == []
+
+
+_FILE = re.compile(r"\.\./\.\./tests/([\w/]+\.py)")

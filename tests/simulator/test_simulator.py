@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -12,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.doc_tables import witnesses
 from harness.long import draw
-from simulator import history
+from simulator import history, judge
+from simulator.ledger import Ledger
 from simulator.twins import TWINS
 
 SEEDS = 5
@@ -70,3 +73,11 @@ def test_broken_twin_of_the_code_is_found(twin: str, template: Path, folder: Pat
             if history.run(seed, template, folder).problem is not None:
                 return
     pytest.fail(f"none of the seeds finds it: {twin}")
+
+
+def test_page_of_the_promises_names_rules_of_the_simulator_that_are_there() -> None:
+    named = {name for each in witnesses().values() for name in re.findall(r"`(\w+)`", each.simulator)}
+    assert named
+    assert {
+        name for name in named if not (hasattr(judge, f"_{name}") or hasattr(judge, name) or hasattr(Ledger, name))
+    } == set()
