@@ -10,7 +10,7 @@ import pytest
 
 from harness import App, Commands, Database, sqlite_only
 from harness.commands import COMMAND
-from harness.damages import ALWAYS_JUDGED, DAMAGES, Scene, excuse, insert_schedule, make_history
+from harness.damages import ALWAYS_JUDGED, DAMAGES, FAILED, Scene, excuse, insert_schedule, make_history
 from harness.doc_tables import witnesses
 from harness.invariants import insert_runs
 from harness.judge import KEPT, breaches, breaches_at, judged
@@ -192,3 +192,13 @@ def test_the_statements_of_the_judge_read_tables_alone() -> None:
     tables = {name for words in texts().values() for name in re.findall(r"(?:FROM|JOIN) (\w+)", words)}
     assert tables <= set(metadata.tables)
     assert not re.search(r"INSERT|UPDATE|DELETE|jobrunner_", " ".join(texts().values()))
+
+
+def test_what_a_newer_version_has_written_is_no_breach(database: Database, store: Store) -> None:
+    scene = Scene(database, store)
+    run_id = scene.run(FAILED, FAILED)
+    scene.set("attempts", f"run_id = {run_id} AND sequence = 1", outcome="checkpointed")
+    scene.set("runs", f"id = {run_id}", attempts=1)
+    assert breaches(store) == []
+    scene.set("attempts", f"run_id = {run_id} AND sequence = 1", outcome="failed")
+    assert [each.promise for each in judged(store).breaches] == ["attempts_recorded"]

@@ -139,12 +139,16 @@ SELECT 0, r.id, r.job_type, r.started_at, NULL, r.status, 1, CASE WHEN l.concurr
 FROM job_runs r
 JOIN job_limits l ON l.job_type = r.job_type
 WHERE r.status = 'running' AND r.started_at IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM job_events e WHERE e.run_id = r.id AND e.action = 'run')
 -- name: worked
-SELECT a.id, a.run_id, r.job_type, a.started_at, a.finished_at, r.status, CASE WHEN a.finished_at = r.finished_at THEN 1 ELSE 0 END, CASE WHEN l.concurrency_key IS NOT NULL THEN r.payload END
+-- But for runs that somebody has tried by the code of another host, which reports no limits.
+SELECT a.id, a.run_id, r.job_type, a.started_at, a.finished_at, r.status,
+  CASE WHEN a.finished_at = r.finished_at THEN 1 ELSE 0 END, CASE WHEN l.concurrency_key IS NOT NULL THEN r.payload END
 FROM job_attempts a
 JOIN job_runs r ON r.id = a.run_id
 JOIN job_limits l ON l.job_type = r.job_type
 WHERE a.id BETWEEN :first AND :last
+  AND NOT EXISTS (SELECT 1 FROM job_events e WHERE e.run_id = r.id AND e.action = 'run')
 ORDER BY a.id DESC
 -- name: last_attempt
 SELECT min(id), max(id)

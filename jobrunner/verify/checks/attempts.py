@@ -18,6 +18,7 @@ UNCHARGED = frozenset(
     }
 )
 """How an attempt ends that does not count: its outcome, and the status of its run afterwards."""
+OUTCOMES = frozenset(each.value for each in Outcome)
 _USED_UP = frozenset({Outcome.FAILED, Outcome.TIMED_OUT, Outcome.CRASHED, Outcome.LEASE_EXPIRED})
 """Outcomes after which a run is dead only if it has no attempts left."""
 _SHOW = "look at its attempts: jobrunner show {subject}"
@@ -47,8 +48,8 @@ def attempts_recorded(history: History, facts: Facts) -> Iterator[str]:
     if numbers != list(range(1, len(numbers) + 1)):
         yield f"the attempts of run {run.id} are numbered {', '.join(map(str, numbers))}: a row is missing or too many"
         return
-    if any(each.status is None for each in attempts):
-        # Written by hand: what was charged is not known.
+    if any(each.status is None or each.outcome not in OUTCOMES for each in attempts):
+        # Written by hand, or by a newer version: what was charged is not known.
         return
     charged = 0
     for each in attempts:
