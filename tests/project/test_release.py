@@ -55,7 +55,13 @@ def date_the_changes(folder: Path, version: str = __version__) -> None:
 def checkout(tmp_path: Path) -> Path:
     """What the refusals look at, committed: only these files."""
     folder = tmp_path / "checkout"
-    for name in ("scripts/release.py", "scripts/test_pythons.py", "jobrunner/__init__.py", "CHANGELOG.md"):
+    for name in (
+        "scripts/release.py",
+        "scripts/test_pythons.py",
+        "scripts/ends.py",
+        "jobrunner/__init__.py",
+        "CHANGELOG.md",
+    ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes((ROOT / name).read_bytes())
     date_the_changes(folder)
