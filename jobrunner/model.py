@@ -145,9 +145,9 @@ class ClaimedRun(NamedTuple):
     traceparent: str | None = None
 
     @property
-    def lateness(self) -> timedelta:
+    def lateness_seconds(self) -> float:
         """The time from its slot, or without a slot from its run_at, to its claim."""
-        return max(timedelta(0), self.started_at - (self.scheduled_for or self.run_at))
+        return max(0.0, (self.started_at - (self.scheduled_for or self.run_at)).total_seconds())
 
 
 class Capacity(NamedTuple):

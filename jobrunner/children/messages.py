@@ -6,8 +6,9 @@ checks every message from a child.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from jobrunner.children.frames import BrokenFrame, Frame
@@ -45,7 +46,8 @@ class StartRun(NamedTuple):
 
     The child does not begin it after ``begin_before``, on the clock of ``clock.elapsed``.
 
-    Instants are in ISO 8601 and UTC. After ``alarm_seconds`` the kernel ends the child, in case the tick stalls.
+    ``started_at`` is in seconds since 1970, ``scheduled_for`` in ISO 8601 and UTC. After ``alarm_seconds`` the kernel
+    ends the child, in case the tick stalls.
     ``slot`` is the entry in the page of ``begun_page`` where the child notes that it begins the run. ``token`` is
     that of the lease, the fence of what the handler writes through its context. ``traceparent`` is that of the run.
     """
@@ -55,7 +57,7 @@ class StartRun(NamedTuple):
     payload: dict[str, Any]
     attempt: int
     max_attempts: int
-    started_at: str
+    started_at: float
     lateness_seconds: float
     result_limit: int
     begin_before: float
@@ -78,34 +80,50 @@ class StartRun(NamedTuple):
     ) -> StartRun:
         """The message for a claimed run. ``alarm_after`` is how long after its timeout the kernel ends the child."""
         timeout = run.timeout
+        # By position, because this is done for every run.
         return cls(
-            run_id=run.lease.run_id,
-            job_type=run.job_type,
-            payload=run.payload,
-            attempt=run.attempt,
-            max_attempts=run.max_attempts,
-            started_at=run.started_at.isoformat(),
-            lateness_seconds=run.lateness.total_seconds(),
-            result_limit=result_limit,
-            begin_before=begin_before,
-            scheduled_for=None if run.scheduled_for is None else run.scheduled_for.isoformat(),
-            timeout_seconds=None if timeout is None else timeout.total_seconds(),
-            alarm_seconds=None if timeout is None or alarm_after is None else (timeout + alarm_after).total_seconds(),
-            slot=slot,
-            token=run.lease.token,
-            traceparent=run.traceparent,
+            run.lease.run_id,
+            run.job_type,
+            run.payload,
+            run.attempt,
+            run.max_attempts,
+            run.started_at.timestamp(),
+            run.lateness_seconds,
+            result_limit,
+            begin_before,
+            None if run.scheduled_for is None else run.scheduled_for.isoformat(),
+            None if timeout is None else timeout.total_seconds(),
+            None if timeout is None or alarm_after is None else (timeout + alarm_after).total_seconds(),
+            slot,
+            run.lease.token,
+            run.traceparent,
         )
 
 
 class StartRuns(NamedTuple):
     """To a child of plain handlers: what it needs to know of runs that it may begin later, one for each token.
 
-    ``first`` is the sequence number of the first run in this child; the others follow it. Each of ``runs`` holds the
-    fields of a ``StartRun`` in their order.
+    ``first`` is the sequence number of the first run in this child; the others follow it. The fields of their
+    ``StartRun`` are columns: ``same`` holds the value of a field that all of them share, ``each`` the values of a field
+    in the order of the runs.
     """
 
     first: int
-    runs: Sequence[Sequence[Any]]
+    same: Mapping[str, Any]
+    each: Mapping[str, Sequence[Any]]
+
+    @classmethod
+    def of(cls, first: int, starts: Sequence[StartRun]) -> StartRuns:
+        """The message for these runs."""
+        columns = dict(zip(StartRun._fields, zip(*starts, strict=True), strict=True))
+        # Not the payloads: {"n": 1} and {"n": true} are equal in Python.
+        own = {n: values for n, values in columns.items() if n == "payload" or values.count(values[0]) < len(values)}
+        return cls(first, {name: values[0] for name, values in columns.items() if name not in own}, own)
+
+    def numbered(self) -> Iterator[tuple[int, StartRun]]:
+        """Each run with its sequence number."""
+        columns = (self.each.get(name) or repeat(self.same[name]) for name in StartRun._fields)
+        return enumerate(map(StartRun._make, zip(*columns, strict=False)), self.first)
 
 
 class Cancel(NamedTuple):

@@ -259,7 +259,7 @@ class ChildProcess(Process):
 
 def _encode_runs(first: int, starts: Sequence[StartRun]) -> bytes:
     """The frames of ``StartRuns``: one, or several if it would be very long."""
-    data = encode(frame_of(StartRuns(first, starts)))
+    data = encode(frame_of(StartRuns.of(first, starts)))
     if len(data) <= _LARGEST_BATCH_BYTES or len(starts) == 1:
         return data
     half = len(starts) // 2

@@ -125,7 +125,7 @@ def _fields_of(run: ClaimedRun) -> dict[str, str | None]:
         "attempt": str(run.attempt),
         "max_attempts": str(run.max_attempts),
         "slot": None if run.scheduled_for is None else iso_instant(run.scheduled_for),
-        "late_seconds": str(int(run.lateness.total_seconds())),
+        "late_seconds": str(int(run.lateness_seconds)),
     }
 
 

@@ -110,7 +110,7 @@ def test_command_inherits_these_variables() -> None:
         b"JOBRUNNER_JOB_TYPE": b"x",
         b"JOBRUNNER_ATTEMPT": b"2",
         b"JOBRUNNER_MAX_ATTEMPTS": b"5",
-        b"JOBRUNNER_LATE_SECONDS": b"%d" % run().lateness.total_seconds(),
+        b"JOBRUNNER_LATE_SECONDS": b"%d" % run().lateness_seconds,
     }
     plain = command("a").environment_for(run(), environ)
     assert plain == {b"PATH": b"/bin", b"ODD": b"\xff", **ids}

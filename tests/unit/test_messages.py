@@ -203,9 +203,9 @@ AT = "2026-01-01T00:00:00+00:00"
 TO_CHILD = [
     Hello(["handlers"], "ab", "/srv/app", ["a command"], True, [["a", {"n": 1}]]),
     Hello([], "ab", None, [], False, []),
-    StartRun(7, "a", {"n": 1}, 1, 5, AT, 0.5, 1000, 12.5),
-    StartRun(7, "a", {}, 1, 5, AT, 0.5, 1000, 12.5, AT, 60.0, 70.0, 3),
-    StartRuns(3, [[7, "a", {"n": 1}, 1, 5, AT, 0.5, 1000, 12.5, None, None, None, 2]]),
+    StartRun(7, "a", {"n": 1}, 1, 5, 2.5, 0.5, 1000, 12.5),
+    StartRun(7, "a", {}, 1, 5, 2.5, 0.5, 1000, 12.5, AT, 60.0, 70.0, 3),
+    StartRuns(3, {"job_type": "a"}, {"run_id": [7], "payload": [{"n": 1}]}),
     Cancel(7),
 ]
 FROM_CHILD = [
@@ -223,6 +223,24 @@ FROM_CHILD = [
 def test_messages_of_the_parent_arrive_unchanged(message: ToChild) -> None:
     (frame,) = Inbox().feed(encode(frame_of(message)))
     assert of_parent(frame) == message
+
+
+ONE = StartRun(7, "a", {"n": 1}, 1, 5, 2.5, 0.5, 1000, 12.5, AT, 60.0, 70.0, 3, "token", "traceparent")
+OTHER = StartRun(8, "b", {"n": 2}, 2, 6, 3.5, 0.0, 1001, 13.5, None, None, None, None, "other", None)
+
+
+@pytest.mark.parametrize("runs", [[ONE], [ONE, ONE], [ONE, OTHER], [OTHER, ONE, OTHER]])
+def test_runs_that_are_sent_together_arrive_as_they_are(runs: list[StartRun]) -> None:
+    (frame,) = Inbox().feed(encode(frame_of(StartRuns.of(3, runs))))
+    message = of_parent(frame)
+    assert isinstance(message, StartRuns)
+    assert list(message.numbered()) == list(enumerate(runs, 3))
+
+
+@pytest.mark.parametrize(("payload", "other"), [({"n": 1}, {"n": True}), ({"n": 0}, {"n": 0.0}), ({"n": 1}, {})])
+def test_a_payload_that_equals_that_of_the_run_before_keeps_its_types(payload: Any, other: Any) -> None:
+    message = StartRuns.of(3, [ONE._replace(payload=payload), ONE._replace(payload=other)])
+    assert repr([start.payload for _, start in message.numbered()]) == repr([payload, other])
 
 
 @pytest.mark.parametrize("ended_at", [0.0, 1.5, 12345.678901234567, 1e-7, 1e22])

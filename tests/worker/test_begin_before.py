@@ -90,7 +90,7 @@ async def late(ctx):
     began.append("late")
 
 def start(run_id, job_type, begin_before):
-    return StartRun(run_id, job_type, {}, 1, 5, "2026-01-01T00:00:00+00:00", 0.0, 1000, begin_before)
+    return StartRun(run_id, job_type, {}, 1, 5, 0.0, 0.0, 1000, begin_before)
 
 def read():
     inbox, reports = Inbox(), {}

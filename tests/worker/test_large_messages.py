@@ -59,9 +59,7 @@ def test_result_of_any_size_arrives_without_a_look_at_the_channel(
     supervisor.spawn()
     assert isinstance(next_event(supervisor), Ready)
     child = supervisor.acquire(for_event_loop=job_type == "large_async")
-    run = StartRun(
-        *(1, job_type, {"size": size}, 1, 1, "2026-01-01T00:00:00+00:00", 0.0, LIMIT_BYTES, clock.elapsed() + 60)
-    )
+    run = StartRun(*(1, job_type, {"size": size}, 1, 1, 0.0, 0.0, LIMIT_BYTES, clock.elapsed() + 60))
     if job_type == "large":
         child.give([run])
     else:

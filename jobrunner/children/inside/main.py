@@ -174,7 +174,7 @@ class Child:
             return False
         for message in map(of_parent, self._inbox.feed(data)):
             if isinstance(message, StartRuns):
-                self._contents.extend((message.first + n, StartRun(*each)) for n, each in enumerate(message.runs))
+                self._contents.extend(message.numbered())
             else:
                 self._others.append(message)
         return True

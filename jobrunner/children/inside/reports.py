@@ -8,8 +8,7 @@ import traceback
 import types
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import datetime, timedelta
-from functools import lru_cache
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from jobrunner import clock
@@ -35,8 +34,6 @@ _CLOSED = re.compile(
 
 _NEVER_RUN = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 Send = Callable[[FromChild], None]
-# All runs of a claim have started at the same instant.
-_instant = lru_cache(maxsize=8)(datetime.fromisoformat)
 
 
 class Progress:
@@ -75,7 +72,7 @@ def context_of(
         max_attempts=start.max_attempts,
         scheduled_for=None if slot is None else datetime.fromisoformat(slot),
         lateness=timedelta(seconds=start.lateness_seconds),
-        deadline=None if timeout is None else _instant(start.started_at) + timedelta(seconds=timeout),
+        deadline=None if timeout is None else datetime.fromtimestamp(start.started_at, UTC) + timedelta(seconds=timeout),
         _ends_at=None if timeout is None else clock.elapsed() + timeout,
         _report=progress.note,
         _was_asked_to_stop=was_asked_to_stop,
