@@ -20,7 +20,12 @@ _STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 
 
 class Log(Protocol):
-    """Writes one event and its fields. An operator should look at each ``warning`` and ``error``."""
+    """Writes one event and its fields. An operator should look at each ``warning`` and ``error``.
+
+    ``is_silent``: it writes nothing, so that the fields need not be made.
+    """
+
+    is_silent: bool
 
     def info(self, event: str, **fields: Any) -> Any:
         """A step of normal work."""
@@ -35,6 +40,8 @@ class Log(Protocol):
 class Silence:
     """The log of a cron job without a log file. It writes nothing, because cron would mail every line."""
 
+    is_silent = True
+
     def info(self, event: str, **fields: Any) -> None:
         """Write nothing."""
 
@@ -43,6 +50,8 @@ class Silence:
 
 class LineLog:
     """Writes each event as one line, as ``render`` makes it of the fields."""
+
+    is_silent = False
 
     def __init__(self, stream: TextIO, render: Callable[[dict[str, Any]], str]) -> None:
         self._stream = stream

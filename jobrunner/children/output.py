@@ -51,7 +51,8 @@ class Sections:
         """Add output. A mark may arrive in two parts."""
         *ended, rest = (self._cut + data).split(self._mark)
         for section in ended:
-            self._tails[-1].add(section)
+            if section:
+                self._tails[-1].add(section)
             self._tails.append(Tail())
         cut = _beginning_at_the_end(rest, self._mark)
         self._tails[-1].add(rest[: len(rest) - cut])

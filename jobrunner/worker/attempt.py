@@ -7,6 +7,7 @@ and the finalizer writes that.
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from datetime import timedelta
 from enum import Enum
 from typing import assert_never
@@ -46,7 +47,8 @@ def with_wait(result: AttemptResult, policy: Policy, attempt: int) -> AttemptRes
 def result_of(report: Report, output: str | None = None) -> AttemptResult:
     """The result of an attempt that nothing has stopped, by the report of what has run the handler."""
     if report.outcome == "succeeded":
-        return AttemptResult(Outcome.SUCCEEDED, output=output, result=report.result)
+        # By position, because this is done for every run.
+        return AttemptResult(Outcome.SUCCEEDED, None, None, None, output, None, report.result)
     is_known = report.outcome in ("incompatible", "discarded", "snoozed")
     return AttemptResult(
         outcome=Outcome(report.outcome) if is_known else Outcome.FAILED,
@@ -63,7 +65,13 @@ class Attempt:
     """A claimed run that a process works on: its time limit, and the steps that stop it.
 
     Create it before the process gets the run, so that its time does not begin too late. ``began_at`` None means now.
+    ``is_doubtful``: it did not succeed, perhaps only because a service manager has stopped all processes.
     """
+
+    # What most attempts never set.
+    stopping: StopReason | None = None
+    is_doubtful = False
+    _signals: Sequence[tuple[float, str]] = ()
 
     def __init__(self, run: ClaimedRun, policy: Policy, process: Process, began_at: float | None = None) -> None:
         self.run = run
@@ -71,11 +79,7 @@ class Attempt:
         self.process = process
         self.tail: Tail = process.tail
         self.began_at = clock.elapsed() if began_at is None else began_at
-        self.stopping: StopReason | None = None
-        # It did not succeed, perhaps only because a service manager has stopped all processes.
-        self.is_doubtful = False
         self._ends_at = None if run.timeout is None else self.began_at + run.timeout.total_seconds()
-        self._signals: list[tuple[float, str]] = []
         self._bytes_seen = self.tail.bytes_written
 
     def has_new_output(self) -> bool:
@@ -100,7 +104,7 @@ class Attempt:
         asked_at = now + min(_STACKS_SECONDS, seconds / 4) if why is StopReason.TIMEOUT else now
         self._signals = [(asked_at, "ask"), (now + seconds / 2, "interrupt"), (now + seconds, "kill")]
         if why is StopReason.TIMEOUT:
-            self._signals.insert(0, (now, "stacks"))
+            self._signals = [(now, "stacks"), *self._signals]
         if not seconds:
             self._signals = [(now, "kill")]
         self.advance()
@@ -110,7 +114,8 @@ class Attempt:
         """Take the steps of stopping that are due."""
         now = clock.elapsed()
         while self._signals and self._signals[0][0] <= now:
-            self._send(self._signals.pop(0)[1])
+            (_, step), *self._signals = self._signals
+            self._send(step)
 
     def is_overdue(self) -> bool:
         """Whether its timeout has passed, stopped or not."""

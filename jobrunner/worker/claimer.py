@@ -188,11 +188,12 @@ class Claimer:
             still_at_work = self._heartbeat.note_lost({run.lease.run_id for run in claim.runs})
         begin_before = sent_at + FENCE_SHARE * self._config.lease.total_seconds()
         runs = []
-        for run in claim.runs:
-            held = self._hand.take(run, sent_at, begin_before)
-            held.takes_permit = run.job_type not in self.exempt_types
-            held.is_unreadable = request.without_payload
-            if run.lease.run_id in still_at_work:
+        for held in self._hand.take(claim.runs, sent_at, begin_before):
+            if held.run.job_type in self.exempt_types:
+                held.takes_permit = False
+            if request.without_payload:
+                held.is_unreadable = True
+            if held.lease.run_id in still_at_work:
                 # Another tick has recovered this run while its old handler is still at work here. The old handler must
                 # end before the run may begin again.
                 self._hand.move(held, Phase.RETURNING)

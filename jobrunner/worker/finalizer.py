@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -17,12 +17,13 @@ from jobrunner.store.queue.holding import Renewal
 from jobrunner.text import first_line_of
 from jobrunner.worker.background_calls import BackgroundCalls
 from jobrunner.worker.context import TickContext
-from jobrunner.worker.hand import Hand, PendingWrite, RunInHand
+from jobrunner.worker.hand import FailedWrite, Hand, RunInHand
 from jobrunner.worker.phase import Phase
 from jobrunner.worker.run_log import log_run
 
 Answers: TypeAlias = list[Ended | Refusal]
-Leave: TypeAlias = Callable[[RunInHand, Ended | Refusal | str], None]
+Left: TypeAlias = tuple[RunInHand, Ended | Refusal | str | None]
+Leave: TypeAlias = Callable[[Sequence[Left]], None]
 _SLICE_SECONDS = 0.2
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
@@ -40,7 +41,7 @@ _LARGEST_TEXT = 1_000_000
 class Finalizer:
     """Writes the results of the runs in hand that have ended. Main thread only.
 
-    Another thread writes a large group while the main loop goes on. ``leave`` takes a run out of the hand, with the
+    Another thread writes a large group while the main loop goes on. ``leave`` takes runs out of the hand, each with the
     answer, or with the reason why there will be none.
     """
 
@@ -58,11 +59,11 @@ class Finalizer:
     def add(self, held: RunInHand, result: AttemptResult) -> None:
         """Take the result of a run. The next ``work`` writes it."""
         held.result, held.doubt_until = result, None
-        held.write = PendingWrite(clock.elapsed(), _LARGEST_GROUP, _FIRST_PAUSE_SECONDS)
 
     def is_settled(self) -> bool:
         """Whether nothing is left to write. Results in doubt do not count."""
-        return not any(held.write for held in self._hand.in_phase(Phase.ENDED, Phase.WRITING))
+        in_doubt = sum(held.doubt_until is not None for held in self._hand.each_in(Phase.ENDED))
+        return self.unwritten() == in_doubt
 
     def unwritten(self) -> int:
         """How many attempts have ended whose result is not written yet."""
@@ -78,14 +79,21 @@ class Finalizer:
         A result whose write has failed does not count, so that one locked row does not stop the tick.
         """
         latest = clock.elapsed() - LONGEST_UNWRITTEN_SECONDS
-        unwritten = self._hand.in_phase(Phase.WRITING, Phase.ENDED)
-        return any(not write.has_failed and ended_at < latest for write, ended_at in map(_of_write, unwritten) if write)
+        for phase in (Phase.WRITING, Phase.ENDED):
+            for held in self._hand.each_in(phase):
+                if held.write is None and held.doubt_until is None:
+                    # The others of this phase have ended after it.
+                    if held.ended_at is not None and held.ended_at < latest:
+                        return True
+                    break
+        return False
 
     def next_try_at(self) -> float | None:
         """When ``work`` has something to do again. None means not before a group is written, or never."""
         if self._hand.count(Phase.WRITING):
             return None
-        return min((each.write.try_at for each in self._hand.in_phase(Phase.ENDED) if each.write), default=None)
+        pending = (held.write for held in self._hand.each_in(Phase.ENDED) if held.doubt_until is None)
+        return min((0.0 if write is None else write.try_at for write in pending), default=None)
 
     def work(self) -> bool:
         """Write the results that are due; whether the other thread has finished a group.
@@ -102,26 +110,27 @@ class Finalizer:
         """End the other thread."""
         self._background.close()
 
-    def _next_group(self) -> list[tuple[RunInHand, PendingWrite]]:
+    def _next_group(self) -> list[RunInHand]:
         """Choose the results that are written together next, and move their runs to phase WRITING."""
         now = clock.elapsed()
-        group: list[tuple[RunInHand, PendingWrite]] = []
-        length = 0
-        for held in self._hand.in_phase(Phase.ENDED):
+        group: list[RunInHand] = []
+        size = length = 0
+        for held in self._hand.each_in(Phase.ENDED):
             write = held.write
-            if write is None or write.try_at > now:
+            if held.doubt_until is not None or (write is not None and write.try_at > now):
                 continue
             length += _length_of(held.result)
-            size = group[0][1].group_size if group else write.group_size
-            if group and (write.group_size != size or length > _LARGEST_TEXT or len(group) == size):
+            its_size = _LARGEST_GROUP if write is None else write.group_size
+            if group and (its_size != size or length > _LARGEST_TEXT or len(group) == size):
                 break
-            group.append((held, write))
-        for held, _ in group:
+            size = its_size
+            group.append(held)
+        for held in group:
             self._hand.move(held, Phase.WRITING)
         return group
 
-    def _try(self, group: list[tuple[RunInHand, PendingWrite]]) -> None:
-        ends = [(held.lease, held.result) for held, _ in group if held.result is not None]
+    def _try(self, group: list[RunInHand]) -> None:
+        ends = [(held.lease, held.result) for held in group if held.result is not None]
         work = partial(self._write, ends)
         self._sent_at = clock.elapsed()
         if len(group) >= _WORTH_A_THREAD and self._background.is_usable():
@@ -156,13 +165,11 @@ class Finalizer:
 
     def _take(self, answers: Answers | Exception) -> None:
         """Take the answer for the runs in phase WRITING. Each leaves the hand, or goes back to ENDED to try again."""
-        group = [(held, held.write) for held in self._hand.in_phase(Phase.WRITING) if held.write is not None]
+        runs = self._hand.in_phase(Phase.WRITING)
         if not isinstance(answers, Exception):
-            self._take_each(group, answers)
+            self._take_each(runs, answers)
             return
-        for held, write in group:
-            write.has_failed = True
-            self._hand.move(held, Phase.ENDED)
+        group = [(held, self._note_failure(held)) for held in runs]
         if isinstance(answers, DatabaseUnavailable):
             if not self._has_logged:
                 self._log.warning("finalize", result="to be tried again", runs=len(group), error=str(answers))
@@ -180,14 +187,23 @@ class Finalizer:
             # The group is halved until the row that cannot be written is alone.
             write.group_size = max(1, len(group) // 2)
 
-    def _take_each(self, group: list[tuple[RunInHand, PendingWrite]], answers: Answers) -> None:
-        for (held, write), answer in zip(group, answers, strict=True):
+    def _note_failure(self, held: RunInHand) -> FailedWrite:
+        self._hand.move(held, Phase.ENDED)
+        if held.write is None:
+            held.write = FailedWrite(clock.elapsed(), _LARGEST_GROUP, _FIRST_PAUSE_SECONDS)
+        return held.write
+
+    def _take_each(self, runs: list[RunInHand], answers: Answers) -> None:
+        left = [(held, answer) for held, answer in zip(runs, answers, strict=True) if answer is not Refusal.LOCKED]
+        if left:
+            self._has_logged = False
+            self._leave(left)
+        if len(left) == len(runs):
+            return
+        for held, answer in zip(runs, answers, strict=True):
             if answer is not Refusal.LOCKED:
-                self._has_logged = False
-                self._leave(held, answer)
                 continue
-            write.has_failed = True
-            self._hand.move(held, Phase.ENDED)
+            write = self._note_failure(held)
             if self._hand.was_beating(self._sent_at):
                 # A beat of this tick has locked its rows, or had when the write was sent. Nobody needs to look.
                 write.pause_seconds = _FIRST_PAUSE_SECONDS
@@ -196,19 +212,19 @@ class Finalizer:
                 log_run(self._log, "finalize", held.run, result=f"{answer.value}; to be tried again")
             self._postpone(held, write, DatabaseUnavailable(f"run {held.lease.run_id}: {answer.value}"))
 
-    def _postpone(self, held: RunInHand, write: PendingWrite, error: DatabaseUnavailable) -> None:
+    def _postpone(self, held: RunInHand, write: FailedWrite, error: DatabaseUnavailable) -> None:
         if self._hand.time_left(held) <= 0:
             # The lease has expired, so recovery decides. A later write would be refused.
             self.trouble = error
-            self._leave(held, f"the lease expired before the database answered: {error}")
+            self._leave([(held, f"the lease expired before the database answered: {error}")])
             return
         write.try_at = clock.elapsed() + write.pause_seconds
         write.pause_seconds = min(write.pause_seconds * 2, _LONGEST_PAUSE_SECONDS)
 
-    def _scrub(self, held: RunInHand, write: PendingWrite, error: Exception) -> None:
+    def _scrub(self, held: RunInHand, write: FailedWrite, error: Exception) -> None:
         reason = first_line_of(error)
         if write.is_scrubbed or held.result is None:
-            self._leave(held, reason)
+            self._leave([(held, reason)])
             return
         log_run(self._log, "scrubbed", held.run, result=reason)
         write.is_scrubbed = True
@@ -219,10 +235,6 @@ class Finalizer:
             output=None,
             result=None,
         )
-
-
-def _of_write(held: RunInHand) -> tuple[PendingWrite | None, float]:
-    return held.write, held.ended_at or 0.0
 
 
 def _length_of(result: AttemptResult | None) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from enum import Enum
+from types import MappingProxyType
 from typing import Any
 
 from jobrunner import clock
@@ -32,12 +33,11 @@ class News(Enum):
     UNRENEWED = "unrenewed"
 
 
-class PendingWrite:
-    """How the finalizer goes on with a result that is not written yet.
+class FailedWrite:
+    """How the finalizer goes on with a result whose write has failed.
 
     The write is tried again at ``try_at``; the pauses get longer. ``group_size`` is how many results may share its
-    transaction, itself included; it gets smaller when a write fails. A result that ``has_failed`` never stops the tick
-    from claiming, however long it waits.
+    transaction, itself included; it gets smaller when a write fails.
     """
 
     def __init__(self, try_at: float, group_size: int, pause_seconds: float) -> None:
@@ -45,56 +45,44 @@ class PendingWrite:
         self.group_size = group_size
         self.pause_seconds = pause_seconds
         self.is_scrubbed = False
-        self.has_failed = False
 
 
 class RunInHand:
     """One run. Times are on the clock of ``clock.elapsed``.
 
-    ``claimed`` is None if only its lease is known, because its claim got no answer. ``is_unreadable``: it was claimed
+    ``run`` is missing if only its lease is known, because its claim got no answer. ``is_unreadable``: it was claimed
     without its payload, which cannot be read, so its attempt fails. It must not begin after ``begin_before``.
-    ``waits_since`` is when it was claimed or recalled. ``queue`` is the prefetch queue that it is in,
-    ``queued_seconds`` is what it adds to the length of that queue. ``takes_permit``: it counts against the host's
-    ``concurrency`` while it is at work. ``is_committed``: its handler's own transaction has ended it, so it needs no
-    lease any more, although the handler may still be at work. ``started`` is its attempt, ``result`` is how the attempt
-    ended, ``ended_at`` is when. Until ``doubt_until`` the result may change, because a stop signal may explain it.
-    ``is_locked``: another transaction held its row when it was to be returned. ``news`` is what was posted about its
-    lease. ``reports`` is what is not written yet, ``progress`` the newest progress of all.
+    ``waits_since`` is when it was claimed or recalled. ``queued_seconds`` is what it adds to the length of the prefetch
+    queue that it is in. ``takes_permit``: it counts against the host's ``concurrency`` while it is at work.
+    ``is_committed``: its handler's own transaction has ended it, so it needs no lease any more, although the handler
+    may still be at work. ``started`` is its attempt, ``result`` is how the attempt ended, ``ended_at`` is when. Until
+    ``doubt_until`` the result may change, because a stop signal may explain it. ``write`` None: its write has not
+    failed. ``is_locked``: another transaction held its row when it was to be returned. ``news`` is what was posted
+    about its lease. ``reports`` is what is not written yet, ``progress`` the newest progress of all.
     """
 
-    __slots__ = (
-        "begin_before", "claimed", "doubt_until", "ended_at", "is_committed", "is_locked", "is_unreadable", "lease",
-        "news", "phase", "progress", "queue", "queued_seconds", "renewed_at", "reports", "result", "started",
-        "takes_permit", "waits_since", "write",
-    )  # fmt: skip
+    # What stands here belongs to all runs, until it is set for one: most runs need none of it.
+    run: ClaimedRun
+    is_unreadable = False
+    takes_permit = True
+    queued_seconds = 0.0
+    started: Attempt | None = None
+    result: AttemptResult | None = None
+    ended_at: float | None = None
+    doubt_until: float | None = None
+    is_locked = False
+    is_committed = False
+    write: FailedWrite | None = None
+    news: frozenset[News] = frozenset()
+    reports: Mapping[str, Any] = MappingProxyType({})
+    progress: dict[str, Any] | None = None
 
-    def __init__(self, lease: Lease, claimed: ClaimedRun | None, renewed_at: float, begin_before: float) -> None:
+    def __init__(self, lease: Lease, phase: Phase, renewed_at: float, begin_before: float, waits_since: float) -> None:
         self.lease = lease
-        self.claimed = claimed
+        self.phase = phase
         self.renewed_at = renewed_at
         self.begin_before = begin_before
-        self.phase = Phase.RETURNING if claimed is None else Phase.WAITING
-        self.waits_since = clock.elapsed()
-        self.is_unreadable = False
-        self.takes_permit = True
-        self.queue: object | None = None
-        self.queued_seconds = 0.0
-        self.started: Attempt | None = None
-        self.result: AttemptResult | None = None
-        self.ended_at: float | None = None
-        self.doubt_until: float | None = None
-        self.is_locked = False
-        self.is_committed = False
-        self.write: PendingWrite | None = None
-        self.news: set[News] = set()
-        self.reports: dict[str, Any] = {}
-        self.progress: dict[str, Any] | None = None
-
-    @property
-    def run(self) -> ClaimedRun:
-        """The claimed run. It may be missing only in phase RETURNING."""
-        assert self.claimed is not None
-        return self.claimed
+        self.waits_since = waits_since
 
     @property
     def attempt(self) -> Attempt:
@@ -124,20 +112,30 @@ class Hand:
 
     # The life of a run. Main thread only.
 
-    def take(self, run: ClaimedRun, sent_at: float, begin_before: float) -> RunInHand:
-        """Add a run that was claimed by a statement sent at ``sent_at``."""
-        return self._add(RunInHand(run.lease, run, sent_at, begin_before))
+    def take(self, runs: Iterable[ClaimedRun], sent_at: float, begin_before: float) -> list[RunInHand]:
+        """Add runs that were claimed by a statement sent at ``sent_at``."""
+        now = clock.elapsed()
+        taken = []
+        for run in runs:
+            held = RunInHand(run.lease, Phase.WAITING, sent_at, begin_before, now)
+            held.run = run
+            taken.append(held)
+        self._add(taken)
+        return taken
 
     def take_to_return(self, lease: Lease) -> RunInHand:
         """Add a lease that belongs to a claim without an answer. It can only be returned."""
-        return self._add(RunInHand(lease, None, clock.elapsed(), 0.0))
-
-    def _add(self, held: RunInHand) -> RunInHand:
-        self.page.note([held.lease])
-        with self._lock:
-            self._by_lease[held.lease] = held
-        self._phases[held.phase][held] = None
+        now = clock.elapsed()
+        held = RunInHand(lease, Phase.RETURNING, now, 0.0, now)
+        self._add([held])
         return held
+
+    def _add(self, taken: list[RunInHand]) -> None:
+        self.page.note([held.lease for held in taken])
+        with self._lock:
+            self._by_lease.update((held.lease, held) for held in taken)
+        for held in taken:
+            self._phases[held.phase][held] = None
 
     def move(self, held: RunInHand, phase: Phase) -> None:
         """Put the run into another phase. Raises IllegalMove if that phase may not follow its current one."""
@@ -161,7 +159,8 @@ class Hand:
             if held.phase not in LAST_PHASES:
                 raise IllegalMove(f"run {held.lease.run_id}: it cannot leave the hand from {held.phase.name}")
             self._leave(held)
-            self.page.forget(held.lease)
+            if held.ended_at is None:
+                self.page.forget(held.lease)
         with self._lock:
             for held in runs:
                 del self._by_lease[held.lease]
@@ -275,19 +274,19 @@ class Hand:
         """Note news for the main loop. False means that it is not new, or that there is no handler to stop."""
         with self._lock:
             is_old = news in held.news or held.ended_at is not None or held.lease not in self._by_lease
-            held.news.add(news)
+            held.news |= {news}
         return not is_old
 
     def report(self, held: RunInHand, **columns: Any) -> None:
         """Note ``progress`` or ``output``, which the next beat writes."""
         with self._lock:
-            held.reports |= columns
+            held.reports = {**held.reports, **columns}
             held.progress = columns.get("progress", held.progress)
 
     def take_reports(self) -> dict[Lease, dict[str, Any]]:
         """Remove and return the reports of each lease. If they cannot be written, call ``put_back_reports``."""
         with self._lock:
-            taken = {lease: held.reports for lease, held in self._by_lease.items() if held.reports}
+            taken = {lease: dict(held.reports) for lease, held in self._by_lease.items() if held.reports}
             for lease in taken:
                 self._by_lease[lease].reports = {}
         return taken
@@ -297,4 +296,4 @@ class Hand:
         with self._lock:
             for lease, old in columns.items():
                 if (held := self._by_lease.get(lease)) is not None:
-                    held.reports = old | held.reports
+                    held.reports = {**old, **held.reports}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from jobrunner import clock
@@ -15,7 +16,7 @@ from jobrunner.worker.attempt import StopReason, with_wait
 from jobrunner.worker.background_calls import BackgroundCalls
 from jobrunner.worker.claimer import Claimer
 from jobrunner.worker.context import TickContext
-from jobrunner.worker.finalizer import MOST_UNWRITTEN, Finalizer
+from jobrunner.worker.finalizer import MOST_UNWRITTEN, Finalizer, Left
 from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.period import Period
 from jobrunner.worker.phase import AT_WORK_PHASES, Phase
@@ -40,7 +41,8 @@ class Life:
         self, context: TickContext, hand: Hand, pools: Pools, claimer: Claimer, background: BackgroundCalls[Any]
     ) -> None:
         self.finalizer = Finalizer(context, hand, background, self.leave)
-        # Whether a run has ended that other runs wait for.
+        # Whether a process has ended a run, and whether a run has ended that other runs wait for.
+        self.has_ended = False
         self.has_ended_parent = False
         self._context = context
         self._hand = hand
@@ -122,10 +124,11 @@ class Life:
         """Give the runs of a claim to the pools."""
         self._permits = claim.permits
         self._context.counts["claimed"] += len(runs)
+        now = clock.elapsed()
         for held in runs:
             if held.is_unreadable:
                 self.end(held, _UNREADABLE)
-            elif clock.elapsed() > held.begin_before:
+            elif now > held.begin_before:
                 # This host has stalled since the claim: another tick may have the run by now.
                 self.give_back(held)
         self.give()
@@ -197,10 +200,10 @@ class Life:
         held = self._hand.at_work(message.run_id)
         if held is None or held.attempt.process is not reported.child:
             return
-        if isinstance(message, Progress):
-            self._hand.report(held, progress=message.progress)
-        elif isinstance(message, Report):
+        if isinstance(message, Report):
             self._take_report(held, message)
+        elif isinstance(message, Progress):
+            self._hand.report(held, progress=message.progress)
         else:
             held.attempt.receive(message)
 
@@ -225,7 +228,7 @@ class Life:
             log_claimed(self._context.log, held.run)
         else:
             self._context.database.hit("attempt.ended")
-            self._pools.ask_soon()
+            self.has_ended = True
         self._hand.move(held, Phase.ENDED)
         if attempt is not None and attempt.is_doubtful:
             # A service manager may be stopping all processes. Then the tick gets its own stop signal a moment later.
@@ -239,7 +242,7 @@ class Life:
             self._settle(held, held.result)
 
     def _in_doubt(self) -> list[RunInHand]:
-        return [held for held in self._hand.in_phase(Phase.ENDED) if held.doubt_until is not None]
+        return [held for held in self._hand.each_in(Phase.ENDED) if held.doubt_until is not None]
 
     def _settle(self, held: RunInHand, result: AttemptResult) -> None:
         """Give the result to the finalizer, unless it is still in doubt."""
@@ -250,21 +253,25 @@ class Life:
                 return
         stopping = None if held.started is None else held.attempt.stopping
         if stopping is StopReason.LEASE_LOST:
-            self.leave(held, None)
+            self.leave([(held, None)])
             return
         if stopping in (StopReason.SHUTDOWN, StopReason.UNRENEWED):
             log_run(self._context.log, "stopped", held.run, result=result.outcome.value, error=result.error)
-        policy = self._pools.serving(held.run.job_type).types.known[held.run.job_type]
-        self.finalizer.add(held, with_wait(result, policy, held.run.attempt))
+        if result.outcome is not Outcome.SUCCEEDED:
+            policy = self._pools.serving(held.run.job_type).types.known[held.run.job_type]
+            result = with_wait(result, policy, held.run.attempt)
+        self.finalizer.add(held, result)
 
-    def leave(self, held: RunInHand, answer: Ended | Refusal | str | None) -> None:
-        """Let a run out of the hand: log, count and ping what became of it (``log_left`` explains ``answer``)."""
-        self._hand.release(held)
-        if self._context.pinging is not None and isinstance(answer, Ended | Refusal):
-            self._context.pinging.ended(held.run, answer, held.result, held.progress)
-        # After a handler's own transaction perhaps: it has not said whether others wait for the run.
-        self.has_ended_parent |= answer.has_dependants if isinstance(answer, Ended) else answer is Refusal.COMMITTED
-        self._context.counts[log_left(self._context.log, held.run, held.result, answer)] += 1
+    def leave(self, left: Sequence[Left]) -> None:
+        """Let runs out of the hand: log, count and ping what became of each (``log_left`` explains its answer)."""
+        self._hand.release(*(held for held, _ in left))
+        log, counts, pinging = self._context.log, self._context.counts, self._context.pinging
+        for held, answer in left:
+            if pinging is not None and isinstance(answer, Ended | Refusal):
+                pinging.ended(held.run, answer, held.result, held.progress)
+            # After a handler's own transaction perhaps: it has not said whether others wait for the run.
+            self.has_ended_parent |= answer.has_dependants if isinstance(answer, Ended) else answer is Refusal.COMMITTED
+            counts[log_left(log, held.run, held.result, answer)] += 1
 
     # Questions of the loop.
 

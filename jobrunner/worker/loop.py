@@ -217,9 +217,10 @@ class Loop:
         self._life.settle_doubts()
 
     def _write(self) -> None:
-        """Write results. Let runs be claimed that waited for the end of one of these."""
-        if self._finalizer.work():
+        """Write results. Let runs be claimed that waited for a process, or for the end of one of these."""
+        if self._finalizer.work() or self._life.has_ended:
             # A type at its limit may be claimable again, now that the end of a run is written.
+            self._life.has_ended = False
             self._pools.ask_soon()
         if self._life.has_ended_parent:
             self._life.has_ended_parent = False

@@ -22,13 +22,16 @@ _WORTH_A_WARNING = (Event.FAIL, Event.POSTPONE, Event.GIVE_UP)
 
 def log_claimed(log: Log, run: ClaimedRun) -> None:
     """Log that a run was claimed and its attempt begins."""
-    log.info("claimed", **_fields_of(run), result="running")
+    if not log.is_silent:
+        log.info("claimed", **_fields_of(run), result="running")
 
 
 def log_ended(log: Log, ended: Ended, *, recovered: bool = False) -> str:
     """Log the end of an attempt; returns the word under which the tick counts it."""
     decision = ended.decision
     word = _WORDS[decision.event]
+    if log.is_silent:
+        return word
     fields = {"run_id": ended.run_id, "job_type": ended.job_type, "attempt": ended.attempt, "result": word}
     if decision.error is not None:
         fields |= {"error_type": decision.error_type, "error": decision.error}

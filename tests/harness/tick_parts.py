@@ -52,7 +52,7 @@ class TickParts:
         sent_at = clock.elapsed() if since is None else since
         at = clock.utc_now()
         runs = [ClaimedRun(lease, "known", {}, 1, 3, None, at, None, at) for lease in leases]
-        return [self.hand.take(run, sent_at, sent_at) for run in runs]
+        return self.hand.take(runs, sent_at, sent_at)
 
     def claim(self, policies: Sequence[Policy], limit: int) -> list[RunInHand]:
         """Runs that the claimer takes."""
@@ -78,7 +78,7 @@ def tick_parts(database: Database, lease: timedelta = LEASE, **settings: Any) ->
     hand = Hand(lease, BegunPage(None))
     heartbeat = Heartbeat(context, hand, lambda: None)
     background: BackgroundCalls[Any] = BackgroundCalls(context, lambda: None)
-    finalizer = Finalizer(context, hand, background, lambda held, _: hand.release(held))
+    finalizer = Finalizer(context, hand, background, lambda left: hand.release(*(held for held, _ in left)))
     try:
         claimer = Claimer(context, hand, heartbeat, Returner(context, hand), background.another())
         yield TickParts(store, context, hand, heartbeat, finalizer, claimer)

@@ -89,6 +89,8 @@ class _Stop(StopRequest):
 class Notes:
     """The log of the ticks: into the history, without what differs between two runs of it."""
 
+    is_silent = False
+
     def __init__(self, note: Callable[[str], None], name: str) -> None:
         self._note = note
         self._name = name

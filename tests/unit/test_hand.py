@@ -18,12 +18,12 @@ def hand_with(count: int) -> tuple[Hand, list[RunInHand]]:
     hand = Hand(timedelta(minutes=1), BegunPage(None))
     leases = [Lease(number, "t") for number in range(1, count + 1)]
     runs = [ClaimedRun(lease, "known", {}, 1, 3, None, AT, None, AT) for lease in leases]
-    return hand, [hand.take(run, 0.0, 0.0) for run in runs]
+    return hand, hand.take(runs, 0.0, 0.0)
 
 
 def in_phase(hand: Hand, phase: Phase) -> RunInHand:
     """A run that came into this phase by legal moves."""
-    (held,) = [hand.take(ClaimedRun(Lease(1, "t"), "known", {}, 1, 3, None, AT, None, AT), 0.0, 0.0)]
+    (held,) = hand.take([ClaimedRun(Lease(1, "t"), "known", {}, 1, 3, None, AT, None, AT)], 0.0, 0.0)
     for step in path_to(phase):
         hand.move(held, step)
     return held

@@ -72,12 +72,16 @@ def context_of(
         max_attempts=start.max_attempts,
         scheduled_for=None if slot is None else datetime.fromisoformat(slot),
         lateness=timedelta(seconds=start.lateness_seconds),
-        deadline=None if timeout is None else datetime.fromtimestamp(start.started_at, UTC) + timedelta(seconds=timeout),
+        deadline=None if timeout is None else _instant(start.started_at) + timedelta(seconds=timeout),
         _ends_at=None if timeout is None else clock.elapsed() + timeout,
         _report=progress.note,
         _was_asked_to_stop=was_asked_to_stop,
         _own=own,
     )
+
+
+def _instant(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def not_begun(start: StartRun) -> Report:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from jobrunner.store.sql.statement import Prepared, Row
 from jobrunner.store.sql.variants import type_count_for
 
 _HELD_BY_TYPE = Prepared("claims.held_by_type")
+_urgency = attrgetter("turn_at", "run_at", "id")
 
 
 class ClaimRequest(NamedTuple):
@@ -169,20 +171,20 @@ def _most(connection: Connection, request: ClaimRequest) -> tuple[int, int, list
 
 
 def _claimed(rows: Sequence[Row]) -> list[ClaimedRun]:
-    urgent_first = sorted(rows, key=lambda row: (row.turn_at, row.run_at, row.id))
+    # By position, because this is done for every run.
     return [
         ClaimedRun(
-            lease=Lease.of(row),
-            job_type=row.job_type,
-            payload=getattr(row, "payload", {}),
-            attempt=row.attempts,
-            max_attempts=row.max_attempts,
-            timeout=timedelta(seconds=row.timeout) if row.timeout else None,
-            run_at=row.run_at,
-            scheduled_for=row.scheduled_for,
-            started_at=row.claimed_at,
-            definition_id=row.definition_id,
-            traceparent=row.traceparent,
+            Lease(row.id, row.lease_token),
+            row.job_type,
+            getattr(row, "payload", {}),
+            row.attempts,
+            row.max_attempts,
+            timedelta(seconds=row.timeout) if row.timeout else None,
+            row.run_at,
+            row.scheduled_for,
+            row.claimed_at,
+            row.definition_id,
+            row.traceparent,
         )
-        for row in urgent_first
+        for row in sorted(rows, key=_urgency)
     ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from jobrunner import failpoints
@@ -99,20 +100,24 @@ def _succeed(
     if TRAITS[database].has_functions:
         rows = yield (_SUCCEED_WAITING if waits else _SUCCEED), {"given": given}
         left = {Lease.of(row): row for row in rows}
-        return {lease: _succeeded(row, results[lease]) for lease, row in left.items()}
+        return {lease: _succeeded(row) for lease, row in left.items()}
     recorded = (yield _RECORD_SUCCESS, {"given": given}).all()
     if not recorded:
         return {}
     updated = yield _LEAVE_AS_SUCCEEDED, {"given": given, "at": recorded[0].finished_at}
     by_id = {row.id: row for row in updated}
-    leases = [Lease.of(row) for row in recorded]
-    return {lease: _succeeded(by_id[lease.run_id], results[lease]) for lease in leases}
+    return {Lease.of(row): _succeeded(by_id[row.run_id]) for row in recorded}
 
 
-def _succeeded(row: Row, result: AttemptResult) -> Ended:
+def _succeeded(row: Row) -> Ended:
+    return Ended(row.id, row.job_type, row.attempts, _success(row.attempts), row.run_at, bool(row.has_dependants))
+
+
+@lru_cache
+def _success(attempts: int) -> Decision:
     # For a success the rule asks nothing of the row: the statement can write what it decides.
-    state = RunState(row.attempts, row.attempts, cancel_requested=False, releases=0, lease_expiries=0)
-    return Ended(row.id, row.job_type, row.attempts, decide(state, result), row.run_at, bool(row.has_dependants))
+    state = RunState(attempts, attempts, cancel_requested=False, releases=0, lease_expiries=0)
+    return decide(state, AttemptResult(Outcome.SUCCEEDED))
 
 
 def _end_locked(

@@ -54,7 +54,9 @@ def read_json(data: str | bytes) -> Any:
     """
     text = data if isinstance(data, str) else data.decode()
     try:
-        return _JSON.decode(text)
+        # decode() also looks for white space around the JSON, and takes twice as long.
+        value, end = _JSON.raw_decode(text)
+        return value if end == len(text) else _JSON.decode(text)
     except (ValueError, RecursionError):
         return text
 

@@ -7,7 +7,7 @@ statements`` compiles them for both databases into ``store/sql/compiled``, so th
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from importlib import import_module
 from operator import itemgetter
@@ -112,16 +112,12 @@ class Compiled:
         made = self._row_type
         if made is None:
             made = self._row_type = row_type(self._names or tuple(column[0] for column in description))
-        if not self._decoders:
+        if not self._decoders or not found:
             return [made(row) for row in found]
-        rows = []
-        for row in found:
-            cells = list(row)
-            for index, decode in self._decoders:
-                if cells[index] is not None:
-                    cells[index] = decode(cells[index])
-            rows.append(made(cells))
-        return rows
+        columns: list[Iterable[Any]] = list(zip(*found, strict=True))
+        for index, decode in self._decoders:
+            columns[index] = [None if cell is None else decode(cell) for cell in columns[index]]
+        return [made(cells) for cells in zip(*columns, strict=True)]
 
 
 def row_type(names: tuple[str, ...]) -> type[Row]:

@@ -136,8 +136,7 @@ class HandlerPool(Pool):
         short = {job_type for job_type in known if self._throughput.is_short(job_type)}
         for _, of_claim in groupby(self._hand.in_phase(Phase.WAITING), _token):
             waiting = [held for held in of_claim if held.run.job_type in known]
-            yield from (held for held in waiting if held.run.job_type in short)
-            yield from (held for held in waiting if held.run.job_type not in short)
+            yield from sorted(waiting, key=lambda held: held.run.job_type not in short)
 
     def _start_on_idle_child(self, held: RunInHand) -> PrefetchQueue:
         child = self._supervisor.acquire()
@@ -223,7 +222,7 @@ class HandlerPool(Pool):
             return []
         # A queued run could not be recalled and has no report only if the child sent invalid frames before it died.
         # Then it is unknown whether the run had begun, so it counts as begun.
-        unreported = [self._work_on(held, queue.child) for held in list(queue.behind())]
+        unreported = [self._work_on(held, queue.child) for held in queue.behind]
         return [(held, held.attempt.died()) for held in (*runs, *unreported)]
 
     def _work_on(self, held: RunInHand, child: ChildProcess, began_at: float | None = None) -> RunInHand:
