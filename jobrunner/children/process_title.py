@@ -20,7 +20,7 @@ _OF_COMMAND = b"JOBRUNNER_RUN_ID="
 def show(run_id: int | None) -> None:
     """Show that the main thread of this process works on that run. None means that it is idle."""
     if (set_name := _prctl()) is not None:
-        set_name(_PR_SET_NAME, _IDLE if run_id is None else b"%s%d" % (_AT_WORK, run_id), 0, 0, 0)
+        set_name(_PR_SET_NAME, _IDLE if run_id is None else b"%s%d" % (_AT_WORK, run_id))
 
 
 @cache

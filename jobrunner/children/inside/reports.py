@@ -9,6 +9,7 @@ import types
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from jobrunner import clock
@@ -33,6 +34,7 @@ _CLOSED = re.compile(
 """Error messages of psycopg, sqlite3, SQLAlchemy, Django and the drivers of MySQL."""
 
 _NEVER_RUN = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
+_REQUESTS = (Retry, Discard, Snooze)
 Send = Callable[[FromChild], None]
 
 
@@ -72,7 +74,7 @@ def context_of(
         max_attempts=start.max_attempts,
         scheduled_for=None if slot is None else datetime.fromisoformat(slot),
         lateness=timedelta(seconds=start.lateness_seconds),
-        deadline=None if timeout is None else _instant(start.started_at) + timedelta(seconds=timeout),
+        deadline=None if timeout is None else _deadline(start.started_at, timeout),
         _ends_at=None if timeout is None else clock.elapsed() + timeout,
         _report=progress.note,
         _was_asked_to_stop=was_asked_to_stop,
@@ -80,8 +82,10 @@ def context_of(
     )
 
 
-def _instant(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
+# The runs of a claim have started at the same instant.
+@lru_cache(maxsize=8)
+def _deadline(started_at: float, timeout_seconds: float) -> datetime:
+    return datetime.fromtimestamp(started_at, UTC) + timedelta(seconds=timeout_seconds)
 
 
 def not_begun(start: StartRun) -> Report:
@@ -107,7 +111,9 @@ def arguments_of(job: Job[Any, Any] | None, start: StartRun, *, is_async: bool) 
 
 def returned(value: object, start: StartRun) -> Report:
     """The report of a handler that has returned."""
-    if isinstance(value, Retry | Discard | Snooze):
+    if value is None:
+        return Report(start.run_id, "succeeded")
+    if isinstance(value, _REQUESTS):
         return _requested(value, start)
     if isinstance(value, _NEVER_RUN):
         return _never_run(value, start)
@@ -118,7 +124,7 @@ def ending(error: BaseException, job: Job[Any, Any], start: StartRun, *, was_can
     """The report of a handler that has raised. ``was_cancelled``: its event loop has cancelled it to stop it."""
     if was_cancelled or isinstance(error, HandlerStopped):
         return _stopped(error, start)
-    if isinstance(error, Retry | Discard | Snooze):
+    if isinstance(error, _REQUESTS):
         return _requested(error, start)
     return _failed(error, job, start)
 
@@ -189,8 +195,6 @@ def _stopped(error: BaseException, start: StartRun) -> Report:
 
 def _kept(value: object, limit_bytes: int) -> object:
     """The return value, or None if a database cannot hold it: a return value is never a reason to fail a run."""
-    if value is None:
-        return None
     try:
         return payload.check_payload({"result": value}, limit_bytes)["result"]
     except Exception as error:  # noqa: BLE001 - the value may be of a class of the handler's own
