@@ -34,10 +34,10 @@ class StartFailed(NamedTuple):
 
 
 class Reported(NamedTuple):
-    """A child has sent a message about a run. It is not yet checked whether the child works on that run."""
+    """A child has sent messages about runs, in this order. It is not yet checked whether it works on those runs."""
 
     child: ChildProcess
-    message: OfRun
+    messages: Sequence[OfRun]
 
 
 class Died(NamedTuple):

@@ -13,10 +13,10 @@ from jobrunner.children.begun_page import BegunPage
 from jobrunner.children.child_start import ChildStart
 from jobrunner.children.command_child import CommandLine, CommandProcess
 from jobrunner.children.events import Died, Event, Ready, Reported, StartFailed
-from jobrunner.children.messages import Importing, Report
+from jobrunner.children.messages import Importing
 from jobrunner.children.process import Process
 from jobrunner.children.process_groups import GroupFile
-from jobrunner.children.protocol import Handshake, OfChild, of_child, of_run
+from jobrunner.children.protocol import Handshake, OfChild, OfRun, of_child, of_run
 from jobrunner.children.python_child import ChildPlan, ChildProcess
 
 _EXIT_SECONDS = 1.0
@@ -200,23 +200,24 @@ class Supervisor:
         """The messages about runs that a child has sent by now."""
         return [event for event in self._receive(child) if isinstance(event, Reported)]
 
-    def _receive(self, child: ChildProcess) -> Iterator[Event]:
-        has_read_output = False
+    def _receive(self, child: ChildProcess) -> list[Event]:
+        events: list[Event] = []
+        messages: list[OfRun] = []
         for frame in child.receive():
-            start = self._starting.get(child)
-            if start is not None:
-                yield from self._take_handshake(child, start, of_child(frame))
+            if (start := self._starting.get(child)) is not None:
+                events.extend(self._take_handshake(child, start, of_child(frame)))
             elif (message := of_run(frame, self._plan.result_limit)) is not None:
-                if isinstance(message, Report) and not has_read_output:
-                    # A run writes its output before its report, so all of it can be read now.
-                    has_read_output = True
-                    child.read_output()
-                yield Reported(child, message)
+                messages.append(message)
+        if messages:
+            # A run writes its output before its report, so all of it can be read now.
+            child.read_output()
+            events.append(Reported(child, messages))
         if child.channel_lost_at is not None:
             self._unwatch_channel(child)
             if child in self.idle:
                 # It is dying or will be killed, so it must get no run.
                 self.idle.remove(child)
+        return events
 
     def _take_handshake(self, child: ChildProcess, start: ChildStart, message: OfChild | None) -> Iterator[Event]:
         if isinstance(message, Importing):

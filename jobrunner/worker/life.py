@@ -195,20 +195,20 @@ class Life:
     # From the pools to the finalizer.
 
     def hear(self, reported: Reported) -> None:
-        """Take a child's message about a run. It is dropped if the child does not work on that run."""
-        message = reported.message
-        held = self._hand.at_work(message.run_id)
-        if held is None or held.attempt.process is not reported.child:
-            return
-        if isinstance(message, Report):
-            self._take_report(held, message)
-        elif isinstance(message, Progress):
-            self._hand.report(held, progress=message.progress)
-        else:
-            held.attempt.receive(message)
+        """Take a child's messages about runs. One is dropped if the child does not work on that run by then."""
+        for message in reported.messages:
+            held = self._hand.at_work(message.run_id)
+            if held is None or held.attempt.process is not reported.child:
+                continue
+            if isinstance(message, Report):
+                self._take_report(held, message)
+            elif isinstance(message, Progress):
+                self._hand.report(held, progress=message.progress)
+            else:
+                held.attempt.receive(message)
 
     def _take_report(self, held: RunInHand, report: Report) -> None:
-        steps = self._pools.serving(held.run.job_type).ended([held], report)
+        steps = self._pools.serving(held.run.job_type).ended(held, report)
         if report.outcome == NOT_BEGUN:
             self.give_back(held)
         self._act_on(steps)
@@ -218,7 +218,7 @@ class Life:
         runs = [held for held in self._hand.in_phase(*AT_WORK_PHASES) if held.attempt.process is process]
         self._pools.ask_soon()
         if runs:
-            self._act_on(self._pools.serving(runs[0].run.job_type).ended(runs, None))
+            self._act_on(self._pools.serving(runs[0].run.job_type).died(runs))
         process.close()
 
     def end(self, held: RunInHand, result: AttemptResult) -> None:

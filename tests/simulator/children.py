@@ -135,11 +135,11 @@ class VirtualChild(ChildProcess):
             self.is_idle, self.run_id, self.was_asked_to_stop = False, start.run_id, 0
             self.world.scheduler.point(f"takes run {start.run_id}")
             if self.world.elapsed() > start.begin_before:
-                self._tell(Reported(self, Report(start.run_id, NOT_BEGUN)))
+                self._report(Report(start.run_id, NOT_BEGUN))
                 continue
             self._mark(start)
             report = self.world.handlers.run(self, start)
-            self._tell(Reported(self, report._replace(was_asked_to_stop=bool(self.was_asked_to_stop))))
+            self._report(report._replace(was_asked_to_stop=bool(self.was_asked_to_stop)))
 
     def _mark(self, start: StartRun) -> None:
         from jobrunner.children.begun_marks import BEGUN, offset_of
@@ -147,9 +147,10 @@ class VirtualChild(ChildProcess):
         if start.slot is not None and self.page._memory is not None:
             self.page._memory[offset_of(start.slot)] = BEGUN
 
+    def _report(self, report: Report) -> None:
+        self._tell(Reported(self, [report._replace(ended_at=self.world.elapsed())]))
+
     def _tell(self, event: Event) -> None:
-        if isinstance(event, Reported) and isinstance(event.message, Report):
-            event = event._replace(message=event.message._replace(ended_at=self.world.elapsed()))
         if not self.parent.process.is_dead:
             self.outbox.append(event)
             self._ring()

@@ -66,5 +66,6 @@ def test_result_of_any_size_arrives_without_a_look_at_the_channel(
         child.send(run)
     reported = next_event(supervisor)
     assert isinstance(reported, Reported)
-    assert isinstance(reported.message, Report)
-    assert (reported.message.outcome, reported.message.result) == ("succeeded", "x" * size)
+    (report,) = reported.messages
+    assert isinstance(report, Report)
+    assert (report.outcome, report.result) == ("succeeded", "x" * size)

@@ -59,5 +59,9 @@ class CommandPool(Pool):
         self.took_at = clock.elapsed()
         return None
 
-    def ended(self, runs: Sequence[RunInHand], report: Report | None) -> Steps:
+    def ended(self, held: RunInHand, report: Report) -> Steps:
+        # A command has no channel to send one.
+        return []
+
+    def died(self, runs: Sequence[RunInHand]) -> Steps:
         return [(held, held.attempt.died()) for held in runs]

@@ -147,14 +147,12 @@ class CoroutinePool(Pool):
             started.append((held, None))
         return started
 
-    def ended(self, runs: Sequence[RunInHand], report: Report | None) -> Steps:
-        if report is None:
-            return self._results_of_death(runs)
+    def ended(self, held: RunInHand, report: Report) -> Steps:
         # The child stays, so that the next runs can use its event loop and what the handlers keep in it.
         self._at_work -= 1
-        return [] if report.outcome == NOT_BEGUN else [(held, held.attempt.reported(report)) for held in runs]
+        return [] if report.outcome == NOT_BEGUN else [(held, held.attempt.reported(report))]
 
-    def _results_of_death(self, runs: Sequence[RunInHand]) -> Steps:
+    def died(self, runs: Sequence[RunInHand]) -> Steps:
         mine = [(held, held.attempt) for held in runs if isinstance(held.attempt, AsyncAttempt)]
         attempts = [attempt for _, attempt in mine]
         charged, have_blocked = _charged(attempts)

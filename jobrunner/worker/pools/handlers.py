@@ -168,11 +168,8 @@ class HandlerPool(Pool):
 
     # Ending.
 
-    def ended(self, runs: Sequence[RunInHand], report: Report | None) -> Steps:
-        queue = self._queue_of(runs[0])
-        if report is None:
-            return self._died(runs, queue)
-        held, attempt = runs[0], runs[0].attempt
+    def ended(self, held: RunInHand, report: Report) -> Steps:
+        queue, attempt = self._queue_of(held), held.attempt
         ended: Steps = [] if report.outcome == NOT_BEGUN else [(held, attempt.reported(report))]
         ended_at = clock.elapsed()
         if report.ended_at is not None:
@@ -212,7 +209,8 @@ class HandlerPool(Pool):
                 self._throughput.learn(held.run.job_type, clock.elapsed() - held.attempt.began_at)
                 self._supervisor.release(child)
 
-    def _died(self, runs: Sequence[RunInHand], queue: PrefetchQueue | None) -> Steps:
+    def died(self, runs: Sequence[RunInHand]) -> Steps:
+        queue = self._queue_of(runs[0])
         if queue is None:
             return [(held, held.attempt.died()) for held in runs]
         del self._queues[queue.child]
@@ -249,7 +247,7 @@ class HandlerPool(Pool):
             if queue.holds(run_id):
                 never_begun = queue.recall()
                 reported = self._supervisor.receive(queue.child)
-                first = Reported(queue.child, Report(queue.first.lease.run_id, NOT_BEGUN))
+                first = Reported(queue.child, [Report(queue.first.lease.run_id, NOT_BEGUN)])
                 return [*reported, first] if never_begun else reported
         return []
 

@@ -97,12 +97,12 @@ class Pool(ABC):
         """Start processes for ``count`` more runs. The runs can begin in a later step."""
 
     @abstractmethod
-    def ended(self, runs: Sequence[RunInHand], report: Report | None) -> Steps:
-        """Take the end of these runs.
+    def ended(self, held: RunInHand, report: Report) -> Steps:
+        """Take the report of this run. If it certainly did not begin, it has no result."""
 
-        With a report there is one run. ``report`` None means that the process of the runs has died. A run that
-        certainly did not begin has no result.
-        """
+    @abstractmethod
+    def died(self, runs: Sequence[RunInHand]) -> Steps:
+        """Take the end of these runs by the death of their process. One that certainly did not begin has no result."""
 
     def _waiting(self) -> list[RunInHand]:
         if not self.types.known:
