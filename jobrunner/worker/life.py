@@ -182,10 +182,13 @@ class Life:
     def _overdue_at(self) -> list[float]:
         """When a waiting run will have waited for too long."""
         first: dict[Pool, float] = {}
+        pools = sum(bool(pool.types.known) for pool in self._pools)
         for held in self._hand.each_in(Phase.WAITING):
             # The first of a pool has waited for longest.
             if (pool := self._pools.serving(held.run.job_type)) not in first:
                 first[pool] = self._latest_of(held, pool)
+                if len(first) == pools:
+                    break
         return list(first.values())
 
     def _latest_of(self, held: RunInHand, pool: Pool) -> float:

@@ -99,8 +99,7 @@ def _succeed(
     given = [each | one for each, one in zip(as_rows(results), reported, strict=True)]
     if TRAITS[database].has_functions:
         rows = yield (_SUCCEED_WAITING if waits else _SUCCEED), {"given": given}
-        left = {Lease.of(row): row for row in rows}
-        return {lease: _succeeded(row) for lease, row in left.items()}
+        return {Lease(row.id, row.lease_token): _succeeded(row) for row in rows}
     recorded = (yield _RECORD_SUCCESS, {"given": given}).all()
     if not recorded:
         return {}

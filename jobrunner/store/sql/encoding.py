@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from operator import methodcaller
 from typing import Any, TypeAlias
 
 Rows: TypeAlias = Iterable[Mapping[str, Any]]
@@ -36,10 +37,6 @@ def aware(instant: datetime) -> datetime:
 
 def _of_microseconds(value: int) -> datetime:
     return _EPOCH + timedelta(microseconds=value)
-
-
-def _in_utc(value: datetime) -> datetime:
-    return value.astimezone(UTC)
 
 
 def read_text(data: bytes) -> str:
@@ -85,7 +82,7 @@ _ENCODERS_IN_ROWS: dict[str, dict[str, Coder]] = {
 # psycopg reads JSON itself, with ``read_json``.
 _DECODERS: dict[str, dict[str, Coder]] = {
     "sqlite": {"instant": _of_microseconds, "json": read_json, "boolean": bool},
-    "postgresql": {"instant": _in_utc},
+    "postgresql": {"instant": methodcaller("astimezone", UTC)},
 }
 
 

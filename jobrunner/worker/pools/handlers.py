@@ -136,7 +136,10 @@ class HandlerPool(Pool):
         short = {job_type for job_type in known if self._throughput.is_short(job_type)}
         for _, of_claim in groupby(self._hand.in_phase(Phase.WAITING), _token):
             waiting = [held for held in of_claim if held.run.job_type in known]
-            yield from sorted(waiting, key=lambda held: held.run.job_type not in short)
+            first = [held for held in waiting if held.run.job_type in short]
+            yield from first
+            if len(first) < len(waiting):
+                yield from (held for held in waiting if held.run.job_type not in short)
 
     def _start_on_idle_child(self, held: RunInHand) -> PrefetchQueue:
         child = self._supervisor.acquire()
@@ -147,9 +150,10 @@ class HandlerPool(Pool):
 
     def _prefetch(self, held: RunInHand, queue: PrefetchQueue) -> None:
         """Add the run to the queue, and close the queue if other runs must not wait behind it."""
-        held.queued_seconds = min(AHEAD_SECONDS, self._expected_seconds(held))
+        expected = self._expected_seconds(held)
+        held.queued_seconds = min(AHEAD_SECONDS, expected)
         queue.add(held)
-        queue.is_closed = not self._throughput.is_short(held.run.job_type)
+        queue.is_closed = expected > AHEAD_SECONDS
 
     def _message(self, held: RunInHand) -> StartRun:
         return StartRun.of(
