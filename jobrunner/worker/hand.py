@@ -139,11 +139,15 @@ class Hand:
 
     def move(self, held: RunInHand, phase: Phase) -> None:
         """Put the run into another phase. Raises IllegalMove if that phase may not follow its current one."""
-        if phase not in MOVES[held.phase]:
-            raise IllegalMove(f"run {held.lease.run_id}: {held.phase.name} does not lead to {phase.name}")
-        self._leave(held)
+        before, phases = held.phase, self._phases
+        if phase not in MOVES[before]:
+            raise IllegalMove(f"run {held.lease.run_id}: {before.name} does not lead to {phase.name}")
+        del phases[before][held]
+        if before in AT_WORK_PHASES:
+            del self._at_work[held.lease.run_id]
+            self.permits_in_use -= held.takes_permit
         held.phase = phase
-        self._phases[phase][held] = None
+        phases[phase][held] = None
         if phase in AT_WORK_PHASES:
             self._at_work[held.lease.run_id] = held
             self.permits_in_use += held.takes_permit
@@ -158,7 +162,7 @@ class Hand:
         for held in runs:
             if held.phase not in LAST_PHASES:
                 raise IllegalMove(f"run {held.lease.run_id}: it cannot leave the hand from {held.phase.name}")
-            self._leave(held)
+            del self._phases[held.phase][held]
             if held.ended_at is None:
                 self.page.forget(held.lease)
         with self._lock:
@@ -171,12 +175,6 @@ class Hand:
             self._by_lease.clear()
         self._at_work.clear()
         self._phases = [{} for _ in Phase]
-
-    def _leave(self, held: RunInHand) -> None:
-        del self._phases[held.phase][held]
-        if held.phase in AT_WORK_PHASES:
-            del self._at_work[held.lease.run_id]
-            self.permits_in_use -= held.takes_permit
 
     # Questions about phases. Main thread only.
 

@@ -254,12 +254,12 @@ class Life:
                 result = held.attempt.stopped_with_its_tick(result)
             elif clock.elapsed() < held.doubt_until:
                 return
-        stopping = None if held.started is None else held.attempt.stopping
-        if stopping is StopReason.LEASE_LOST:
-            self.leave([(held, None)])
-            return
-        if stopping in (StopReason.SHUTDOWN, StopReason.UNRENEWED):
-            log_run(self._context.log, "stopped", held.run, result=result.outcome.value, error=result.error)
+        if held.started is not None and (stopping := held.started.stopping) is not None:
+            if stopping is StopReason.LEASE_LOST:
+                self.leave([(held, None)])
+                return
+            if stopping in (StopReason.SHUTDOWN, StopReason.UNRENEWED):
+                log_run(self._context.log, "stopped", held.run, result=result.outcome.value, error=result.error)
         if result.outcome is not Outcome.SUCCEEDED:
             policy = self._pools.serving(held.run.job_type).types.known[held.run.job_type]
             result = with_wait(result, policy, held.run.attempt)
