@@ -8,16 +8,12 @@ from datetime import timedelta
 from jobrunner.admin.finding import Said, Severity, age, at, listed_few, number_of, rule, ticking
 from jobrunner.durations import format_duration
 from jobrunner.settings.health import Thresholds
+from jobrunner.store.questions.explain.explanation import START_AGAIN
 from jobrunner.store.questions.facts import Facts
 from jobrunner.text import with_end
 
 _AGAIN = 2
 _ERRORS_CHARACTERS = 240
-# The database does not know which of these starts the ticks of a host.
-_START_AGAIN = (
-    "start again on {host} what starts its ticks: the crontab line (jobrunner crontab line prints it), jobrunner loop"
-    " in its container or service, or the timer of systemd"
-)
 
 
 @rule("database", Severity.CRITICAL, "{remedy}")
@@ -27,7 +23,7 @@ def damaged_file(facts: Facts, limits: Thresholds) -> Iterator[Said]:
     yield from ()
 
 
-@rule("database", Severity.CRITICAL, _START_AGAIN)
+@rule("database", Severity.CRITICAL, START_AGAIN)
 def ticks_stopped(facts: Facts, limits: Thresholds) -> Iterator[Said]:
     """No tick has started on any host for `tick_age`, or [two of the host that ticked
     last](troubleshooting.md#when-no-tick-comes) have not come; or none has ever started.
@@ -44,7 +40,7 @@ def ticks_stopped(facts: Facts, limits: Thresholds) -> Iterator[Said]:
         yield Said(f"no tick has started for {age(facts, beat.started_at)} on any host: {last}", {"host": beat.host})
 
 
-@rule("host", Severity.WARNING, _START_AGAIN)
+@rule("host", Severity.WARNING, START_AGAIN)
 def host_stopped(facts: Facts, limits: Thresholds) -> Iterator[Said]:
     """A host ticks no more, while others do."""
     # Until it is ``host_gone``: then it counts as removed. A host with fewer than three ticks never had a crontab line:

@@ -11,6 +11,12 @@ from typing import Any, TypedDict
 
 from jobrunner.durations import format_duration
 
+# The database does not know which of these starts the ticks of a host.
+START_AGAIN = (
+    "start again on {host} what starts its ticks: the crontab line (jobrunner crontab line prints it), jobrunner loop"
+    " in its container or service, or the timer of systemd"
+)
+
 _OF_OTHERS = ("error_type", "last_error", "problem", "effect", "key", "gate", "why")
 """The facts that are texts of jobs and people. A sentence and a remedy repeat them unchanged."""
 

@@ -14,7 +14,7 @@ from jobrunner.store.questions import lockers
 from jobrunner.store.questions.explain import hosts as tick_hosts
 from jobrunner.store.questions.explain import past, queue
 from jobrunner.store.questions.explain.asked_run import Asked, stopped
-from jobrunner.store.questions.explain.explanation import Explanation, HostView, ago, let_end
+from jobrunner.store.questions.explain.explanation import START_AGAIN, Explanation, HostView, ago, let_end
 from jobrunner.store.questions.explain.hosts import Hosts
 from jobrunner.store.questions.lockers import Locker
 from jobrunner.store.sql.statement import Prepared, Question, Row
@@ -166,7 +166,7 @@ def _lost(asked: Asked, host: str, silent: timedelta | None) -> Explanation:
     else:
         sentence = f"waits: only {host} had a handler for {job_type}, and its ticks have not come for"
         sentence = f"{sentence} {ago(silent.total_seconds())}."
-        remedy = f"look at the crontab of {host}: crontab -l"
+        remedy = START_AGAIN.format(host=host)
     return asked.say("unknown_type", sentence, remedy)
 
 
