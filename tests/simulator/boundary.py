@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 from unittest.mock import patch
 
 from jobrunner import clock
 from jobrunner.children import process_groups
 from jobrunner.children.begun_page import BegunPage
+from jobrunner.effects import database as effects_database
 from jobrunner.store.drivers import sqlite
 from jobrunner.worker import processes, recovery, tick_record
 from jobrunner.worker import threads as real_threads
@@ -64,6 +65,8 @@ def in_place_of_the_system(world: World) -> Iterator[None]:
         (real_threads, "SimpleQueue", lambda: threads.SimpleQueue(scheduler)),
         (real_threads, "start", lambda work, name: threads.Thread(scheduler, work, name)),
         (sqlite, "FileConnection", SimulatedFile),
+        # Its thread would cut a call that hangs; here such a call ends by itself.
+        (effects_database, "limited", lambda _: nullcontext()),
         (processes, "Supervisor", VirtualSupervisor),
         (processes, "BegunPage", begun_page),
         (process_groups, "is_running", is_running),

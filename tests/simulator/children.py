@@ -42,8 +42,7 @@ class VirtualChild(ChildProcess):
         self.was_killed_without_channel = False
         self.outbox: deque[Any] = deque()
         self.policies = parent.host.version.policies
-        self.database_url = plan.database_url
-        self.page = plan.page
+        self.plan = plan
         self._tail = Tail()
         self._starts: deque[StartRun] = deque()
         self._ring = ring
@@ -144,8 +143,8 @@ class VirtualChild(ChildProcess):
     def _mark(self, start: StartRun) -> None:
         from jobrunner.children.begun_marks import BEGUN, offset_of
 
-        if start.slot is not None and self.page._memory is not None:
-            self.page._memory[offset_of(start.slot)] = BEGUN
+        if start.slot is not None and self.plan.page._memory is not None:
+            self.plan.page._memory[offset_of(start.slot)] = BEGUN
 
     def _report(self, report: Report) -> None:
         self._tell(Reported(self, [report._replace(ended_at=self.world.elapsed())]))

@@ -12,7 +12,7 @@ from simulator.scheduler import Task
 from simulator.world import Tick, Version, World
 
 _NUMBER = re.compile(r" for [\d.]+ s")
-_PARTS = (0.1, 0.4, 0.8, 1.1, 1.6, 2.5)
+_PARTS = (0.1, 0.6, 1.1, 1.6, 2.5, 4.0)
 """Of the lease: how long something lasts."""
 
 KINDS = (
@@ -49,7 +49,11 @@ class Faults:
         self.counts[_NUMBER.sub("", what.partition(":")[0])] += 1
         self._tell(f"!!! {what}")
 
-    def _tick(self, number: int) -> Tick | None:
+    def _tick(self, task: Task, number: int) -> Tick | None:
+        """Mostly the tick that is at this point: what is rare happens between two of its statements."""
+        own = self._world.tick_at(task.process)
+        if own is not None and number % 4:
+            return own
         live = [tick for tick in self._world.ticks if not tick.process.is_dead]
         return live[number % len(live)] if live else None
 
@@ -63,24 +67,25 @@ class Faults:
         self._note(f"{fault.value}: {task.name} at {task.at}")
         return fault
 
-    def _kill(self, _: Task, number: int) -> None:
-        if tick := self._tick(number):
+    def _kill(self, task: Task, number: int) -> None:
+        if tick := self._tick(task, number):
             self._note(f"killed: {tick.process}")
             self._world.kill_tick(tick)
 
-    def _kill_alone(self, _: Task, number: int) -> None:
-        if tick := self._tick(number):
+    def _kill_alone(self, task: Task, number: int) -> None:
+        if tick := self._tick(task, number):
             self._note(f"killed, its children go on: {tick.process}")
             self._world.kill_tick(tick, children_go_on=True)
 
-    def _stall_tick(self, _: Task, number: int) -> None:
-        if tick := self._tick(number // len(_PARTS)):
+    def _stall_tick(self, task: Task, number: int) -> None:
+        if tick := self._tick(task, number // len(_PARTS)):
             self._note(f"suspended for {self._seconds(number):.1f} s: {tick.process}")
             self._world.stall([tick], self._seconds(number))
 
     def _stall_host(self, _: Task, number: int) -> None:
         host = self._world.hosts[number // len(_PARTS) % len(self._world.hosts)]
         self._note(f"host suspended for {self._seconds(number):.1f} s: {host.name}")
+        host.suspended_until = max(host.suspended_until, self._world.scheduler.now + self._seconds(number))
         self._world.stall(host.live_ticks(), self._seconds(number))
 
     def _cut_off(self, _: Task, number: int) -> None:
@@ -88,8 +93,8 @@ class Faults:
         self._note(f"cut off for {self._seconds(number):.1f} s: {host.name}")
         host.cut_off_until = self._world.scheduler.now + self._seconds(number)
 
-    def _stop(self, _: Task, number: int) -> None:
-        tick = self._tick(number)
+    def _stop(self, task: Task, number: int) -> None:
+        tick = self._tick(task, number)
         if tick is not None and tick.supervisor is not None:
             self._note(f"SIGTERM: {tick.process}")
             tick.stop.at = tick.stop.at or self._world.scheduler.now + tick.process.clock_offset

@@ -7,20 +7,17 @@ again. What they do in the database they do with the real code: guarded effects,
 from __future__ import annotations
 
 from contextlib import nullcontext
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jobrunner.children.messages import Report, StartRun
+from jobrunner.effects.database import ChildDatabase
 from jobrunner.effects.once import Call, EffectRun, Once, execute
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.jobs.effect import EffectInProgress, UncertainEffect
 from jobrunner.jobs.outcomes import HandlerStopped
 from jobrunner.model import Lease
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.drivers.database import Database
-from jobrunner.store.drivers.location import locate
 from jobrunner.store.drivers.steps import follow
-from jobrunner.store.drivers.waits import Waits, of_tick
 from jobrunner.store.queue import finalize, holding
 
 if TYPE_CHECKING:
@@ -29,17 +26,6 @@ if TYPE_CHECKING:
 
 _OUTCOMES = {"ok": "succeeded", "fail": "failed", "discard": "discarded", "snooze": "snoozed"}
 _SNOOZE_SECONDS = 3.0
-
-
-class _Access:
-    """A child's connection, as ``ChildDatabase``, without the threads that watch it."""
-
-    def __init__(self, url: str, lease_seconds: float) -> None:
-        self.lease_seconds = lease_seconds
-        self._database = Database(locate(url), patience=Waits.of(of_tick(timedelta(seconds=lease_seconds))))
-        self.write, self.read = self._database.write, self._database.read
-        self.confirm, self.hit = self._database.confirm, self._database.hit
-        self.close = self._database.close
 
 
 class Handlers:
@@ -84,8 +70,9 @@ class Handlers:
             return Report(start.run_id, outcome)
         return Report(start.run_id, outcome, wait_seconds=wait, error_type=end, error="as its payload says")
 
-    def _access(self, child: VirtualChild) -> Any:
-        return _Access(child.database_url or "", child.parent.config.lease.total_seconds())
+    def _access(self, child: VirtualChild) -> ChildDatabase:
+        plan = child.plan
+        return ChildDatabase(plan.database_url or "", plan.lease_seconds, plan.schema, plan.state_folder)
 
     def _effect(self, child: VirtualChild, start: StartRun) -> None:
         """Call another system once for the key of the run."""

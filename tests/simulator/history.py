@@ -102,6 +102,7 @@ class History:
         self._ends_at = self.scheduler.now + made.lease * scenario.PERIODS
         self._ids: list[int] = []
         self._problem: str | None = None
+        self.world.ledger.has_one_host = len(made.hosts) == 1
         for number, plan in enumerate(made.hosts):
             self.world.hosts.append(Host(f"h{number}", self._config(number, plan), made.versions[0]))
 
@@ -155,7 +156,8 @@ class History:
     def _cron(self, host: Host, first_at: float) -> None:
         self.scheduler.wait("waits for the minute", first_at)
         while True:
-            self.world.start_tick(host)
+            if host.suspended_until <= self.scheduler.now:
+                self.world.start_tick(host)
             self.scheduler.wait("waits for the minute", self._made.lease)
 
     def _people(self) -> None:

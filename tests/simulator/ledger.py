@@ -1,7 +1,8 @@
 """The ledger: what virtual handlers did, noted as they do it. It is a witness beside the database, and asks none.
 
 Its rules are those of docs/explanation/reliability.md for what happens outside of the database. A work may be excused,
-such as one of a suspended host: then another one may run beside it, but on another host only.
+such as one of a suspended host: then another one may run beside it, unless there is one host only, whose
+next tick kills it first.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.now = 0.0
+        self.has_one_host = False
         self.at_work: list[Work] = []
         self.begun: Counter[int] = Counter()
         self.leases: set[Lease] = set()
@@ -58,7 +60,7 @@ class Ledger:
             raise Violated(f"an attempt has begun twice: {work}")
         self.leases.add(work.lease)
         for other in self.at_work:
-            if other.run_id == work.run_id and (other.excused is None or other.host is work.host):
+            if other.run_id == work.run_id and (other.excused is None or self.has_one_host):
                 why = "" if other.excused is None else f", though {other.excused}"
                 raise Violated(f"two handlers of a run at once: {work}, beside {other}{why}")
         self._check_limits(work, [*(each for each in self.at_work if each.excused is None), work])

@@ -91,7 +91,7 @@ def make(seed: int) -> Scenario:
 
 def _versions(chance: random.Random, lease: float) -> tuple[Version, ...]:
     wait = backoff.fixed(seconds(lease / 8), jitter=0.0)
-    base = Policy("plain", max_attempts=3, timeout=seconds(lease * 3), backoff=wait, kill_after=seconds(lease / 12))
+    base = Policy("plain", max_attempts=3, timeout=seconds(lease * 6), backoff=wait, kill_after=seconds(lease / 12))
     plain = base._replace(max_attempts=chance.choice((1, 3, 5)))
     short = base._replace(job_type="short", timeout=seconds(lease / 6))
     limited = base._replace(job_type="limited", limits=Limits(max_running=1))
@@ -103,7 +103,7 @@ def _versions(chance: random.Random, lease: float) -> tuple[Version, ...]:
 
 
 def _behaviour(chance: random.Random, lease: float) -> list[Any]:
-    took = chance.choice((0.0, 0.02, 0.3, 1.2, 2.0, 2.8)) * lease * (0.5 + chance.random() / 2)
+    took = chance.choice((0.0, 0.0, 0.02, 0.3, 1.2, 2.0, 4.0)) * lease * (0.5 + chance.random() / 2)
     return [round(took, 3), chance.choice(ENDS), chance.choice(MORE)]
 
 

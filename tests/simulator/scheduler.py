@@ -154,7 +154,7 @@ class Scheduler:
     def _unwind(self, task: Task) -> None:
         # Its ``finally`` blocks run, and each of their points raises Killed again.
         task.parent = getcurrent()
-        with suppress(Killed):
+        with suppress(BaseException):
             task.throw(Killed)
 
     def run(self, until: Callable[[], bool], most_steps: int) -> bool:

@@ -13,7 +13,8 @@ from jobrunner.children.process_groups import Leftovers
 from jobrunner.store.queue import dependants, effects
 from jobrunner.store.sql.compiled import postgresql, sqlite
 from jobrunner.store.sql.statement import compiled
-from jobrunner.worker import recovery
+from jobrunner.worker import claimer, recovery
+from jobrunner.worker.heartbeat import Heartbeat
 
 _FENCE = "job_runs.lease_token = given.lease_token"
 _HELD = "job_runs.lease_token IS NOT NULL"
@@ -58,6 +59,23 @@ class Twin(NamedTuple):
 
 
 TWINS: dict[str, Twin] = {
+    "a result is written whoever holds the run": Twin(
+        lambda: statements(
+            "finalize.locked",
+            "finalize.record",
+            "finalize.leave",
+            "finalize.record_success",
+            "finalize.leave_as_succeeded",
+            old=_FENCE,
+            new=_HELD,
+        )
+    ),
+    "a claim is returned whoever holds the run": Twin(
+        lambda: statements("claims.return_unstarted", old="job_runs.lease_token = :token", new=_HELD)
+    ),
+    "a handler is not stopped before its lease ends": Twin(lambda: patch.object(Heartbeat, "_fence", lambda _: None)),
+    "a run begins however late after its claim": Twin(lambda: patch.object(claimer, "FENCE_SHARE", 1000.0)),
+    "what has begun counts as never begun": Twin(lambda: patch.object(begun_page, "_read", _read_all)),
     "recovery ends runs whose owner is alive": Twin(
         lambda: statements("expiries.expired", "expiries.locked", old="FROM job_recoverable", new=f"FROM {_RUNNING}")
     ),

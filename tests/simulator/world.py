@@ -53,7 +53,7 @@ class Host:
         self.version = version
         self.boot = 1
         self.wall_offset = 0.0
-        self.cut_off_until = 0.0
+        self.cut_off_until = self.suspended_until = 0.0
         self.processes: dict[int, Process] = {}
         self.ticks: list[Tick] = []
 
@@ -193,6 +193,10 @@ class World:
         """The tick whose process, or whose child's, this is."""
         return self._of_process[process]
 
+    def tick_at(self, process: Process) -> Tick | None:
+        """The same, and None for who is no tick and no child."""
+        return self._of_process.get(process)
+
     def end_process(self, process: Process) -> None:
         """End a process, as SIGKILL or its own exit does."""
         host = self._host_of.get(process)
@@ -204,13 +208,17 @@ class World:
             self.point("exits")
 
     def _free_pages(self) -> None:
-        # The lock of a page is free when neither its tick nor one of its children has it.
+        # The lock of a page is free when neither its tick nor one of its children has it in memory.
         for each in self.ticks:
-            if each.page is not None and each.process.is_dead and all(c.process.is_dead for c in each.children):
-                if each.page.descriptor is not None:
-                    os.close(each.page.descriptor)
-                    each.page.descriptor = None
+            page = each.page
+            if page is not None and each.process.is_dead and all(child.process.is_dead for child in each.children):
                 each.page = None
+                memory, page._memory = page._memory, None
+                if memory is not None:
+                    memory.close()
+                if page.descriptor is not None:
+                    os.close(page.descriptor)
+                    page.descriptor = None
 
     # Ticks.
 
