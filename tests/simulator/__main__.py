@@ -1,4 +1,4 @@
-"""Tells the history of a seed: ``PYTHONPATH=tests .venv/bin/python -m simulator 4711``."""
+"""Tells the history of a seed, shortened if it fails: ``PYTHONPATH=tests .venv/bin/python -m simulator 4711``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from simulator import history
+from simulator.shrink import shrunk
 
 
 def main(seed: int) -> None:
@@ -18,7 +19,9 @@ def main(seed: int) -> None:
         migrated = folder / "migrated.db"
         environ = {**os.environ, "JOBRUNNER_DATABASE_URL": f"sqlite:///{migrated}"}
         subprocess.run([Path(sys.executable).with_name("jobrunner"), "migrate"], env=environ, check=True)
-        found = history.run(seed, history.prepared(migrated, folder / "template.db"), folder, tells=True)
+        found = shrunk(seed, history.prepared(migrated, folder / "template.db"), folder)
+        if found.problem is None:
+            found = history.run(seed, folder / "template.db", folder, tells=True)
     print(*found.told, sep="\n")
     print(found.problem or "all promises hold")
     sys.exit(found.problem is not None)

@@ -44,6 +44,9 @@ class Faults:
         for host in self._world.hosts:
             host.cut_off_until = 0.0
             host.version = self._versions[0]
+        self._world.is_quiet = True
+        for child in [child for tick in self._world.ticks for child in tick.children if not child.process.is_dead]:
+            child.hurry()
 
     def _note(self, what: str) -> None:
         self.counts[_NUMBER.sub("", what.partition(":")[0])] += 1

@@ -65,7 +65,7 @@ class Draws:
         self._given = given
         self._random = random.Random(f"steps {seed}")
         self._order = self._random.choice((0.0, 0.2, 0.6))
-        self._faults = self._random.choice((0.0, 0.001, 0.003, 0.01, 0.03))
+        self._faults = self._random.choice((0.0, 0.003, 0.01, 0.03, 0.06))
         # Few kinds in one history, so that each of them meets itself.
         self._kinds = self._random.sample(range(len(KINDS)), self._random.choice((1, 2, 3, 5, len(KINDS))))
 

@@ -17,6 +17,7 @@ from harness.doc_tables import witnesses
 from harness.long import draw
 from simulator import history, judge
 from simulator.ledger import Ledger
+from simulator.shrink import shrunk
 from simulator.twins import TWINS
 
 SEEDS = 5
@@ -56,6 +57,16 @@ def test_same_seed_gives_the_same_history_to_the_last_byte(hash_seed: str, templ
     assert again.stdout == hashlib.sha256(told.encode()).hexdigest()
 
 
+def test_failing_history_is_made_short(template: Path, folder: Path) -> None:
+    twin = TWINS["the end of a parent is not followed"]
+    with twin.broken():
+        whole = history.run(twin.first, template, folder)
+        short = shrunk(twin.first, template, folder, most_tries=25)
+    assert short.problem is not None
+    assert sum(map(bool, short.numbers)) * 2 < sum(map(bool, whole.numbers))
+    assert "never end" in short.problem
+
+
 _TELL = """
 import hashlib, pathlib, sys
 from simulator import history
@@ -70,7 +81,10 @@ print(hashlib.sha256(told.encode()).hexdigest(), end="")
 def test_broken_twin_of_the_code_is_found(twin: str, template: Path, folder: Path) -> None:
     with TWINS[twin].broken():
         for seed in range(TWINS[twin].first, TWINS[twin].first + 20):
-            if history.run(seed, template, folder).problem is not None:
+            problem = history.run(seed, template, folder).problem
+            if problem is not None:
+                # And not because the twin itself is broken in another way.
+                assert "Error: " not in problem, problem
                 return
     pytest.fail(f"none of the seeds finds it: {twin}")
 

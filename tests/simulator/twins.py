@@ -9,14 +9,10 @@ from unittest.mock import patch
 
 from jobrunner.children import begun_page
 from jobrunner.children.begun_marks import BEGUN, ENTRY, HEADER_BYTES
-from jobrunner.children.process_groups import Leftovers
-from jobrunner.store.queue import dependants, effects
+from jobrunner.store.queue import dependants
 from jobrunner.store.sql.compiled import postgresql, sqlite
 from jobrunner.store.sql.statement import compiled
-from jobrunner.worker import claimer, recovery
-from jobrunner.worker.heartbeat import Heartbeat
 
-_FENCE = "job_runs.lease_token = given.lease_token"
 _HELD = "job_runs.lease_token IS NOT NULL"
 _RUNNING = "(SELECT * FROM job_runs WHERE status = 'running') AS job_recoverable"
 
@@ -59,22 +55,9 @@ class Twin(NamedTuple):
 
 
 TWINS: dict[str, Twin] = {
-    "a result is written whoever holds the run": Twin(
-        lambda: statements(
-            "finalize.locked",
-            "finalize.record",
-            "finalize.leave",
-            "finalize.record_success",
-            "finalize.leave_as_succeeded",
-            old=_FENCE,
-            new=_HELD,
-        )
-    ),
     "a claim is returned whoever holds the run": Twin(
-        lambda: statements("claims.return_unstarted", old="job_runs.lease_token = :token", new=_HELD)
+        lambda: statements("claims.return_unstarted", old="job_runs.lease_token = :token", new=_HELD), first=28
     ),
-    "a handler is not stopped before its lease ends": Twin(lambda: patch.object(Heartbeat, "_fence", lambda _: None)),
-    "a run begins however late after its claim": Twin(lambda: patch.object(claimer, "FENCE_SHARE", 1000.0)),
     "what has begun counts as never begun": Twin(lambda: patch.object(begun_page, "_read", _read_all)),
     "recovery ends runs whose owner is alive": Twin(
         lambda: statements("expiries.expired", "expiries.locked", old="FROM job_recoverable", new=f"FROM {_RUNNING}")
@@ -87,10 +70,6 @@ TWINS: dict[str, Twin] = {
     "a limit does not count what is at work": Twin(
         lambda: statements("limits.at_work", old=_HELD, new="job_runs.lease_token = 'none'")
     ),
-    "what a dead tick has left is not killed": Twin(
-        lambda: patch.object(recovery, "kill_leftovers", lambda *_: Leftovers(0, ())), first=9
-    ),
-    "an effect is called before its intent is recorded": Twin(lambda: patch.object(effects, "intend", lambda *_: True)),
     "the end of a parent is not followed": Twin(
         lambda: patch.object(dependants, "follow", lambda _: dependants.Followed(0, 0, may_be_more=False))
     ),

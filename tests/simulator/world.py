@@ -114,7 +114,7 @@ class World:
         self.lease_seconds = lease_seconds
         self.longest_hang = lease_seconds * 2
         self.note = note
-        self.database_offset = 0.0
+        self.is_quiet = False
         self.writer_lock = WriterLock()
         self.ledger = Ledger()
         self.handlers = Handlers(self)
@@ -154,7 +154,7 @@ class World:
 
     def database_now(self) -> float:
         """The clock of the database, in seconds since 1970."""
-        return EPOCH + self.scheduler.now + self.database_offset
+        return EPOCH + self.scheduler.now
 
     def point(self, at: str, connection: Any = None) -> Any:
         """A point of the scheduler. Outside of all tasks nothing else goes on, and nothing fails."""
@@ -253,7 +253,7 @@ class World:
         for child in killed.children:
             if children_go_on:
                 self.ledger.excuse("its tick was killed", child)
-                child._news.set()
+                child.hurry()
             else:
                 child.end(-9)
 
