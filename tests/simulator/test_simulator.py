@@ -22,6 +22,8 @@ from simulator.twins import TWINS
 
 SEEDS = 5
 """In each run."""
+PARTS = 40
+"""Of the long run, so that many may run at once; each takes a minute."""
 
 
 @pytest.fixture
@@ -41,6 +43,16 @@ def test_promises_hold_in_random_histories_of_faulty_hosts(number: int, template
     seed = draw(f"simulator {number}").randrange(10**9)
     found = history.run(seed, template, folder)
     assert found.problem is None, f"seed {seed}: {found.problem}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(PARTS))
+def test_promises_hold_in_ten_million_steps(part: int, template: Path, folder: Path) -> None:
+    steps, seed = 0, part * 10**6
+    while steps < 10**7 / PARTS:
+        found = history.run(seed, template, folder)
+        assert found.problem is None, f"seed {seed}: {found.problem}"
+        steps, seed = steps + found.steps, seed + 1
 
 
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
