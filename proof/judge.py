@@ -147,7 +147,7 @@ class Judge:
 
     def _transactions(self, phase: str, ledger: Mapping[str, int]) -> Cell:
         own = self._of(phase, "own")
-        wrong = {f"{each}: {ledger.get(each, 0)} rows" for each in own if each in self._done and ledger.get(each) != 1}
+        wrong = {f"{each}: {ledger.get(each, 0)} rows" for each in own if each in self._done and each not in ledger}
         wrong |= {f"{token}: {count} rows" for token, count in ledger.items() if count > 1}
         return self._new("P5 transaction", len(own), wrong)
 

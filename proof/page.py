@@ -20,7 +20,7 @@ PROMISES = {
     "order": "children after parents",
 }
 """The columns, by the names that the judge has for them."""
-_BETWEEN = re.compile(r"<!-- proof: .*?-->\n.*?<!-- end of the proof -->", re.DOTALL)
+_TEMPLATE = ROOT / "proof" / "page.template"
 Results = dict[str, Any]
 
 
@@ -57,7 +57,7 @@ def rendered(path: Path) -> str:
         f"<!-- proof: {source}, written by: make proof -->\n{block_of(json.loads(path.read_text()))}"
         "<!-- end of the proof -->"
     )
-    return _BETWEEN.sub(lambda _: block, PAGE.read_text(), count=1)
+    return _TEMPLATE.read_text().replace("<!-- the run -->", block)
 
 
 def block_of(results: Results) -> str:
@@ -91,7 +91,7 @@ def summary(results: Results) -> str:
 
 def broken(results: Results) -> bool:
     """Whether a promise did not hold that is one."""
-    wrong = any(not each["verify"]["holds"] for each in results["phases"])
+    wrong = any(each["verify"]["code"] for each in results["phases"])
     stuck = any(each["drained_seconds"] is None for each in results["phases"])
     return wrong or stuck or any(not each["forgets"] for each, _, _ in _broken(results["phases"]))
 
@@ -111,7 +111,8 @@ def _cell(phase: Results, name: str) -> str:
 
 def _verified(phase: Results) -> str:
     """What the command says of the database itself, which is another question than what was done outside."""
-    return "holds" if phase["verify"]["holds"] else "**does not hold**"
+    code = phase["verify"]["code"]
+    return "holds" if code == 0 else "**does not hold**" if code == 1 else "**no answer**"
 
 
 def _drained(phase: Results) -> str:
@@ -129,7 +130,7 @@ def _red(phases: list[Results]) -> str:
         )
         told = "; ".join(f"`{text}`" for text in cell["examples"])
         lines.append(f"- {each['title']}: {PROMISES[name]}: {cell['broken']:,} ({why}), as {told}.")
-    refuted = [each for each in phases if not each["verify"]["holds"]]
+    refuted = [each for each in phases if each["verify"]["code"]]
     lines += [
         f"- {each['title']}: `jobrunner verify`: {' '.join(each['verify']['says'].split())[:600]}" for each in refuted
     ]

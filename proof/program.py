@@ -75,21 +75,22 @@ def _prove(options: argparse.Namespace) -> int:
         scene.start_load()
         for number, each in enumerate(wanted):
             found.append(_phase(scene, f"p{number:02}", each, options))
+            # After each phase, because a later one may be interrupted.
+            results = {
+                **known,
+                "seed": seed,
+                "release": version,
+                "aimed_rate": options.rate,
+                "hosts": len(scene.hosts),
+                "concurrency": options.concurrency,
+                "lease_seconds": options.lease,
+                "seconds": round(time.monotonic() - began),
+                "phases": found,
+            }
+            path = page.save(results, options.results)
     finally:
         if options.keep:
             shutil.copytree(folder, options.keep, ignore=_unwanted, dirs_exist_ok=True)
-    results = {
-        **known,
-        "seed": seed,
-        "release": version,
-        "aimed_rate": options.rate,
-        "hosts": len(scene.hosts),
-        "concurrency": options.concurrency,
-        "lease_seconds": options.lease,
-        "seconds": round(time.monotonic() - began),
-        "phases": found,
-    }
-    path = page.save(results, options.results)
     print(page.summary(results))
     print(f"written to {path}")
     if not options.results:
