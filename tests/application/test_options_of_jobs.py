@@ -30,6 +30,7 @@ from jobrunner.testing import context
 VALUES = [
     "None", "0", "-1", "1", "1.5", "float('nan')", "float('inf')", "1e308", "10**5000", "True", "''", "'x'", "'2s'",
     "'60'", "'\\ud800\\x1b'", "b'2s'", "[]", "[1]", "(1.0, 'x')", "['x']", "{}", "{1}", "object()", "Decimal(2)",
+    "['a', 'b', 'c', 'd']", "'x' * 101",
     "lambda: 2", "int", "print", "type", "ValueError", "ValueError()", "[ValueError]", "(ValueError, 3)",
     "(ValueError, (KeyError, OSError))", "Exception('x')", "timedelta(seconds=2)", "timedelta(microseconds=1)",
     "timedelta(0)", "timedelta(-1)", "timedelta.max", "Unspeakable()", "'none'", "'drop'", "'active'", "'window'",

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import jobrunner as library
 from harness.commands import Commands
-from harness.installation import ROOT
 from harness.processes import Patient
 from jobrunner.store.sql.versions import OLDEST_CODE_OF, SCHEMA_REVISION
 
+CODE = Path(library.__file__).parents[1]
+"""What is tested: the checkout, or a copy of it that `make mutants` has changed."""
 NEXT = SCHEMA_REVISION + 1
 TYPES = {"postgresql": "TIMESTAMPTZ", "sqlite": "INTEGER"}
 HELD_UNTIL = {
@@ -55,8 +57,8 @@ class NextVersion:
         self._jobrunner = jobrunner
         for name in ("jobrunner", "alembic"):
             # What is compiled, too: only changed files are compiled again.
-            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("*.pyc.*"))
-        shutil.copy(ROOT / "alembic.ini", copy)
+            shutil.copytree(CODE / name, copy / name, ignore=shutil.ignore_patterns("*.pyc.*"))
+        shutil.copy(CODE / "alembic.ini", copy)
         last = f"    {SCHEMA_REVISION}: {OLDEST_CODE_OF[SCHEMA_REVISION]},\n"
         numbered = {"jobrunner/store/sql/versions.py": (last, f"{last}    {NEXT}: {oldest_code},\n")}
         for file, (old, new) in {**changes, **numbered}.items():

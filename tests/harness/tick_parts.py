@@ -46,6 +46,7 @@ class TickParts:
     heartbeat: Heartbeat
     finalizer: Finalizer
     claimer: Claimer
+    background: BackgroundCalls[Any]
 
     def take(self, leases: Iterable[Lease], since: float | None = None) -> list[RunInHand]:
         """Runs that were claimed, by a statement that was sent at ``since``; None: now."""
@@ -81,7 +82,7 @@ def tick_parts(database: Database, lease: timedelta = LEASE, **settings: Any) ->
     finalizer = Finalizer(context, hand, background, lambda left: hand.release(*(held for held, _ in left)))
     try:
         claimer = Claimer(context, hand, heartbeat, Returner(context, hand), background.another())
-        yield TickParts(store, context, hand, heartbeat, finalizer, claimer)
+        yield TickParts(store, context, hand, heartbeat, finalizer, claimer, background)
     finally:
         finalizer.close()
         heartbeat.close()

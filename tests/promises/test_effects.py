@@ -15,6 +15,9 @@ from jobrunner import EffectInProgress, HandlerStopped, NotApplied, UncertainEff
 from jobrunner.effects.run import RunEffects
 from jobrunner.errors import UsageError
 from jobrunner.model import Lease
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.queue import effects as stored
 
 
 @pytest.fixture(autouse=True)
@@ -137,6 +140,25 @@ def test_run_that_has_lost_its_lease_calls_nothing(
             effects.once(key, other_side.send, "repeat", key)
     assert not other_side.calls()
     assert list(rows_of_effects(database)) == ["known"]
+
+
+@pytest.mark.promise("P2", "P5")
+def test_run_that_loses_its_lease_at_the_last_moment_takes_no_uncertain_effect_over(
+    database: Database, store: Store, effects: RunEffects, other_side: OtherSide
+) -> None:
+    """After it was asked whether the lease is held, which locks nothing, and before the intent is written anew."""
+    with pytest.raises(TimeoutError):
+        effects.once("known", fail, "raise", TimeoutError())
+    before = rows_of_effects(database)["known"]
+
+    def take_over(connection: Connection, token: str) -> bool:
+        found = stored.find(connection, "known")
+        assert found is not None
+        return stored.take_over(connection, Lease(found.run_id, token), found, "c" * 32, "append", 2)
+
+    assert not store.write(lambda each: take_over(each, "n" * 32))
+    assert rows_of_effects(database)["known"] == before
+    assert store.write(lambda each: take_over(each, before["lease_token"]))
 
 
 @pytest.mark.promise("P5")

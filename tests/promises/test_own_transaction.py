@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 import jobrunner as package
 from harness import Database, PostgresDatabase, SQLiteDatabase, pages, postgresql_only, sqlite_only
 from harness.django_connection import django_connection
-from harness.effects import LostRun, close_all, effects_of, place_order, state
+from harness.effects import LostRun, answers_lost, close_all, effects_of, place_order, state
 from harness.invariants import outcomes
 from harness.waiting import stretched
 from jobrunner import HandlerStopped, TransactionTooLong
@@ -152,6 +152,21 @@ def test_second_transaction_an_effect_inside_and_a_block_left_open_are_errors(
         work_in(effects, None)
     with pytest.raises(UsageError, match="has ended with its own transaction"):
         effects.once("k", str, "raise")
+    assert state(database, run) == ("succeeded", 1)
+
+
+@pytest.mark.promise("P5")
+@postgresql_only
+def test_commit_that_was_applied_and_whose_answer_was_lost_is_no_error_to_the_handler(
+    database: PostgresDatabase, run: LostRun
+) -> None:
+    """Else a handler that undoes its work elsewhere after an error would undo what is done. SQLite has no such loss."""
+    with answers_lost(database.url) as (url, lost):
+        with effects_of(url, run.claim(), lease_seconds=8).transaction(None, lambda: None) as connection:
+            connection.exec_driver_sql(INSERT)
+            lost.append(1)
+        assert not lost
+        close_all()
     assert state(database, run) == ("succeeded", 1)
 
 

@@ -13,6 +13,9 @@ from harness import Commands, Database, SQLiteDatabase
 from harness.fault_points import ARCHIVE_POINTS
 from harness.handlers_rows import queue
 from harness.tallying import count_all
+from jobrunner.lifecycle import Status
+from jobrunner.store.changes import archive
+from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
 
@@ -129,7 +132,14 @@ def refer(jobrunner: Commands, database: Database, run_id: int) -> None:
     database.execute("INSERT INTO own VALUES (?)", [run_id])
 
 
-@pytest.mark.parametrize("change", [retry, refer], ids=["retried", "referred to"])
+def repeat(jobrunner: Commands, database: Database, run_id: int) -> None:
+    """It ends as before, and has one attempt more than the file."""
+    retry(jobrunner, database, run_id)
+    at = database.now()
+    database.execute("UPDATE job_runs SET status = 'dead', finished_at = ? WHERE id = ?", [at, run_id])
+
+
+@pytest.mark.parametrize("change", [retry, repeat, refer], ids=["retried", "retried and ended again", "referred to"])
 def test_archived_run_that_is_needed_stays_in_the_database(
     jobrunner: Commands, database: Database, tmp_path: Path, change: Callable[[Commands, Database, int], None]
 ) -> None:
@@ -142,6 +152,21 @@ def test_archived_run_that_is_needed_stays_in_the_database(
     assert "deleted 1 runs; 1 stay" in done.stdout
     assert [row["id"] for row in database.query(RUNS)] == [needed]
     assert ("foreign key" in done.stdout.lower()) == (change is refer)
+
+
+def test_run_whose_attempts_are_not_counted_yet_is_in_no_archive(database: Database, store: Store) -> None:
+    """Put back, it would be counted twice, or never."""
+    counted = end(database, "dead")
+    count_attempts(database)
+    uncounted = end(database, "dead")
+
+    def read(connection: Connection) -> archive.Batch:
+        return archive.read(connection, Status.DEAD, database.now(), (), None, 10)
+
+    batch = store.read(read)
+    assert ([each.run["id"] for each in batch.runs], batch.left_out) == ([counted], 1)
+    count_attempts(database)
+    assert [each.run["id"] for each in store.read(read).runs] == [counted, uncounted]
 
 
 def test_file_that_is_no_whole_archive_is_refused(jobrunner: Commands, database: Database, tmp_path: Path) -> None:

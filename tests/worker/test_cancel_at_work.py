@@ -3,6 +3,7 @@
 import os
 import signal
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,14 @@ from harness.at_work import BEATS
 from harness.cancels import HANDLERS, HOUR, assert_events_fit
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses, wait_for_exit
 from harness.processes import is_working
+from harness.tick_parts import tick_parts
 from harness.waiting import stretched
+from jobrunner.model import Actor, Policy
+from jobrunner.store.changes import one_run
+from jobrunner.worker.life import Life
+from jobrunner.worker.phase import Phase
+from jobrunner.worker.returner import Returner
+from jobrunner.worker.stopper import Stopper
 
 
 @pytest.mark.promise("P2")
@@ -36,6 +44,22 @@ def test_cancel_stops_a_running_handler(
     assert not is_working(app.trace()[0].pid)
     assert_consistent(database)
     assert_events_fit(database)
+
+
+@pytest.mark.promise("P2")
+def test_run_that_is_cancelled_while_it_waits_for_its_child_never_begins(database: Database) -> None:
+    (run_id,) = insert_runs(database, 1, "known")
+    with tick_parts(database) as tick:
+        (held,) = tick.claim([Policy("known")], 1)
+        none: Any = ()
+        life = Life(tick.context, tick.hand, none, tick.claimer, tick.background)
+        assert tick.store.write(lambda each: one_run.cancel(each, run_id, Actor("me"))).applied
+        assert tick.heartbeat._try_to_beat([held])
+        Stopper(tick.context, tick.hand, none, life).act_on_news(tick.heartbeat)
+        assert held.phase is Phase.RETURNING
+        life.finalizer.close()
+        assert Returner(tick.context, tick.hand).return_unstarted() == 1
+    assert (statuses(database), outcomes(database, run_id)) == ({"cancelled": 1}, [])
 
 
 ENDS = {

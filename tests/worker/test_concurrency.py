@@ -107,6 +107,15 @@ def test_claim_leaves_to_its_tick_only_the_permits_that_no_other_tick_of_the_hos
 
 
 @pytest.mark.promise("P2", "P6")
+def test_run_whose_lease_has_expired_takes_no_permit_of_its_host_before_it_is_recovered(
+    database: Database, store: Store
+) -> None:
+    """Its row may be locked by somebody for as long as they like, and cannot be recovered meanwhile."""
+    running(database, 1, locked_by="here:2:b", locked_until=database.now() - timedelta(seconds=1))
+    assert store.write(partial(claims.claim, request=request(permits=1))).permits == 1
+
+
+@pytest.mark.promise("P2", "P6")
 def test_permits_of_a_killed_tick_without_its_notes_are_free_after_its_leases_have_expired(
     jobrunner: Commands, app: App, database: Database
 ) -> None:

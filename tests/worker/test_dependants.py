@@ -1,6 +1,7 @@
 """`after=` and `group(...).then(...)`: a run begins when others have ended, or is cancelled, as its enqueue said."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
@@ -10,7 +11,7 @@ from harness import App, Commands, Database
 from harness.handlers_rows import queue, run_of, status_of
 from harness.idle_ticks import tick
 from harness.invariants import insert_runs
-from harness.limits import claim_all, end
+from harness.limits import claim_all, claim_of, end
 from harness.plan_calls import KEPT
 from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.lifecycle import AttemptResult, Outcome
@@ -164,6 +165,35 @@ def test_parents_that_end_at_the_same_time_release_their_dependant_once(
     assert is_due(other)
     assert follow(other) == (1, 0, False)
     assert claimable(one) == {child}
+
+
+def test_parent_is_not_pruned_while_its_dependant_is_enqueued(
+    open_store: Callable[[], Store], database: Database
+) -> None:
+    """Else the dependant of a run that failed would wait for nobody, and be let go as if that had succeeded."""
+    parent, child = insert_runs(database, 2)
+    one, other = open_store(), open_store()
+    end(one, [run.lease for run in claim_of(one, "a", KNOWN, limit=1).runs], DEAD)
+    database.execute("UPDATE job_runs SET finished_at = ? WHERE id = ?", [database.now() - timedelta(days=9), parent])
+
+    def prune() -> None:
+        other.write(lambda each: retention.prune(each, dict.fromkeys(KEPT, timedelta(days=1))))
+
+    def work(connection: Connection) -> None:
+        connection.execute(f"UPDATE job_runs SET updated_at = updated_at WHERE id = {child}")
+        hold = dependants.attach_steps(connection.database, child, [parent], "cancel")
+        step = hold.send(connection.execute(*next(hold)))
+        # On SQLite nobody else can write meanwhile.
+        if database.name == "postgresql":
+            prune()
+        with suppress(StopIteration):
+            while True:
+                step = hold.send(connection.execute(*step))
+
+    one.write(work)
+    prune()
+    assert follow(one).cancelled == 1
+    assert status_of(database, child) == "cancelled"
 
 
 HANDLERS = """

@@ -17,8 +17,11 @@ from harness.waiting import stretched
 from jobrunner import Entry
 from jobrunner.model import Actor
 from jobrunner.store.changes import one_run
+from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
+from jobrunner.store.queue import enqueue
+from jobrunner.store.queue.enqueue_sql import Enqueued, NewRun
 
 
 @pytest.mark.promise("P4")
@@ -98,6 +101,35 @@ def test_retry_and_enqueue_of_an_active_key_at_once_leave_one_run_at_work(
             wrapped.close()
             assert (answer.result(stretched(20)).id, answer.result().outcome) == (first.id, "existing")
     assert database.value("SELECT count(*) FROM job_runs WHERE status = 'queued'") == 1
+
+
+@pytest.mark.promise("P4")
+def test_key_whose_run_was_begun_again_before_it_is_taken_over_stays_with_that_run(
+    database: Database, connection: Any, store: Store
+) -> None:
+    """Between the question who has the key and its lock, the run of the key was retried: it is at work again."""
+    scope(database, "sync", "active")
+    first = one(connection)
+    end(database, "dead")
+    asked: list[str] = []
+
+    def take_over(own: Connection) -> Enqueued:
+        steps = enqueue.steps(own.database, NewRun("sync", "{}", idempotency_key="k"), None, "existing")
+        try:
+            step = next(steps)
+            while True:
+                asked.append(getattr(step[0], "name", ""))
+                if asked.count("keys.lock_free") == 1 and asked[-1] == "keys.lock_free":
+                    own.execute("UPDATE job_runs SET status = 'queued', finished_at = NULL")
+                step = steps.send(own.execute(*step))
+        except StopIteration as answer:
+            found: Enqueued = answer.value
+            return found
+
+    answer = store.write(take_over)
+    assert "keys.lock_free" in asked
+    assert (answer.id, answer.outcome) == (first.id, "existing")
+    assert [run["id"] for run in runs(database)] == [first.id]
 
 
 @pytest.mark.promise("P4")

@@ -105,6 +105,22 @@ def test_each_key_has_its_own_limit_and_holds_up_no_other(store: Store, database
     assert {lease.run_id for lease in claim_all(store, "b", BY_CUSTOMER)} == {runs[1], runs[4]}
 
 
+def test_gate_of_the_most_urgent_run_is_the_first_whatever_it_is_called(store: Store, database: Database) -> None:
+    """Else a key with much to do, whose name comes first, would keep the others waiting for ever.
+
+    Without the index that happens to have this order: the planner may choose another one.
+    """
+    database.execute("DROP INDEX job_gates_turn")
+    at = database.now() - timedelta(hours=1)
+    minutes = {"b": 3, "d": 1, "a": 4, "c": 2, "e": 5}
+    runs = {
+        name: queue(database, "mail", {"customer": name}, run_at=at + timedelta(minutes=n))
+        for name, n in minutes.items()
+    }
+    found = [claim_of(store, "a", BY_CUSTOMER, limit=1).runs[0].lease.run_id for _ in minutes]
+    assert found == [runs[name] for name in "dcbae"]
+
+
 def test_several_of_a_key_and_several_names_in_one(store: Store, database: Database) -> None:
     two = Policy("mail", limits=Limits(max_running=5, concurrency_key=("a", "b"), max_running_per_key=2))
     payloads = [{"a": a, "b": b} for a in (1, [2, {"c": "ä"}]) for b in (1, {"d": []}) for _ in range(3)]
