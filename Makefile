@@ -16,7 +16,7 @@ INPUTS := pyproject.toml scripts/bootstrap.py
 # An environment whose Python was upgraded away is made anew.
 INPUTS += $(shell test -x $(VENV)/bin/python || echo broken)
 
-.PHONY: broken shape help install demo test test-long test-pythons test-servers release deb mutants lint check clean format bench bench-peers bench-full bench-readme proof docs screenshots statements
+.PHONY: broken shape help install demo test test-long test-pythons test-servers release deb mutants mutation-score lint check clean format bench bench-peers bench-full bench-readme proof docs screenshots statements
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -46,7 +46,10 @@ deb: $(INSTALLED)-test ## Make the Debian package of this checkout, with Debian'
 	@$(VENV)/bin/python scripts/debian_package.py $(ARGS)
 
 mutants: $(INSTALLED)-test ## Change one line of the code at a time and see that a test fails; one: ARGS="'NAME'"
-	@$(VENV)/bin/python scripts/mutants.py $(ARGS)
+	@$(VENV)/bin/python scripts/mutants $(ARGS)
+
+mutation-score: $(INSTALLED)-test ## Change lines drawn by a seed, and count by room what the tests notice; ARGS="--each 5"
+	@$(VENV)/bin/python scripts/mutants/score.py $(ARGS)
 
 lint: $(INSTALLED)-test $(INSTALLED)-lint ## Check style, types, the direction of imports, and that all code is used
 	@$(VENV)/bin/ruff check --quiet .
@@ -98,7 +101,7 @@ format: $(INSTALLED)-lint ## Rewrite the sources in the project's style
 	@$(VENV)/bin/ruff format --quiet .
 
 clean: ## Remove everything that can be made again, the virtual environment included
-	rm -rf $(VENV) build dist demo-output .bench .pythons .servers *.egg-info
+	rm -rf $(VENV) build dist demo-output .bench .mutants .pythons .servers *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -1,8 +1,9 @@
 """Changes of a function for `make mutants`, named by what they change: they hold however the code is formatted.
 
 ``Swap("run.attempts >= run.max_attempts", "run.attempts > run.max_attempts")`` replaces one expression or statement.
-``Drop(".with_for_update")`` takes a call out of a chain; ``Drop("skip_locked=True")`` an argument, an operand of `and`
-and `or`, or a statement. What is changed must occur once in its function.
+``Drop(".with_for_update")`` takes a call out of a chain, and ``Drop(".order_by(x)")`` the one with these arguments;
+``Drop("skip_locked=True")`` an argument, an operand of `and` and `or`, or a statement. What is changed must occur once
+in its function.
 """
 
 import ast
@@ -25,7 +26,7 @@ class Swap:
 
 @dataclass(frozen=True)
 class Drop:
-    """Takes this out: a method of a chain (with its dot), an argument, an operand or a statement."""
+    """Takes this out: a method of a chain (with its dot, perhaps with arguments), an argument, operand or statement."""
 
     what: str
 
@@ -72,6 +73,12 @@ def _parsed(text: str) -> ast.expr | ast.stmt:
     return statement.value if isinstance(statement, ast.Expr) else statement
 
 
+def _arguments(text: str) -> list[ast.expr | ast.keyword]:
+    call = ast.parse(text, mode="eval").body
+    assert isinstance(call, ast.Call)
+    return [*call.args, *call.keywords]
+
+
 class _Changing(ast.NodeTransformer):
     """Counts how often it has changed something."""
 
@@ -96,16 +103,15 @@ class _Swapping(_Changing):
 class _Dropping(_Changing):
     def __init__(self, change: Drop) -> None:
         self.what = change.what
-        self._method = change.what[1:] if change.what.startswith(".") else None
+        self._method, is_called, _ = change.what[1:].partition("(") if change.what.startswith(".") else (None, "", "")
+        self._arguments = [ast.dump(each) for each in _arguments(f"f{change.what}")] if is_called else None
         self._wanted: set[str] = set()
         if self._method is None:
             self._wanted.add(ast.dump(_parsed(change.what)))
             try:
-                call = ast.parse(f"f({change.what})", mode="eval").body
+                self._wanted |= {ast.dump(each) for each in _arguments(f"f({change.what})")}
             except SyntaxError:
                 return
-            assert isinstance(call, ast.Call)
-            self._wanted |= {ast.dump(each) for each in (*call.args, *call.keywords)}
 
     def visit(self, node: ast.AST) -> Any:
         if isinstance(node, ast.stmt) and self._is_wanted(node.value if isinstance(node, ast.Expr) else node):
@@ -119,11 +125,14 @@ class _Dropping(_Changing):
         return node
 
     def _without_argument(self, node: ast.Call) -> ast.expr:
-        if isinstance(node.func, ast.Attribute) and node.func.attr == self._method:
+        if isinstance(node.func, ast.Attribute) and node.func.attr == self._method and self._fits(node):
             value: ast.expr = self.done(node.func.value)
             return value
         node.args, node.keywords = self._without(node.args), self._without(node.keywords)
         return node
+
+    def _fits(self, node: ast.Call) -> bool:
+        return self._arguments is None or self._arguments == [ast.dump(each) for each in (*node.args, *node.keywords)]
 
     def _is_wanted(self, node: ast.AST) -> bool:
         return ast.dump(node) in self._wanted

@@ -1,0 +1,15 @@
+"""The mutations that are written by hand, a table for each room."""
+
+from rows import changes, effects, jobs, page, queue, ticker, timetable, upkeep, worker
+
+MUTATIONS = (
+    *queue.MUTATIONS,
+    *worker.MUTATIONS,
+    *timetable.MUTATIONS,
+    *effects.MUTATIONS,
+    *ticker.MUTATIONS,
+    *upkeep.MUTATIONS,
+    *jobs.MUTATIONS,
+    *changes.MUTATIONS,
+    *page.MUTATIONS,
+)
