@@ -194,7 +194,7 @@ IDLE: dict[str, Call] = {
 BUSY: dict[str, Call] = {
     "claims.claim one": claiming(limit=1, policies=KNOWN[:1]),
     "claims.claim a quarantined run": claiming(limit=1, quarantined=True),
-    "claims.claim of 20 types": claiming(policies=[*KNOWN, *(Policy(f"other_{n}") for n in range(18))]),
+    "claims.claim of 200 types": claiming(policies=[*KNOWN, *(Policy(f"other_{n}") for n in range(198))]),
     "claims.claim of limited types": claiming(policies=[*KNOWN, *LIMITED]),
     "claims.claim a quarantined run of limited types": claiming(limit=1, quarantined=True, policies=LIMITED),
     "limits.open_gates": on(limits.open_gates, {"nobody's": (Limits(1), 5)}, False),

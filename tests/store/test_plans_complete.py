@@ -49,7 +49,7 @@ def name_of(path: Path) -> str:
 
 
 def test_every_call_of_the_store_has_its_plans_checked() -> None:
-    # "claims.claim of 20 types" is one more case of "claims.claim".
+    # "claims.claim of 200 types" is one more case of "claims.claim".
     explained = {name.split()[0] for name in (*IDLE, *BUSY, *OLD, *LOOK, *ASKED)}
     forgotten = sending() - explained - PEOPLE.keys()
     assert not forgotten, f"explain them in harness/plan_people.py: {sorted(forgotten)}"

@@ -7,8 +7,6 @@ from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
 
-import pytest
-
 import jobrunner
 from harness import App, Commands, Database
 from harness.at_work import running
@@ -88,21 +86,3 @@ def test_status_and_health_with_something_in_each_of_their_tables_import_neither
     for words in (["status"], ["status", "--json"], ["health"]):
         done = jobrunner(*words, env={"PYTHONPROFILEIMPORTTIME": "1"}, check=False)
         assert not imported_by(done) & {"sqlalchemy", "alembic", "prometheus_client"}, words
-
-
-@pytest.mark.parametrize("types", [1, 16, 32])
-def test_a_claim_of_any_number_of_types_is_the_same_statement(types: int) -> None:
-    """More types than were compiled ahead are compiled when they are needed."""
-    from jobrunner.store.sql.statement import Prepared, compiled
-
-    for database in ("postgresql", "sqlite"):
-        text = compiled(Prepared("claims.claim", (types, False, False)), database).text
-        assert text.count("LIMIT") == types + 1
-
-
-def test_a_claim_is_that_of_the_next_number_of_types_that_is_compiled_ahead() -> None:
-    from jobrunner.store.sql.variants import TYPE_COUNTS, type_count_for
-
-    found = {types: type_count_for(types) for types in range(1, 18)}
-    assert all(types <= count < 2 * types for types, count in found.items())
-    assert set(found.values()) == {*TYPE_COUNTS, 32}

@@ -19,7 +19,6 @@ from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.queue import limits
 from jobrunner.store.queue.ticks import tallies
 from jobrunner.store.sql.statement import Prepared, Row
-from jobrunner.store.sql.variants import type_count_for
 
 _HELD_BY_TYPE = Prepared("claims.held_by_type")
 _urgency = attrgetter("turn_at", "run_at", "id")
@@ -97,15 +96,16 @@ def _claim(
         "token": request.token,
         "lease_seconds": request.lease.total_seconds(),
     }
-    for index, policy in enumerate(request.policies):
-        values[f"type_{index}"] = policy.job_type
-        values[f"limit_{index}"] = most[index]
-        values[f"max_attempts_{index}"] = policy.max_attempts
-        values[f"timeout_{index}"] = 0.0 if policy.timeout is None else policy.timeout.total_seconds()
-    count = type_count_for(len(request.policies))
-    for index in range(len(request.policies), count):
-        values |= {f"type_{index}": "", f"limit_{index}": 0, f"max_attempts_{index}": None, f"timeout_{index}": None}
-    variant: tuple[Any, ...] = (count, request.quarantined, request.without_payload)
+    values["types"] = [
+        {
+            "job_type": policy.job_type,
+            "most": each,
+            "max_attempts": policy.max_attempts,
+            "timeout": 0.0 if policy.timeout is None else policy.timeout.total_seconds(),
+        }
+        for policy, each in zip(request.policies, most, strict=True)
+    ]
+    variant: tuple[Any, ...] = (connection.database, request.quarantined, request.without_payload)
     if gated:
         values["gated"] = [{"id": run_id} for run_id in gated]
         variant += (True,)

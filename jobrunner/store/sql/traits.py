@@ -15,18 +15,30 @@ class Traits(NamedTuple):
     has_schemas: bool
     has_functions: bool
     """Several statements can be one call to the database: functions of ours, and writes within WITH."""
+    has_lateral: bool
+    """A part of a join can name the parts before it, with a LIMIT of its own for each of their rows."""
     keeps_texts: bool
     """A view is kept in the words that created it. Otherwise the database writes its text anew."""
 
 
 TRAITS = {
     "sqlite": Traits(
-        has_server=False, has_one_writer=True, has_schemas=False, has_functions=False, keeps_texts=True
+        has_server=False,
+        has_one_writer=True,
+        has_schemas=False,
+        has_functions=False,
+        has_lateral=False,
+        keeps_texts=True,
     ),
     "postgresql": Traits(
-        has_server=True, has_one_writer=False, has_schemas=True, has_functions=True, keeps_texts=False
+        has_server=True,
+        has_one_writer=False,
+        has_schemas=True,
+        has_functions=True,
+        has_lateral=True,
+        keeps_texts=False,
     ),
-}  # fmt: skip
+}
 """By the name that SQLAlchemy has for the database."""
 EACH_DATABASE = [(name,) for name in TRAITS]
 """The variants of a statement that is another one on each database."""

@@ -27,19 +27,19 @@ MUTATIONS = (
     # Claiming.
     Mutation(
         "claim without its lock",
-        f"{STATEMENTS}/queue/claims.py:claim",
+        f"{STATEMENTS}/queue/due.py:due_of",
         Drop(".with_for_update"),
         [MEANWHILE],
     ),
     Mutation(
         "claim that waits for locked rows",
-        f"{STATEMENTS}/queue/claims.py:claim",
+        f"{STATEMENTS}/queue/due.py:due_of",
         Drop("skip_locked=True"),
         [MEANWHILE],
     ),
     Mutation(
         "claim that waits for a row that references a run",
-        f"{STATEMENTS}/queue/claims.py:claim",
+        f"{STATEMENTS}/queue/due.py:due_of",
         Drop("key_share=True"),
         [REFERRED],
     ),
@@ -171,7 +171,7 @@ MUTATIONS = (
     Mutation(
         "quarantined runs are claimed with the others",
         f"{STATEMENTS}/queue/claims.py:claim",
-        Swap("~is_quarantined", "due.lease_expiries >= 0"),
+        Swap("~is_quarantined", "job_claimable.c.lease_expiries >= 0"),
         [ASKED_FOR],
     ),
     Mutation(

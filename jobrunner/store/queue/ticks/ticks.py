@@ -10,7 +10,6 @@ from jobrunner.model import Owner, Policy, TickKind
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.queue.ticks import hosts
 from jobrunner.store.sql.statement import Prepared
-from jobrunner.store.sql.variants import type_count_for
 
 MOST_LEFT = 1000
 """So many due runs are counted at the end of a tick that leaves some."""
@@ -106,16 +105,14 @@ def count_claimable(connection: Connection, policies: Sequence[Policy], limit: i
     """How many runs of these types are due, counted up to ``limit``."""
     if not policies:
         return 0
-    values: dict[str, Any] = {"limit": limit}
-    for index, policy in enumerate(policies):
-        values[f"type_{index}"] = policy.job_type
-        values[f"limit_{index}"] = limit if policy.concurrency is None else min(limit, policy.concurrency)
+    types = []
+    for policy in policies:
+        most = limit if policy.concurrency is None else min(limit, policy.concurrency)
         if policy.limits is not None and policy.limits.max_running is not None:
-            values[f"limit_{index}"] = min(values[f"limit_{index}"], policy.limits.max_running)
-    count = type_count_for(len(policies))
-    for index in range(len(policies), count):
-        values |= {f"type_{index}": "", f"limit_{index}": 0}
-    return len(connection.execute(Prepared("ticks.claimable", (count,)), values).all())
+            most = min(most, policy.limits.max_running)
+        types.append({"job_type": policy.job_type, "most": most})
+    claimable = Prepared("ticks.claimable", (connection.database,))
+    return len(connection.execute(claimable, {"types": types, "limit": limit}).all())
 
 
 def is_quarantined_due(connection: Connection) -> bool:

@@ -60,556 +60,58 @@ WHERE job_types.job_type = :of_type""",
         {},
         (('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None)),
     ),
-    ('claims.claim', (1, False, False)): (
+    ('claims.claim', ('sqlite', False, False)): (
         """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+(SELECT found.id AS id, found.max_attempts AS max_attempts, found.timeout AS timeout
+FROM (SELECT of_type.id AS id, of_type.turn_at AS turn_at, of_type.run_at AS run_at, of_type.job_type AS job_type, of_type.most AS most, of_type.max_attempts AS max_attempts, of_type.timeout AS timeout
+FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.max_attempts AS max_attempts, types.timeout AS timeout, row_number() OVER (PARTITION BY job_runs.job_type ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id) AS number
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.most') AS most, json_extract(value, '$.max_attempts') AS max_attempts, json_extract(value, '$.timeout') AS timeout FROM json_each(:types)) AS types JOIN job_runs ON job_runs.id IN (SELECT job_claimable.id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0) AS found ORDER BY found.turn_at, found.run_at, found.id
+WHERE job_claimable.job_type = types.job_type AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit OFFSET :param_1)
+WHERE types.most > :most_1) AS of_type
+WHERE of_type.number <= of_type.most) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_2)
- UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
-        {'attempts_1': 1, 'param_1': 0, 'param_2': 0},
-        {},
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, picked.max_attempts), timeout=coalesce(job_runs.timeout, picked.timeout), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM picked WHERE job_runs.id = picked.id AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
+        {'attempts_1': 1, 'param_1': 0, 'most_1': 0, 'param_2': 0},
+        {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None))},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
-    ('claims.claim', (1, True, False)): (
+    ('claims.claim', ('sqlite', True, False)): (
         """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+(SELECT found.id AS id, found.max_attempts AS max_attempts, found.timeout AS timeout
+FROM (SELECT of_type.id AS id, of_type.turn_at AS turn_at, of_type.run_at AS run_at, of_type.job_type AS job_type, of_type.most AS most, of_type.max_attempts AS max_attempts, of_type.timeout AS timeout
+FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.max_attempts AS max_attempts, types.timeout AS timeout, row_number() OVER (PARTITION BY job_runs.job_type ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id) AS number
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.most') AS most, json_extract(value, '$.max_attempts') AS max_attempts, json_extract(value, '$.timeout') AS timeout FROM json_each(:types)) AS types JOIN job_runs ON job_runs.id IN (SELECT job_claimable.id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0) AS found ORDER BY found.turn_at, found.run_at, found.id
+WHERE job_claimable.job_type = types.job_type AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit OFFSET :param_1)
+WHERE types.most > :most_1) AS of_type
+WHERE of_type.number <= of_type.most) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_2)
- UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
-        {'attempts_1': 1, 'param_1': 0, 'param_2': 0},
-        {},
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, picked.max_attempts), timeout=coalesce(job_runs.timeout, picked.timeout), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM picked WHERE job_runs.id = picked.id AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
+        {'attempts_1': 1, 'param_1': 0, 'most_1': 0, 'param_2': 0},
+        {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None))},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
-    ('claims.claim', (2, False, False)): (
+    ('claims.claim', ('sqlite', False, False, True)): (
         """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+(SELECT found.id AS id, found.max_attempts AS max_attempts, found.timeout AS timeout
+FROM (SELECT of_type.id AS id, of_type.turn_at AS turn_at, of_type.run_at AS run_at, of_type.job_type AS job_type, of_type.most AS most, of_type.max_attempts AS max_attempts, of_type.timeout AS timeout
+FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.max_attempts AS max_attempts, types.timeout AS timeout, row_number() OVER (PARTITION BY job_runs.job_type ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id) AS number
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.most') AS most, json_extract(value, '$.max_attempts') AS max_attempts, json_extract(value, '$.timeout') AS timeout FROM json_each(:types)) AS types JOIN job_runs ON job_runs.id IN (SELECT job_claimable.id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT :limit OFFSET :param_3)
- UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
-        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0},
-        {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (2, True, False)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT :limit OFFSET :param_3)
- UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
-        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0},
-        {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (4, False, False)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT :limit OFFSET :param_5)
- UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
-        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0},
-        {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (4, True, False)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT :limit OFFSET :param_5)
- UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
-        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0},
-        {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (8, False, False)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_7 OFFSET :param_8) AS of_type_7) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT :limit OFFSET :param_9)
- UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
-        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0},
-        {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (8, True, False)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_7 OFFSET :param_8) AS of_type_7) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT :limit OFFSET :param_9)
- UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
-        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0},
-        {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (16, False, False)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_7 OFFSET :param_8) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_8 OFFSET :param_9) AS of_type_8 UNION ALL SELECT of_type_9.id AS id, of_type_9.turn_at AS turn_at, of_type_9.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_9 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_9 OFFSET :param_10) AS of_type_9 UNION ALL SELECT of_type_10.id AS id, of_type_10.turn_at AS turn_at, of_type_10.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_10 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_10 OFFSET :param_11) AS of_type_10 UNION ALL SELECT of_type_11.id AS id, of_type_11.turn_at AS turn_at, of_type_11.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_11 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_11 OFFSET :param_12) AS of_type_11 UNION ALL SELECT of_type_12.id AS id, of_type_12.turn_at AS turn_at, of_type_12.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_12 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_12 OFFSET :param_13) AS of_type_12 UNION ALL SELECT of_type_13.id AS id, of_type_13.turn_at AS turn_at, of_type_13.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_13 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_13 OFFSET :param_14) AS of_type_13 UNION ALL SELECT of_type_14.id AS id, of_type_14.turn_at AS turn_at, of_type_14.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_14 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_14 OFFSET :param_15) AS of_type_14 UNION ALL SELECT of_type_15.id AS id, of_type_15.turn_at AS turn_at, of_type_15.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_15 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_15 OFFSET :param_16) AS of_type_15) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT :limit OFFSET :param_17)
- UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 WHEN (job_runs.job_type = :type_9) THEN :max_attempts_9 WHEN (job_runs.job_type = :type_10) THEN :max_attempts_10 WHEN (job_runs.job_type = :type_11) THEN :max_attempts_11 WHEN (job_runs.job_type = :type_12) THEN :max_attempts_12 WHEN (job_runs.job_type = :type_13) THEN :max_attempts_13 WHEN (job_runs.job_type = :type_14) THEN :max_attempts_14 WHEN (job_runs.job_type = :type_15) THEN :max_attempts_15 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 WHEN (job_runs.job_type = :type_9) THEN :timeout_9 WHEN (job_runs.job_type = :type_10) THEN :timeout_10 WHEN (job_runs.job_type = :type_11) THEN :timeout_11 WHEN (job_runs.job_type = :type_12) THEN :timeout_12 WHEN (job_runs.job_type = :type_13) THEN :timeout_13 WHEN (job_runs.job_type = :type_14) THEN :timeout_14 WHEN (job_runs.job_type = :type_15) THEN :timeout_15 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
-        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0, 'param_11': 0, 'param_12': 0, 'param_13': 0, 'param_14': 0, 'param_15': 0, 'param_16': 0, 'param_17': 0},
-        {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (16, True, False)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_7 OFFSET :param_8) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_8 OFFSET :param_9) AS of_type_8 UNION ALL SELECT of_type_9.id AS id, of_type_9.turn_at AS turn_at, of_type_9.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_9 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_9 OFFSET :param_10) AS of_type_9 UNION ALL SELECT of_type_10.id AS id, of_type_10.turn_at AS turn_at, of_type_10.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_10 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_10 OFFSET :param_11) AS of_type_10 UNION ALL SELECT of_type_11.id AS id, of_type_11.turn_at AS turn_at, of_type_11.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_11 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_11 OFFSET :param_12) AS of_type_11 UNION ALL SELECT of_type_12.id AS id, of_type_12.turn_at AS turn_at, of_type_12.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_12 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_12 OFFSET :param_13) AS of_type_12 UNION ALL SELECT of_type_13.id AS id, of_type_13.turn_at AS turn_at, of_type_13.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_13 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_13 OFFSET :param_14) AS of_type_13 UNION ALL SELECT of_type_14.id AS id, of_type_14.turn_at AS turn_at, of_type_14.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_14 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_14 OFFSET :param_15) AS of_type_14 UNION ALL SELECT of_type_15.id AS id, of_type_15.turn_at AS turn_at, of_type_15.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_15 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_15 OFFSET :param_16) AS of_type_15) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT :limit OFFSET :param_17)
- UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 WHEN (job_runs.job_type = :type_9) THEN :max_attempts_9 WHEN (job_runs.job_type = :type_10) THEN :max_attempts_10 WHEN (job_runs.job_type = :type_11) THEN :max_attempts_11 WHEN (job_runs.job_type = :type_12) THEN :max_attempts_12 WHEN (job_runs.job_type = :type_13) THEN :max_attempts_13 WHEN (job_runs.job_type = :type_14) THEN :max_attempts_14 WHEN (job_runs.job_type = :type_15) THEN :max_attempts_15 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 WHEN (job_runs.job_type = :type_9) THEN :timeout_9 WHEN (job_runs.job_type = :type_10) THEN :timeout_10 WHEN (job_runs.job_type = :type_11) THEN :timeout_11 WHEN (job_runs.job_type = :type_12) THEN :timeout_12 WHEN (job_runs.job_type = :type_13) THEN :timeout_13 WHEN (job_runs.job_type = :type_14) THEN :timeout_14 WHEN (job_runs.job_type = :type_15) THEN :timeout_15 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
-        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0, 'param_11': 0, 'param_12': 0, 'param_13': 0, 'param_14': 0, 'param_15': 0, 'param_16': 0, 'param_17': 0},
-        {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (1, False, False, True)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
-FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at
-FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id
+WHERE job_claimable.job_type = types.job_type AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit OFFSET :param_1)
+WHERE types.most > :most_1) AS of_type
+WHERE of_type.number <= of_type.most UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at, of_list.job_type AS job_type, of_list.most AS most, of_list.max_attempts AS max_attempts, of_list.timeout AS timeout
+FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.max_attempts AS max_attempts, types.timeout AS timeout
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id JOIN (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.most') AS most, json_extract(value, '$.max_attempts') AS max_attempts, json_extract(value, '$.timeout') AS timeout FROM json_each(:types)) AS types ON job_runs.job_type = types.job_type
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_2)
- UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
-        {'attempts_1': 1, 'param_1': 0, 'param_2': 0},
-        {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (2, False, False, True)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
-FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at
-FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id
-WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT :limit OFFSET :param_3)
- UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
-        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0},
-        {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (4, False, False, True)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
-FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at
-FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id
-WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT :limit OFFSET :param_5)
- UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
-        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0},
-        {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (8, False, False, True)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_7 OFFSET :param_8) AS of_type_7 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
-FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at
-FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id
-WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT :limit OFFSET :param_9)
- UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
-        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0},
-        {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
-    ),
-    ('claims.claim', (16, False, False, True)): (
-        """WITH picked AS
-(SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_7 OFFSET :param_8) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_8 OFFSET :param_9) AS of_type_8 UNION ALL SELECT of_type_9.id AS id, of_type_9.turn_at AS turn_at, of_type_9.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_9 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_9 OFFSET :param_10) AS of_type_9 UNION ALL SELECT of_type_10.id AS id, of_type_10.turn_at AS turn_at, of_type_10.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_10 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_10 OFFSET :param_11) AS of_type_10 UNION ALL SELECT of_type_11.id AS id, of_type_11.turn_at AS turn_at, of_type_11.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_11 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_11 OFFSET :param_12) AS of_type_11 UNION ALL SELECT of_type_12.id AS id, of_type_12.turn_at AS turn_at, of_type_12.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_12 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_12 OFFSET :param_13) AS of_type_12 UNION ALL SELECT of_type_13.id AS id, of_type_13.turn_at AS turn_at, of_type_13.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_13 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_13 OFFSET :param_14) AS of_type_13 UNION ALL SELECT of_type_14.id AS id, of_type_14.turn_at AS turn_at, of_type_14.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_14 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_14 OFFSET :param_15) AS of_type_14 UNION ALL SELECT of_type_15.id AS id, of_type_15.turn_at AS turn_at, of_type_15.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
-FROM job_claimable
-WHERE job_claimable.job_type = :type_15 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_15 OFFSET :param_16) AS of_type_15 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
-FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at
-FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id
-WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT :limit OFFSET :param_17)
- UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 WHEN (job_runs.job_type = :type_9) THEN :max_attempts_9 WHEN (job_runs.job_type = :type_10) THEN :max_attempts_10 WHEN (job_runs.job_type = :type_11) THEN :max_attempts_11 WHEN (job_runs.job_type = :type_12) THEN :max_attempts_12 WHEN (job_runs.job_type = :type_13) THEN :max_attempts_13 WHEN (job_runs.job_type = :type_14) THEN :max_attempts_14 WHEN (job_runs.job_type = :type_15) THEN :max_attempts_15 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 WHEN (job_runs.job_type = :type_9) THEN :timeout_9 WHEN (job_runs.job_type = :type_10) THEN :timeout_10 WHEN (job_runs.job_type = :type_11) THEN :timeout_11 WHEN (job_runs.job_type = :type_12) THEN :timeout_12 WHEN (job_runs.job_type = :type_13) THEN :timeout_13 WHEN (job_runs.job_type = :type_14) THEN :timeout_14 WHEN (job_runs.job_type = :type_15) THEN :timeout_15 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
-        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0, 'param_11': 0, 'param_12': 0, 'param_13': 0, 'param_14': 0, 'param_15': 0, 'param_16': 0, 'param_17': 0},
-        {'gated': (('id', None),)},
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, picked.max_attempts), timeout=coalesce(job_runs.timeout, picked.timeout), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM picked WHERE job_runs.id = picked.id AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
+        {'attempts_1': 1, 'param_1': 0, 'most_1': 0, 'param_2': 0},
+        {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None)), 'gated': (('id', None),)},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.held_by_type', ()): (
@@ -3029,168 +2531,19 @@ WHERE live.at >= :since""",
         {'since': 'instant'},
         (('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('ran', None), ('longest_wait', None), ('longest_run', None), ('waits', None), ('runs', None), ('wait_bin', None), ('run_bin', None)),
     ),
-    ('ticks.claimable', (1,)): (
+    ('ticks.claimable', ('sqlite',)): (
         """SELECT found.id
-FROM (SELECT anon_1.id AS id
-FROM (SELECT job_claimable.id AS id
+FROM (SELECT of_type.id AS id, of_type.turn_at AS turn_at, of_type.run_at AS run_at, of_type.job_type AS job_type, of_type.most AS most
+FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, row_number() OVER (PARTITION BY job_runs.job_type ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id) AS number
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.most') AS most FROM json_each(:types)) AS types JOIN job_runs ON job_runs.id IN (SELECT job_claimable.id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS anon_1) AS found
+WHERE job_claimable.job_type = types.job_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit OFFSET :param_1)
+WHERE types.most > :most_1) AS of_type
+WHERE of_type.number <= of_type.most) AS found
  LIMIT :limit OFFSET :param_2""",
-        {'param_1': 0, 'param_2': 0},
-        {},
-        (('id', None),),
-    ),
-    ('ticks.claimable', (2,)): (
-        """SELECT found.id
-FROM (SELECT anon_1.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS anon_2) AS found
- LIMIT :limit OFFSET :param_3""",
-        {'param_1': 0, 'param_2': 0, 'param_3': 0},
-        {},
-        (('id', None),),
-    ),
-    ('ticks.claimable', (4,)): (
-        """SELECT found.id
-FROM (SELECT anon_1.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS anon_2 UNION ALL SELECT anon_3.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS anon_3 UNION ALL SELECT anon_4.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS anon_4) AS found
- LIMIT :limit OFFSET :param_5""",
-        {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0},
-        {},
-        (('id', None),),
-    ),
-    ('ticks.claimable', (8,)): (
-        """SELECT found.id
-FROM (SELECT anon_1.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS anon_2 UNION ALL SELECT anon_3.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS anon_3 UNION ALL SELECT anon_4.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS anon_4 UNION ALL SELECT anon_5.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_4 OFFSET :param_5) AS anon_5 UNION ALL SELECT anon_6.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_5 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_5 OFFSET :param_6) AS anon_6 UNION ALL SELECT anon_7.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_6 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_6 OFFSET :param_7) AS anon_7 UNION ALL SELECT anon_8.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_7 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_7 OFFSET :param_8) AS anon_8) AS found
- LIMIT :limit OFFSET :param_9""",
-        {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0},
-        {},
-        (('id', None),),
-    ),
-    ('ticks.claimable', (16,)): (
-        """SELECT found.id
-FROM (SELECT anon_1.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS anon_2 UNION ALL SELECT anon_3.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS anon_3 UNION ALL SELECT anon_4.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS anon_4 UNION ALL SELECT anon_5.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_4 OFFSET :param_5) AS anon_5 UNION ALL SELECT anon_6.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_5 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_5 OFFSET :param_6) AS anon_6 UNION ALL SELECT anon_7.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_6 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_6 OFFSET :param_7) AS anon_7 UNION ALL SELECT anon_8.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_7 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_7 OFFSET :param_8) AS anon_8 UNION ALL SELECT anon_9.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_8 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_8 OFFSET :param_9) AS anon_9 UNION ALL SELECT anon_10.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_9 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_9 OFFSET :param_10) AS anon_10 UNION ALL SELECT anon_11.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_10 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_10 OFFSET :param_11) AS anon_11 UNION ALL SELECT anon_12.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_11 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_11 OFFSET :param_12) AS anon_12 UNION ALL SELECT anon_13.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_12 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_12 OFFSET :param_13) AS anon_13 UNION ALL SELECT anon_14.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_13 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_13 OFFSET :param_14) AS anon_14 UNION ALL SELECT anon_15.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_14 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_14 OFFSET :param_15) AS anon_15 UNION ALL SELECT anon_16.id AS id
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = :type_15 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :limit_15 OFFSET :param_16) AS anon_16) AS found
- LIMIT :limit OFFSET :param_17""",
-        {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0, 'param_11': 0, 'param_12': 0, 'param_13': 0, 'param_14': 0, 'param_15': 0, 'param_16': 0, 'param_17': 0},
-        {},
+        {'param_1': 0, 'most_1': 0, 'param_2': 0},
+        {'types': (('job_type', None), ('most', None))},
         (('id', None),),
     ),
     ('ticks.close', ()): (

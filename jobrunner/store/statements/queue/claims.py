@@ -8,9 +8,8 @@ from sqlalchemy import (
     ColumnElement,
     CompoundSelect,
     Float,
-    Integer,
+    FromClause,
     Select,
-    Subquery,
     Update,
     bindparam,
     case,
@@ -26,16 +25,14 @@ from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES, Event, Status, target
 from jobrunner.store.schema import job_runs
 from jobrunner.store.schema.views import job_claimable
 from jobrunner.store.sql.dialect.rows import rows
-from jobrunner.store.sql.dialect.values import Seconds, later, now
-from jobrunner.store.sql.variants import TYPE_COUNTS
+from jobrunner.store.sql.dialect.values import later, now
+from jobrunner.store.sql.traits import TRAITS
+from jobrunner.store.statements.queue.due import MOST, MOST_OF_ALL, due_of
 from jobrunner.store.statements.queue.holding import NO_LOCK, RUNNING, of_these, unlocked
 from jobrunner.store.statements.queue.pauses import for_host
 
 VARIANTS = {
-    "claim": [
-        *((count, quarantined, False) for count in TYPE_COUNTS for quarantined in (False, True)),
-        *((count, False, False, True) for count in TYPE_COUNTS),
-    ],
+    "claim": [(name, *which) for name in TRAITS for which in ((False, False), (True, False), (False, False, True))],
     "return_unstarted": [(False,), (True,)],
     "held_under": [(False,), (True,)],
 }
@@ -46,42 +43,32 @@ _RETURNED = (
 )  # fmt: skip
 
 
-def claim(type_count: int, quarantined: bool, without_payload: bool, gated: bool = False) -> Update:
-    """Claim due runs of so many types, and charge an attempt to each. A type without a name stands for none.
+_TYPE = MOST | {"max_attempts": job_runs.c.max_attempts.type, "timeout": job_runs.c.timeout.type}
+
+
+def claim(database: str, quarantined: bool, without_payload: bool, gated: bool = False) -> Update:
+    """Claim due runs of the types of a list, and charge an attempt to each.
 
     ``gated``: also those of a list, which wait behind open gates.
     """
-    due = job_claimable.c
-    urgent_first = (due.turn_at, due.run_at, due.id)
+    types = rows("types", _TYPE)
     # A literal, as in the index of the quarantined runs. With a parameter the planner could not use that index.
-    is_quarantined = due.lease_expiries >= literal_column(str(QUARANTINE_AFTER_EXPIRIES))
-    each = [
-        # One index range per type, so that runs of other types are not read first.
-        select(due.id, due.turn_at, due.run_at)
-        .where(due.job_type == bindparam(f"type_{index}"), is_quarantined if quarantined else ~is_quarantined)
-        .order_by(*urgent_first)
-        .limit(bindparam(f"limit_{index}", type_=Integer))
-        # FOR NO KEY UPDATE does not wait for a transaction that inserts a row which refers to the run.
-        .with_for_update(skip_locked=True, key_share=True)
-        .subquery(f"of_type_{index}")
-        for index in range(type_count)
-    ]
-    if gated:
-        each.append(_of_list())
-    found = union_all(*[select(one) for one in each]).subquery("found")
+    is_quarantined = job_claimable.c.lease_expiries >= literal_column(str(QUARANTINE_AFTER_EXPIRIES))
+    due = due_of(types, database, is_quarantined if quarantined else ~is_quarantined, locks=True)
+    found = (union_all(due, _of_list(types)) if gated else due).subquery("found")
     # A CTE: as a sub-select the locking query may run again for each row, and claim more than the limit. A CTE that
     # locks is never merged into the statement around it.
     picked = (
-        select(found.c.id)
+        select(found.c.id, found.c.max_attempts, found.c.timeout)
         .order_by(found.c.turn_at, found.c.run_at, found.c.id)
-        .limit(bindparam("limit", type_=Integer))
+        .limit(MOST_OF_ALL)
         .cte("picked")
     )
     columns = job_runs.c
     return (
         update(job_runs)
-        # This condition fits no partial index. The planner could otherwise read one that holds the whole queue.
-        .where(columns.id.in_(select(picked.c.id)), columns.status != RUNNING)
+        # The second condition fits no partial index. The planner could otherwise read one that holds the whole queue.
+        .where(columns.id == picked.c.id, columns.status != RUNNING)
         .values(
             status=RUNNING,
             locked_by=bindparam("owner"),
@@ -92,8 +79,9 @@ def claim(type_count: int, quarantined: bool, without_payload: bool, gated: bool
             claimed_at=now(),
             started_at=now(),
             heartbeat_at=now(),
-            max_attempts=func.coalesce(columns.max_attempts, _of_type(type_count, "max_attempts", Integer())),
-            timeout=func.coalesce(columns.timeout, _of_type(type_count, "timeout", Seconds)),
+            # The policy is stored in the run, because recovery does not know it.
+            max_attempts=func.coalesce(columns.max_attempts, picked.c.max_attempts),
+            timeout=func.coalesce(columns.timeout, picked.c.timeout),
             progress=null(),
             output=null(),
             updated_at=now(),
@@ -102,23 +90,15 @@ def claim(type_count: int, quarantined: bool, without_payload: bool, gated: bool
     )
 
 
-def _of_list() -> Subquery:
+def _of_list(types: FromClause) -> Select[Any]:
     columns, given = job_runs.c, rows("gated", {"id": job_runs.c.id.type})
-    found = select(columns.id, columns.turn_at, columns.run_at).join_from(given, job_runs, columns.id == given.c.id)
+    found = select(columns.id, columns.turn_at, columns.run_at, *types.c).select_from(
+        given.join(job_runs, columns.id == given.c.id).join(types, types.c.job_type == columns.job_type)
+    )
     # They were found in this transaction. In these words no partial index offers itself, as one over all that waits.
     still_waits = (columns.finished_at.is_(None), columns.lease_token.is_(None), columns.gate != literal_column("''"))
     found = found.where(*still_waits).with_for_update(of=job_runs, skip_locked=True, key_share=True)
-    return found.subquery("of_list")
-
-
-def _of_type(type_count: int, name: str, type_: Any) -> Any:
-    """A value of the policy of the row's type. It is stored in the run, because recovery does not know the policies."""
-    return case(
-        *(
-            (job_runs.c.job_type == bindparam(f"type_{index}"), bindparam(f"{name}_{index}", type_=type_))
-            for index in range(type_count)
-        )
-    )
+    return select(*found.subquery("of_list").c)
 
 
 def held_by_type() -> CompoundSelect[Any]:

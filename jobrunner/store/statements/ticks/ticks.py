@@ -25,7 +25,6 @@ from sqlalchemy import (
     literal_column,
     or_,
     select,
-    union_all,
     update,
 )
 from sqlalchemy.sql.dml import ReturningUpdate
@@ -41,14 +40,16 @@ from jobrunner.store.schema.views import (
     job_ready_gates,
     job_recoverable,
 )
+from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import later, now, promoted
-from jobrunner.store.sql.variants import TYPE_COUNTS
+from jobrunner.store.sql.traits import EACH_DATABASE
 from jobrunner.store.sql.versions import VERSION_TABLE
 from jobrunner.store.statements.queue.dependants import is_any_ended
+from jobrunner.store.statements.queue.due import MOST, MOST_OF_ALL, due_of
 from jobrunner.store.statements.queue.hosts import digest_of_host
 from jobrunner.store.statements.queue.pauses import is_host_paused
 
-VARIANTS = {"claimable": [(count,) for count in TYPE_COUNTS]}
+VARIANTS = {"claimable": EACH_DATABASE}
 _PRUNE_EVERY = timedelta(minutes=10)
 _PRUNE_AGAIN = timedelta(seconds=30)
 # Alembic creates it.
@@ -143,20 +144,10 @@ def earliest_overdue() -> ScalarSelect[Any]:
     return select(func.min(job_overdue.c.start_deadline_at)).scalar_subquery()
 
 
-def claimable(type_count: int) -> Select[Any]:
-    """The due runs of so many types, up to a limit for each and for all. A type without a name stands for none."""
-    columns = job_claimable.c
-    each = [
-        # In the order of the claim's index. Otherwise the planner may scan all runs and expect to find enough soon.
-        select(columns.id)
-        .where(columns.job_type == bindparam(f"type_{index}"))
-        .order_by(columns.turn_at, columns.run_at, columns.id)
-        .limit(bindparam(f"limit_{index}", type_=Integer))
-        .subquery()
-        for index in range(type_count)
-    ]
-    found = union_all(*[select(one.c.id) for one in each]).subquery("found")
-    return select(found.c.id).limit(bindparam("limit", type_=Integer))
+def claimable(database: str) -> Select[Any]:
+    """The due runs of the types of a list, up to a limit for each and for all."""
+    found = due_of(rows("types", MOST), database).subquery("found")
+    return select(found.c.id).limit(MOST_OF_ALL)
 
 
 def is_quarantined_due() -> Select[Any]:
