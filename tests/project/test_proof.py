@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from harness.commands import clean_environment
+from harness.processes import Patient
 from harness.waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
@@ -163,7 +164,7 @@ def test_what_was_told_of_one_phase_is_not_told_of_the_next(proof, tmp_path):
 @pytest.fixture
 def witness(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
     place, file = tmp_path / "socket", tmp_path / "book"
-    process = subprocess.Popen([sys.executable, "-m", "proof.witness", str(place), str(file)], cwd=ROOT)
+    process = Patient([sys.executable, "-m", "proof.witness", str(place), str(file)], cwd=ROOT)
     try:
         wait_for(place.exists, 20, "the witness")
         yield place, file
