@@ -80,6 +80,8 @@ def test_adapter_enqueues_what_the_harness_asks_for_and_every_run_is_done_once(
         adapter.stdin.flush()
         done = tmp_path / "ledgers" / "done-0.log"
         wait_for(lambda: done.exists() and len(done.read_text().splitlines()) >= 100, 60, "100 executions")
+        # Samples come at whole seconds, and all of it may be done within one.
+        wait_for(lambda: "completion_rate" in told.read_text(), 20, "a sample")
     finally:
         adapter.send_signal(signal.SIGTERM)
         adapter.communicate()
