@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from harness.database import Database
+from harness.tallying import count_all
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor, Lease, Limits, Owner, Policy, TickKind
 from jobrunner.store.changes import archive, one_run, settlement
@@ -17,7 +18,7 @@ from jobrunner.store.drivers.steps import follow
 from jobrunner.store.queue import claims, dependants, effects, enqueue, expiries, finalize, limits
 from jobrunner.store.queue.claims import ClaimRequest
 from jobrunner.store.queue.enqueue_sql import NewRun
-from jobrunner.store.queue.ticks import hosts, tallies
+from jobrunner.store.queue.ticks import hosts
 from jobrunner.store.queue.ticks.hosts import HostReport
 
 OWNER, PERSON = Owner("here", "here:1:a"), Actor("ada@here", "because")
@@ -114,8 +115,7 @@ def make_history(scene: Scene) -> None:
     scene.store.write(partial(settlement.settle, key="known", actor=PERSON, applied=True))
     scene.child()
     scene.claim(scene.enqueue())
-    while scene.store.write(tallies.fold):
-        pass
+    count_all(scene.database, scene.store)
 
 
 # The damages. Each returns the subject that must be named.
@@ -265,8 +265,7 @@ def limits_kept(scene: Scene) -> object:
 
 def totals_complete(scene: Scene) -> object:
     scene.run(SUCCEEDED, job_type="counted")
-    while scene.store.write(tallies.fold):
-        pass
+    count_all(scene.database, scene.store)
     scene.set("tallies", "job_type = 'counted'", ends=0)
     return "counted"
 

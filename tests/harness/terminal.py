@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from harness.commands import Commands
 
-STYLES = re.compile(r"\x1b\[[\d;]*m")
+STYLES = re.compile(r"\x1b\[[\d;]*m|(?:\r\x1b\[K[^\r]*)*\r\x1b\[K")
+"""Colours, and progress that was erased again."""
 """The only sequences that a listing may send to a terminal."""
 
 

@@ -36,6 +36,7 @@ NO_PAGE = {
     "schedule next": "is a part of the page of a schedule",
     "schedule trigger": "changes runs",
     "types": "is about the handlers of the host of who asks",
+    "verify": "reads the whole history, which takes minutes",
 }
 """Why a command with --json has no page of its own."""
 
