@@ -144,7 +144,7 @@ def upgrade(stage: Stage) -> None:
 @fault("the clock of a host is set an hour forward, then an hour back, while its ticks work")
 def clock(stage: Stage) -> None:
     if not can_set_clocks():
-        raise NotHere("libfaketime is not installed (Debian: faketime)")
+        raise NotHere("there is no C compiler, cc, for the clock that can be set")
     host = stage.choice.choice(stage.hosts)
     host.stop()
     host.has_clock = True
