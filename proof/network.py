@@ -14,7 +14,6 @@ from typing import IO
 SUBNET = "10.9.0"
 NOBODY = 65534
 _BRIDGE = "bridge"
-_FORWARDING, _DISABLED = "3", "0"
 
 
 def ip(*words: str) -> None:
@@ -64,11 +63,12 @@ class Machine:
 
     def cut_off(self) -> None:
         """Drop each packet from and to this machine, in silence: nobody gets an error."""
-        ip("-n", _BRIDGE, "link", "set", self._port, "type", "bridge_slave", "state", _DISABLED)
+        # To disable the port is not enough: a bridge without a spanning tree enables it again at once.
+        ip("-n", _BRIDGE, "link", "set", self._port, "nomaster")
 
     def rejoin(self) -> None:
         """Let the packets through again."""
-        ip("-n", _BRIDGE, "link", "set", self._port, "type", "bridge_slave", "state", _FORWARDING)
+        ip("-n", _BRIDGE, "link", "set", self._port, "master", "br0")
 
     def processes(self) -> list[int]:
         """All that live on this machine, also those that left their session."""

@@ -62,7 +62,7 @@ def rendered(path: Path) -> str:
 
 def block_of(results: Results) -> str:
     """All of the page that a run has made."""
-    phases = [each for each in results["phases"] if not each["left_out"]]
+    phases = _judged(results)
     promises = _table(
         ["fault", *PROMISES.values(), "`verify`", "all of it done"],
         [
@@ -77,6 +77,10 @@ def block_of(results: Results) -> str:
     left_out = [f"- Not done: {each['title']}: {each['left_out']}." for each in results["phases"] if each["left_out"]]
     parts = [_conditions(results), promises, "### What did not hold", _red(phases), "### What was counted beside it"]
     return "\n\n".join([*parts, counts, "### What was done", "\n".join([*map(_done, phases), *left_out])]) + "\n"
+
+
+def _judged(results: Results) -> list[Results]:
+    return [each for each in results["phases"] if not each["left_out"]]
 
 
 def summary(results: Results) -> str:
@@ -155,8 +159,8 @@ def _done(phase: Results) -> str:
 def _conditions(results: Results) -> str:
     machine = results["machine"]
     changed = " with uncommitted changes" if results["uncommitted_changes"] else ""
-    load = sum(each["load"]["acknowledged"] for each in results["phases"])
-    spent = sum(each["load"]["seconds"] for each in results["phases"])
+    load = sum(each["load"]["acknowledged"] for each in _judged(results))
+    spent = sum(each["load"]["seconds"] for each in _judged(results))
     return (
         f"Seed {results['seed']}, {results['at'][:10]}, commit {results['commit']}{changed}, {results['seconds']} s.\n"
         f"All machines are namespaces of one with {machine['cores']} virtual cores ({machine['cpu']}), load"

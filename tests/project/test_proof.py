@@ -267,6 +267,36 @@ def test_proof_says_in_one_line_that_it_needs_root(proof, monkeypatch, capsys):
     assert capsys.readouterr().err == "make proof: it makes network namespaces, which needs root: sudo make proof\n"
 
 
+_CUT = """
+import socket, subprocess, sys
+from proof.network import Machine, lay_cables
+subprocess.run("mkdir -p /run/netns && mount -t tmpfs none /run/netns", shell=True, check=True)
+lay_cables()
+one, other = Machine("one", 1), Machine("other", 2)
+listen = "import socket, sys; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('10.9.0.2', 9));"
+listen += "print(flush=True); [print(s.recv(9).decode(), flush=True) for _ in range(2)]"
+words = ["nsenter", "--net=/run/netns/other", sys.executable, "-c", listen]
+told = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+told.stdout.readline()
+send = "import socket, sys; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
+send += "s.sendto(sys.argv[1].encode(), ('10.9.0.2', 9))"
+for word in ("first", "cut", "again"):
+    (one.cut_off if word == "cut" else one.rejoin)()
+    subprocess.run(["nsenter", "--net=/run/netns/one", sys.executable, "-c", send, word], check=True)
+print(told.communicate()[0].split())
+"""
+
+
+def test_machine_that_is_cut_off_sends_nothing_until_it_rejoins(proof):
+    """A port of the bridge was disabled, which the bridge undid at once: no partition was one."""
+    if missing := proof("program")._missing():
+        assert missing.count("\n") == 0
+        return
+    words = ["unshare", "--net", "--mount", "--fork", sys.executable, "-c", _CUT]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("['first', 'again']\n", 0), done.stderr
+
+
 @pytest.mark.long
 @pytest.mark.timeout(600)
 def test_proof_runs_with_two_faults_and_leaves_nothing(tmp_path):
