@@ -76,7 +76,7 @@ def free(database: str) -> Update:
     """Take waiting runs from behind gates of a list, up to a limit: to their parents if they have any."""
     columns, given = job_runs.c, rows("given", GATES)
     is_behind = and_(columns.job_type == given.c.job_type, columns.gate == given.c.gate)
-    if TRAITS[database].has_one_writer:
+    if not TRAITS[database].has_lateral:
         found = select(columns.id).join_from(given, job_runs, is_behind).where(WAITING)
     else:
         # For each gate one search in the index of the claim. A join could read all that waits.
