@@ -105,8 +105,8 @@ class ChildProcess(Process):
         self.was_killed_without_channel = False
         asked = (plan.reserved, plan.schedules, plan.payloads)
         of_database = (plan.database_url, plan.schema, plan.lease_seconds)
-        hello = Hello(plan.imports, mark.hex(), plan.app_dir, *asked, *of_database)
-        self.send(hello._replace(state_folder=plan.state_folder))
+        folder = plan.state_folder
+        self.send(Hello(plan.imports, mark.hex(), plan.app_dir, *asked, *of_database, state_folder=folder))
 
     @property
     def bell(self) -> int:

@@ -194,23 +194,26 @@ class Finalizer:
         return held.write
 
     def _take_each(self, runs: list[RunInHand], answers: Answers) -> None:
-        left = [(held, answer) for held, answer in zip(runs, answers, strict=True) if answer is not Refusal.LOCKED]
+        left: list[Left] = []
+        locked: list[RunInHand] = []
+        for held, answer in zip(runs, answers, strict=True):
+            if answer is Refusal.LOCKED:
+                locked.append(held)
+            else:
+                left.append((held, answer))
         if left:
             self._has_logged = False
             self._leave(left)
-        if len(left) == len(runs):
-            return
-        for held, answer in zip(runs, answers, strict=True):
-            if answer is not Refusal.LOCKED:
-                continue
+        reason = Refusal.LOCKED.value
+        for held in locked:
             write = self._note_failure(held)
             if self._hand.was_beating(self._sent_at):
                 # A beat of this tick has locked its rows, or had when the write was sent. Nobody needs to look.
                 write.pause_seconds = _FIRST_PAUSE_SECONDS
             elif write.pause_seconds == 2 * _FIRST_PAUSE_SECONDS:
                 # Not the first time: most locks are gone soon.
-                log_run(self._log, "finalize", held.run, result=f"{answer.value}; to be tried again")
-            self._postpone(held, write, DatabaseUnavailable(f"run {held.lease.run_id}: {answer.value}"))
+                log_run(self._log, "finalize", held.run, result=f"{reason}; to be tried again")
+            self._postpone(held, write, DatabaseUnavailable(f"run {held.lease.run_id}: {reason}"))
 
     def _postpone(self, held: RunInHand, write: FailedWrite, error: DatabaseUnavailable) -> None:
         if self._hand.time_left(held) <= 0:
