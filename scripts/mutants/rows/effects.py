@@ -2,8 +2,8 @@
 
 from table import Drop, Mutation, Swap
 
-STORE = "jobrunner/store"
-STATEMENTS = f"{STORE}/statements"
+from rows.names import STATEMENTS, STORE
+
 EFFECTS = "tests/promises/test_effects.py"
 FAILOVER = "tests/promises/test_failover.py"
 OWN_CONFIRMED = "test_own_transaction_whose_wait_was_cancelled_is_committed_only_when_the_standby_has_it"

@@ -2,7 +2,8 @@
 
 from table import Drop, Mutation, Swap
 
-STORE = "jobrunner/store"
+from rows.names import STORE
+
 WEB = "jobrunner/web"
 MASKING = "jobrunner/masking"
 GUARDED = "tests/web/test_web_guarded.py"

@@ -2,20 +2,16 @@
 
 from table import Drop, Mutation, Swap
 
-AT_ONCE = "tests/promises/test_two_at_once.py"
-BEATS = "tests/worker/test_heartbeat.py"
+from rows.names import AT_ONCE, MEANWHILE, STALE, STATEMENTS, STORE
+
 TOGETHER = "tests/worker/test_finalize_together.py"
 LOCKED = "tests/worker/test_locked_rows.py"
 LIFE = "tests/unit/test_lifecycle.py"
 POISON = "tests/worker/test_hostile_handlers_poison.py"
-STORE = "jobrunner/store"
-STATEMENTS = f"{STORE}/statements"
-MEANWHILE = f"{AT_ONCE}::test_run_changed_by_an_open_transaction_is_not_claimed_recovered_or_pruned"
 REFERRED = f"{LOCKED}::test_application_row_that_references_a_run_blocks_no_tick"
 TOLD_APART = f"{LOCKED}::test_run_with_a_locked_row_is_not_taken_for_lost_and_delays_no_other"
 ISOLATION = f"{AT_ONCE}::test_stricter_default_isolation_skips_changed_rows_like_any_other"
 STOPPED_ONLY = f"{AT_ONCE}::test_recovery_ends_only_the_runs_whose_handlers_it_has_stopped"
-STALE = f"{BEATS}::test_a_stale_owner_renews_no_lease_of_another_owner_and_writes_no_report_of_its_run"
 ASKED_FOR = f"{AT_ONCE}::test_quarantined_run_is_claimed_only_by_a_claim_for_it_alone"
 ALONE = f"{POISON}::test_quarantined_run_is_started_alone_in_its_tick"
 QUARANTINE = "jobrunner/worker/life.py:Life._claim_quarantined"

@@ -2,10 +2,8 @@
 
 from table import Drop, Mutation, Swap
 
-AT_ONCE = "tests/promises/test_two_at_once.py"
-STORE = "jobrunner/store"
-STATEMENTS = f"{STORE}/statements"
-MEANWHILE = f"{AT_ONCE}::test_run_changed_by_an_open_transaction_is_not_claimed_recovered_or_pruned"
+from rows.names import AT_ONCE, MEANWHILE, STATEMENTS
+
 SLOT_TWICE = f"{AT_ONCE}::test_a_slot_that_is_expanded_again_makes_no_second_run"
 
 MUTATIONS = (

@@ -2,15 +2,13 @@
 
 from table import Drop, Mutation, Swap
 
-BEATS = "tests/worker/test_heartbeat.py"
-STORE = "jobrunner/store"
-STATEMENTS = f"{STORE}/statements"
+from rows.names import BEATS, STALE, STATEMENTS
+
 AGE = f"{BEATS}::test_the_age_of_a_lease_is_counted_from_before_its_claim_and_its_renewal_were_sent"
 AGE_ALONG = f"{BEATS}::test_age_of_a_lease_renewed_by_a_claim_or_finalize_is_counted_from_before_it_was_sent"
 FENCE = f"{BEATS}::test_a_handler_is_stopped_at_three_quarters_of_a_lease_that_is_not_renewed_and_killed_before_its_end"
 STALL = f"{BEATS}::test_leases_expire_while_the_main_loop_stalls_and_are_renewed_when_it_goes_on"
 AFTER_STALL = f"{BEATS}::test_after_a_stall_the_main_loop_learns_first_which_leases_it_has_lost"
-STALE = f"{BEATS}::test_a_stale_owner_renews_no_lease_of_another_owner_and_writes_no_report_of_its_run"
 CANCELLED_WAITING = "test_run_that_is_cancelled_while_it_waits_for_its_child_never_begins"
 LIFE = "jobrunner/worker/life.py:Life"
 BEGIN = "tests/worker/test_begin_before.py"
