@@ -144,12 +144,12 @@ class SimulatedFile(FileConnection):
             self._free_lock()
 
     def _point(self, what: str) -> Fault | None:
-        fault = self.world.point(what, self)
+        fault: Fault | None = self.world.point(what, self)
         if fault is Fault.LOST or self.world.is_cut_off():
             self._break()
         if fault is Fault.HANGS:
             self._hang()
-        return fault  # type: ignore[no-any-return]
+        return fault
 
     def _hang(self) -> None:
         self._waiter = self.world.scheduler.task()

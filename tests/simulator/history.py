@@ -193,7 +193,7 @@ class History:
         elif isinstance(action, Removal):
             edits.remove(connection, action.name, expansion.plan, USER)
         else:
-            policy = SlotPolicy(overlap=action.overlap)  # type: ignore[arg-type]
+            policy = SlotPolicy(overlap=action.overlap)
             payload = {"does": action.does, "k": 1}
             declared = Declaration(action.name, "plain", action.expression, "UTC", payload, "command", policy)
             edits.add(connection, declared, expansion.plan, USER)

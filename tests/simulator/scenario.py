@@ -7,7 +7,7 @@ import random
 from typing import Any, NamedTuple
 
 from jobrunner import backoff
-from jobrunner.model import Limits, Policy
+from jobrunner.model import Limits, Overlap, Policy
 from simulator.world import Version, seconds
 
 ENDS = ("ok", "ok", "ok", "ok", "fail", "fail", "discard", "snooze", "crash", "stubborn")
@@ -45,7 +45,7 @@ class Every(NamedTuple):
     at: float
     name: str
     expression: str
-    overlap: str
+    overlap: Overlap
     does: list[list[Any]]
 
 
@@ -133,7 +133,8 @@ def _action(chance: random.Random, lease: float) -> Action:
 
 
 def _schedule(chance: random.Random, lease: float) -> Every:
-    overlap = chance.choice(("skip", "queue", "allow", "replace"))
+    overlaps: tuple[Overlap, ...] = ("skip", "queue", "allow", "replace")
+    overlap = chance.choice(overlaps)
     every = f"every {max(1, round(lease * chance.choice((0.5, 1.0))))}s"
     return Every(chance.random() * lease, "often", every, overlap, _behaviours(chance, lease))
 

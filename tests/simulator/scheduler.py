@@ -12,7 +12,7 @@ from contextlib import suppress
 from operator import attrgetter
 from typing import Any
 
-from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
+from greenlet import getcurrent, greenlet
 
 NEVER = float("inf")
 _STEP_SHARES = (1e-5, 1e-5, 1e-5, 1e-5, 1e-5, 1e-4, 3e-4, 2e-3)
@@ -96,8 +96,8 @@ class Scheduler:
 
     def task(self) -> Task:
         """The task that goes on now."""
-        found: Any = getcurrent()
-        return found  # type: ignore[no-any-return]
+        found: Task = getcurrent()
+        return found
 
     def point(self, at: str, connection: Any = None) -> Any:
         """Let others go on. Returns what the scheduler has decided about this point."""

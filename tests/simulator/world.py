@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from greenlet import getcurrent  # type: ignore[import-untyped]
+from greenlet import getcurrent
 
 from jobrunner.errors import InternalError, JobrunnerError
 from jobrunner.model import Policy
