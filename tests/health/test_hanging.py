@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from pathlib import Path
 
 import psycopg
@@ -24,10 +25,19 @@ from harness.handlers_rows import queue
 from harness.long import draw
 from harness.silence import silent_after
 from harness.waiting import stretched
+from jobrunner.cli.program import MODULES
 from jobrunner.settings.config import load
 from jobrunner.store.drivers import waits
 from jobrunner.store.schema import metadata
 from jobrunner.store.sql.versions import VERSION_TABLE
+
+
+def source_of(module: str) -> str:
+    found = find_spec(module)
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin).read_text()
+
 
 # watch and run are no part of it: they ask again until their run has ended, whatever a tick says meanwhile.
 COMMANDS = [
@@ -35,8 +45,12 @@ COMMANDS = [
     ["migrate"],
     ["enqueue", "echo", "--key", "k"],
 ]
-# What may write many rows may take its time, once the database has answered.
-MANY_ROWS = ("migrate", "apply", "schedule resume", "schedule backfill", "prune", "archive", "cancel --all")
+# What may read or write many rows may take its time, once the database has answered.
+MANY_ROWS = (
+    "migrate",
+    "cancel --all",
+    *(words for words, module in MODULES.items() if "for_many_rows=True" in source_of(module)),
+)
 QUICK_COMMANDS = [words for words in COMMANDS if not " ".join(words).startswith(MANY_ROWS)]
 TABLES = [*metadata.tables, VERSION_TABLE]
 # Whom each table is needed by, whatever the sample.
