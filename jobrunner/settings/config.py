@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from jobrunner.jobs.commands import Command
     from jobrunner.settings.notify import Notify
     from jobrunner.settings.toml_file import JobFile
+else:
+    # The field of a tuple whose type is in quotes is compiled each time, and the first compilation takes a millisecond.
+    Command = Notify = object
 
 
 def _check_1s_to_10m(found: timedelta) -> None:
@@ -60,8 +63,8 @@ class Config(NamedTuple):
     """
 
     file: str | None
-    commands: "Mapping[str, Command]"
-    notify: "Notify | None"
+    commands: Mapping[str, Command]
+    notify: Notify | None
     keep: Mapping[str, timedelta]
     health: Thresholds
     database_url: str | None = setting.url(

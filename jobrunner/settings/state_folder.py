@@ -3,8 +3,6 @@
 An idle tick imports this, so that it imports little.
 """
 
-from __future__ import annotations
-
 import os
 import pwd
 import stat

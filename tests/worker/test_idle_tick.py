@@ -33,6 +33,21 @@ def test_an_idle_tick_imports_no_heavy_library(jobrunner: Commands, database: Da
     assert not tick(jobrunner, *IN_FULL).was_short, "the test would not see a heavy library"
 
 
+def test_idle_tick_compiles_no_type_of_a_field(jobrunner: Commands, app: App) -> None:
+    """The first type in quotes that is compiled costs as much as the import of a library."""
+    app.write(
+        "sitecustomize",
+        "import sys\ndef say(event, seen):\n    if event == 'compile' and seen[1] == '<string>':\n"
+        "        print('compiled:', seen[0], file=sys.stderr)\nsys.addaudithook(say)\n",
+    )
+    env = {"PYTHONPATH": str(app.folder)}
+    assert tick(jobrunner, env=env).was_short
+    said = tick(jobrunner, env=env).said.splitlines()
+    # The tuples themselves are made of a text, without a tree of their syntax.
+    assert [line for line in said if "compiled: b'lambda _cls, " not in line] == []
+    assert said, "the test would not see a compilation"
+
+
 def test_a_child_imports_little_before_the_handlers() -> None:
     """Twenty of them start for twenty slow runs, and their imports are most of that."""
     code = "import sys, jobrunner.children.inside.main; print(*sys.modules)"

@@ -6,10 +6,8 @@ The server's other two limits are for a lost client. They are sent with each BEG
 transaction pooler.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 _LONGEST_LOCK_SECONDS = 5.0
 _LONGEST_PAUSE_SECONDS = 15.0
@@ -29,7 +27,7 @@ class Waits(NamedTuple):
     call: float
 
     @classmethod
-    def of(cls, patience: timedelta) -> Waits:
+    def of(cls, patience: timedelta) -> Self:
         """``patience`` is the limit for the lock of an SQLite file. The other limits follow from it."""
         seconds = patience.total_seconds()
         return cls(lock=min(seconds, _LONGEST_LOCK_SECONDS), file=seconds, call=1.25 * seconds)
