@@ -70,7 +70,7 @@ def enqueue(
 
     With ``after``, the id of a run or several, the run waits until all of them have ended; they are locked until the
     transaction ends. ``if_parent_fails`` says what happens if one of them ends dead or cancelled: "cancel" this run, or
-    "run" it. Raises NotFoundError if one of them does not exist.
+    "run" it. Raises NotFoundError if one of them does not exist: then roll back, since the run itself is inserted.
 
     If the type has a ``max_waiting`` and that many runs wait, nothing is inserted. Then QueueFull is raised, and the
     transaction can still be used; or with ``when_full="drop"`` the ``id`` of the answer is None. To keep the count

@@ -89,6 +89,15 @@ def test_what_is_stopped_in_time_goes_on_at_its_position_and_finds_the_rest(data
         verify(store, Scope(KEPT, position="runs:x"))
 
 
+def test_run_that_waits_for_itself_is_named_before_it_has_waited_for_long(database: Database, store: Store) -> None:
+    """Version 0.1.0 made such a run of the id of an enqueue that was rolled back."""
+    (run_id,) = insert_runs(database, 1, gate="after")
+    database.execute("INSERT INTO job_parents VALUES (?, ?, 'cancel', NULL)", [run_id, run_id])
+    assert [str(each) for each in verify(store, Scope(KEPT)).breaches] == [
+        f"parents_first (P1): run {run_id} waits for itself; find out what it waits for: jobrunner explain {run_id}"
+    ]
+
+
 def test_since_leaves_out_what_was_created_before(database: Database, store: Store) -> None:
     now = database.now()
     for days in (9, 5, 1):

@@ -128,6 +128,17 @@ def test_what_a_parent_ended_as_counts_after_it_was_retried_and_pruned(store: St
         attach(store, refused, fine)
 
 
+def test_run_whose_id_was_that_of_a_parent_that_was_rolled_back_does_not_wait_for_itself(
+    store: Store, database: Database
+) -> None:
+    """The application remembers the id of an enqueue whose COMMIT has failed, and SQLite gives it to the next run."""
+    (run_id,) = insert_runs(database, 1)
+    with pytest.raises(NotFoundError, match=f"^there is no run {run_id} to wait for; [^\n]*$"):
+        attach(store, run_id, run_id)
+    assert run_of(database, run_id)["gate"] == ""
+    assert claim_all(store, "a", KNOWN)
+
+
 def test_a_run_that_was_cancelled_and_pruned_is_no_work_when_its_parent_ends(store: Store, database: Database) -> None:
     parent, child = insert_runs(database, 2)
     attach(store, child, parent)

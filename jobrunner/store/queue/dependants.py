@@ -27,7 +27,9 @@ def attach_steps(database: str, run_id: int, parent_ids: Sequence[int], if_paren
     Locks them until that transaction ends, so that none of them ends meanwhile. Raises NotFoundError if one of them
     does not exist.
     """
-    parents = (yield Prepared("dependants.lock_parents"), _given(sorted(set(parent_ids)))).all()
+    found = (yield Prepared("dependants.lock_parents"), _given(sorted(set(parent_ids)))).all()
+    # SQLite gives the id of a run that was rolled back to the next run. Who waits for that id must not wait for itself.
+    parents = [parent for parent in found if parent.id != run_id]
     if missing := sorted(set(parent_ids) - {parent.id for parent in parents}):
         raise NotFoundError(f"there is no run {missing[0]} to wait for; a run that ended long ago is deleted")
     at_large = [parent.id for parent in parents if parent.finished_at is None]

@@ -53,6 +53,8 @@ def parents_first(history: History, facts: Facts) -> Iterator[str]:
         # Somebody may want it at once.
         if has_begun and each.parent_status is None and not history.was_changed("retry", "retry --force"):
             yield f"run {run.id} has begun, but run {each.parent_id}, for which it was to wait, has not ended"
+        if each.parent_id == run.id and run.finished_at is None:
+            yield f"run {run.id} waits for itself"
         is_over = each.actual_status is None or each.actual_status in FINISHED
         if is_over and each.parent_status is None and run.finished_at is None:
             ended = "deleted" if each.actual_status is None else each.actual_status
