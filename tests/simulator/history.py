@@ -246,9 +246,10 @@ class History:
             is_stuck = self.scheduler.now > ended_at + self._made.lease * _QUIET_PERIODS
             return is_stuck or not judge.unfinished(self._database)
 
-        self.scheduler.run(is_settled, _MOST_STEPS)
+        # A schedule that an outage has kept back may leave a thousand runs, one after the other.
+        is_over = self.scheduler.run(is_settled, _MOST_STEPS)
         if not self._has_failed():
-            self._problem = judge.problem(self.world, self._database)
+            self._problem = judge.problem(self.world, self._database, has_settled=is_over)
 
 
 class _NotCommitted(Exception):

@@ -27,13 +27,13 @@ def attempts(database: Database) -> int:
     return int(database.query("SELECT count(*) AS n FROM job_attempts")[0]["n"])
 
 
-def problem(world: World, database: Database) -> str | None:
-    """The first promise that does not hold, or None."""
-    return next(_problems(world, database), None)
+def problem(world: World, database: Database, *, has_settled: bool) -> str | None:
+    """The first promise that does not hold, or None. ``has_settled``: time enough has passed for all runs to end."""
+    return next(_problems(world, database, has_settled=has_settled), None)
 
 
-def _problems(world: World, database: Database) -> Iterator[str]:
-    if left := unfinished(database):
+def _problems(world: World, database: Database, *, has_settled: bool) -> Iterator[str]:
+    if has_settled and (left := unfinished(database)):
         (row,) = database.query("SELECT id, job_type, status, gate FROM job_runs WHERE id = ?", [left[0]])
         yield f"runs {left} never end, the first is {row}"
     yield from breaches_at(database.url, slack=NONE)
