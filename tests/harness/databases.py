@@ -59,10 +59,11 @@ class Copies:
         if others is not None:
             others.write_text(self.template)
 
-    def make(self, *, keeps_session: bool = False) -> PostgresDatabase:
+    def make(self, *, keeps_session: bool = False, template: str | None = None) -> PostgresDatabase:
+        """A copy of the migrated template, or of another database."""
         self._count += 1
         name = f"{self.prefix}_{self._count}"
-        self._create(name, self.template)
+        self._create(name, template or self.template)
         return PostgresDatabase(self.access, name, keeps_session=keeps_session)
 
     def _create(self, name: str, template: str) -> None:

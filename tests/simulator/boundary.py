@@ -13,12 +13,14 @@ from jobrunner import clock
 from jobrunner.children import process_groups
 from jobrunner.children.begun_page import BegunPage
 from jobrunner.effects import database as effects_database
-from jobrunner.store.drivers import sqlite
+from jobrunner.store.drivers import postgresql, sqlite
+from jobrunner.store.queue.ticks import listen
 from jobrunner.worker import processes, recovery, tick_record
 from jobrunner.worker import threads as real_threads
 from simulator import threads
 from simulator.children import VirtualSupervisor
 from simulator.files import SimulatedFile
+from simulator.servers import SimulatedServer, notifier_of
 from simulator.world import World
 
 
@@ -47,7 +49,7 @@ def in_place_of_the_system(world: World) -> Iterator[None]:
         child = world.child(pid)
         return child is not None and (child.is_idle or child.run_id in live)
 
-    VirtualSupervisor.world = SimulatedFile.world = world
+    VirtualSupervisor.world = SimulatedFile.world = SimulatedServer.world = world
     pages = BegunPage
 
     def begun_page(*arguments: Any) -> Any:
@@ -65,6 +67,8 @@ def in_place_of_the_system(world: World) -> Iterator[None]:
         (real_threads, "SimpleQueue", lambda: threads.SimpleQueue(scheduler)),
         (real_threads, "start", lambda work, name: threads.Thread(scheduler, work, name)),
         (sqlite, "FileConnection", SimulatedFile),
+        (postgresql, "ServerConnection", SimulatedServer),
+        (listen, "open_notifier", notifier_of),
         # Its thread would cut a call that hangs; here such a call ends by itself.
         (effects_database, "limited", lambda _: nullcontext()),
         (processes, "Supervisor", VirtualSupervisor),

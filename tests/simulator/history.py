@@ -31,6 +31,7 @@ from simulator import judge, scenario
 from simulator.boundary import in_place_of_the_system
 from simulator.faults import KINDS, Faults
 from simulator.ledger import Violated
+from simulator.places import ServerPlace
 from simulator.scenario import Change, Enqueue, Every, Scenario
 from simulator.scheduler import Deadlock, Scheduler, Task
 from simulator.world import Host, World, seconds
@@ -94,6 +95,7 @@ class History:
         self._tells = tells
         self._made = made
         self._database = database
+        self._label = locate(database.url).label
         self._draws = draws
         self.scheduler = Scheduler(made.lease, draws, self._note)
         self.world = World(self.scheduler, folder, database.url, made.lease, self._note)
@@ -128,7 +130,8 @@ class History:
 
     def _tell(self, line: str) -> None:
         if self._tells:
-            self.told.append(f"{self.scheduler.now:10.3f} {line}")
+            # Each history has a database with another name.
+            self.told.append(f"{self.scheduler.now:10.3f} {line}".replace(self._label, "of this history"))
 
     def _on_step(self, task: Task, number: int) -> Any:
         self.world.ledger.now = self.scheduler.now
@@ -272,21 +275,26 @@ def prepared(template: Path, into: Path) -> Path:
     return into
 
 
+def _copied(template: Path, folder: Path) -> SQLiteDatabase:
+    file = folder / "simulated.db"
+    for suffix in ("", "-wal", "-shm"):
+        file.with_name(file.name + suffix).unlink(missing_ok=True)
+    shutil.copyfile(template, file)
+    return SQLiteDatabase(file)
+
+
 def run(
     seed: int,
-    template: Path,
+    template: Path | ServerPlace,
     folder: Path,
     *,
     numbers: Sequence[int] | None = None,
     made: Scenario | None = None,
     tells: bool = False,
 ) -> Result:
-    """The history of this seed on SQLite, or the one of these numbers and this scenario."""
-    file = folder / "simulated.db"
-    for suffix in ("", "-wal", "-shm"):
-        file.with_name(file.name + suffix).unlink(missing_ok=True)
-    shutil.copyfile(template, file)
+    """The history of this seed, or the one of these numbers and this scenario, on a copy of the template."""
+    database = template.fresh() if isinstance(template, ServerPlace) else _copied(template, folder)
     draws = Draws(seed, numbers)
-    history = History(made or scenario.make(seed), draws, folder, SQLiteDatabase(file), tells=tells)
+    history = History(made or scenario.make(seed), draws, folder, database, tells=tells)
     problem = history.run()
     return Result(problem, history.scheduler.steps, draws.drawn, history.told, history.faults.counts)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from simulator import history, scenario
 from simulator.history import Result
+from simulator.places import ServerPlace
 from simulator.scenario import Scenario
 
 
@@ -41,10 +42,10 @@ class Shrunk:
             self.made, self.numbers = made, numbers
 
 
-def shrunk(seed: int, template: Path, folder: Path, most_tries: int = 150) -> Result:
+def shrunk(seed: int, template: Path | ServerPlace, folder: Path, most_tries: int = 150) -> Result:
     """The history of this seed, shorter if it fails."""
     run = partial(history.run, seed, template, folder)
-    found = run()
+    found = run(tells=True)
     if found.problem is None:
         return found
     made = Shrunk(

@@ -32,6 +32,7 @@ from simulator.files import WriterLock
 from simulator.handlers import Handlers
 from simulator.ledger import Ledger, Violated
 from simulator.scheduler import Process, Scheduler, Task
+from simulator.sessions import Sessions
 
 EPOCH = datetime(2020, 1, 6, tzinfo=UTC).timestamp()
 """Long ago, so that by no clock of a history a file of the real host is old."""
@@ -116,6 +117,8 @@ class World:
         self.note = note
         self.is_quiet = False
         self.writer_lock = WriterLock()
+        # Those on a server, from the first connection on.
+        self.sessions: Sessions | None = None
         self.ledger = Ledger()
         self.handlers = Handlers(self)
         self.hosts: list[Host] = []
@@ -280,6 +283,8 @@ class World:
             for process in list(host.processes.values()):
                 self.end_process(process)
         self.scheduler.kill(self.outside)
+        if self.sessions is not None:
+            self.sessions.close()
 
     def state_folder(self, host: str) -> str:
         """The folder for the notes of the ticks of a host."""
