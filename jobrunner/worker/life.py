@@ -10,6 +10,7 @@ from jobrunner.children.events import Reported
 from jobrunner.children.messages import NOT_BEGUN, Progress, Report
 from jobrunner.children.process import Process
 from jobrunner.lifecycle import AttemptResult, Outcome
+from jobrunner.model import Policy
 from jobrunner.store.queue.claims import Claim
 from jobrunner.store.queue.finalize import Ended, Refusal
 from jobrunner.worker.attempt import StopReason, with_wait
@@ -50,6 +51,8 @@ class Life:
         self._claimer = claimer
         # The pool that the last claim in another thread was for.
         self._asked_for: Pool | None = None
+        # How many due runs of a pool no process was started for, because they seemed to be over soon.
+        self._seemed_few: dict[Pool, int] = {}
         # Whether a quarantined run is due: None means that the database was not asked yet. Whether one may be at work.
         self._is_quarantined_due: bool | None = None
         self._is_quarantined_at_work = False
@@ -74,8 +77,11 @@ class Life:
             return
         # The pool of the last claim beside the loop comes last, so that it does not keep out the others.
         for pool in sorted(self._pools, key=lambda pool: pool is self._asked_for):
-            if pool.types.policies and pool.ask_at <= clock.elapsed() and not self._claimer.is_asking():
-                self._claim_for(pool, period)
+            if pool.types.policies and not self._claimer.is_asking():
+                if pool.ask_at <= clock.elapsed():
+                    self._claim_for(pool, period)
+                else:
+                    self._grow(pool, list(pool.types.policies.values()), period)
 
     def _claim_for(self, pool: Pool, period: Period) -> None:
         policies, capacity = list(pool.types.policies.values()), pool.capacity()
@@ -90,13 +96,25 @@ class Life:
                 self._asked_for = pool
                 return
             self._take_for(pool, *self._claimer.take(request))
-        if pool.ask_at <= clock.elapsed() and (spare := pool.capacity().growth):
-            waits = any(held.run.job_type in pool.types.known for held in self._hand.each_in(Phase.WAITING))
-            # Runs that wait for a child are claimed already, so the database does not count them as due.
-            due = self._claimer.count_due(policies, spare) + waits
-            pool.grow(due - self._pools.starts.under_way)
-            if not due:
-                pool.ask_at = clock.elapsed() + period.ask_again_seconds
+        self._grow(pool, policies, period)
+
+    def _grow(self, pool: Pool, policies: Sequence[Policy], period: Period) -> None:
+        """Start processes if there are so many runs for them that their start pays."""
+        is_asked, seemed = pool.ask_at <= clock.elapsed(), self._seemed_few.get(pool, 0)
+        if not (is_asked or seemed or self._hand.count(Phase.WAITING)):
+            return
+        capacity = pool.capacity()
+        # Runs that wait for a child are claimed already, so the database does not count them as due.
+        due = sum(held.run.job_type in pool.types.known for held in self._hand.each_in(Phase.WAITING))
+        pays = capacity.worth_growing_for
+        if not capacity.growth or not (is_asked or pays <= max(due, seemed)):
+            return
+        due += self._claimer.count_due(policies, max(capacity.growth, pays))
+        self._seemed_few[pool] = due if due < pays else 0
+        if due >= pays:
+            pool.grow(min(due, capacity.growth) - self._pools.starts.under_way)
+        if is_asked and not due:
+            pool.ask_at = clock.elapsed() + period.ask_again_seconds
 
     def _claim_quarantined(self) -> bool:
         """Claim a run whose lease has expired twice in a row, before all others and alone. False: none is due."""

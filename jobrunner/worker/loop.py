@@ -275,6 +275,7 @@ class Loop:
                 result = "the code has changed; the next tick claims these"
                 self._context.log.warning("deploy", result=result, types=retired)
             return
+        self._pools.starts.seconds = clock.elapsed() - ready.child.spawned_at
         self._pools.learn(ready.policies)
         self._claimer.exempt_types = frozenset(policy.job_type for policy in ready.policies if policy.is_async)
         try:

@@ -1,4 +1,4 @@
-"""The first child of a tick starts right after the idle question, before the tick imports what it needs itself."""
+"""The first child of a tick starts right after the idle question, the others when their start pays."""
 
 from pathlib import Path
 
@@ -16,6 +16,25 @@ def known(ctx):
     return {"pid": os.getpid()}
 """
 
+SLOW_TO_START = """
+import os, time
+from pathlib import Path
+from jobrunner import job
+
+Path(__file__).with_name(f"start-{os.getpid()}").touch()
+time.sleep(2)
+
+@job("short")
+def short(ctx):
+    pass
+
+@job("meets")
+def meets(ctx):
+    Path(__file__).with_name(f"here-{ctx.run_id}").touch()
+    while len(list(Path(__file__).parent.glob("here-*"))) < 2:
+        time.sleep(0.01)
+"""
+
 
 def test_first_child_starts_before_the_other_imports_and_is_the_only_one(
     jobrunner: Commands, app: App, database: Database
@@ -27,6 +46,27 @@ def test_first_child_starts_before_the_other_imports_and_is_the_only_one(
     pids = {row["result"]["pid"] for row in database.query("SELECT result FROM job_runs WHERE status = 'succeeded'")}
     assert len(pids) == 1
     assert noted(jobrunner) == []
+
+
+def test_few_short_runs_start_no_second_child_of_an_application_that_starts_slowly(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    app.write("handlers", SLOW_TO_START)
+    insert_runs(database, 8, "short")
+    jobrunner.tick(env={"JOBRUNNER_CONCURRENCY": "4"})
+    assert [row["status"] for row in database.query("SELECT status FROM job_runs")] == ["succeeded"] * 8
+    assert len(list(app.folder.glob("start-*"))) == 1
+
+
+def test_run_beside_a_long_one_gets_a_child_although_all_before_were_short(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    """These two wait for each other."""
+    app.write("handlers", SLOW_TO_START)
+    insert_runs(database, 8, "short")
+    insert_runs(database, 2, "meets")
+    jobrunner.tick(env={"JOBRUNNER_CONCURRENCY": "2"})
+    assert [row["status"] for row in database.query("SELECT status FROM job_runs")] == ["succeeded"] * 10
 
 
 def test_first_child_of_a_tick_that_has_nothing_to_run_or_is_refused_leaves_nothing(

@@ -56,14 +56,20 @@ class HandlerPool(Pool):
         has_nothing_to_serve = self._starts.are_known and not self.types.policies
         queues = self._open_queues()
         children = self._supervisor.children if self._config.strict else len(queues) + len(self._supervisor.idle)
+        steps = [self._look_at(each) for each in self._queues.values() if each.length]
+        growth, worth_growing_for = self._starts.growth(), 1
+        if growth and self._queues and not self._config.strict and clock.elapsed() < (until := self._late_at()):
+            steps.append(until)
+            worth_growing_for = self._throughput.most_during(self._starts.seconds)
         return PoolCapacity(
             self._claimable(queues),
             {job_type: children * self._throughput.most(job_type) for job_type in self.types.policies},
-            self._starts.growth(),
+            growth,
             is_usable=self._starts.is_any() and not has_nothing_to_serve,
             is_ready=self._starts.is_settled(),
-            next_step_at=min((self._look_at(each) for each in self._queues.values() if each.length), default=None),
+            next_step_at=min(steps, default=None),
             gathering_seconds=self._gathering_seconds(queues),
+            worth_growing_for=worth_growing_for,
         )
 
     def _claimable(self, queues: list[PrefetchQueue]) -> Capacity:
@@ -78,6 +84,11 @@ class HandlerPool(Pool):
             ahead = 0
         # The limit per claim: a claimed run that waits is charged, and another host could work on it.
         return Capacity(idle, min(length, 1 + _MOST_AT_A_TIME // max(1, idle)), min(ahead, _MOST_AT_A_TIME))
+
+    def _late_at(self) -> float:
+        """When a child is late with its run. Until then the other runs may wait for it, if they seem to be short."""
+        began_at = min(queue.first.attempt.began_at for queue in self._queues.values())
+        return began_at + max(self._starts.seconds / 10, 2 * self._throughput.recent_seconds)
 
     def _gathering_seconds(self, queues: list[PrefetchQueue]) -> float:
         if self._supervisor.idle or any(queue.child.is_waiting for queue in queues):

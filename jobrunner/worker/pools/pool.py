@@ -28,10 +28,10 @@ class PoolCapacity(NamedTuple):
     """How many runs a pool can take, and what it waits for.
 
     ``claimable`` is how many runs it can take now. ``limits`` holds the most runs that it wants of a type.
-    ``growth`` is how many more processes it could start. ``is_usable``: it may still start runs in this tick.
-    ``is_ready``: it can start a run at once, or it will never be able to. ``next_step_at`` is when ``start`` has
-    something to do even if nothing happens; None means that nothing is planned. For ``gathering_seconds`` the loop may
-    let reports collect, because every child has work.
+    ``growth`` is how many more processes it could start, if ``worth_growing_for`` runs are due.
+    ``is_usable``: it may still start runs in this tick. ``is_ready``: it can start a run at once, or it will never be
+    able to. ``next_step_at`` is when ``start`` has something to do even if nothing happens; None means that nothing is
+    planned. For ``gathering_seconds`` the loop may let reports collect, because every child has work.
     """
 
     claimable: Capacity
@@ -41,6 +41,7 @@ class PoolCapacity(NamedTuple):
     is_ready: bool = True
     next_step_at: float | None = None
     gathering_seconds: float = 0.0
+    worth_growing_for: int = 1
 
 
 class ServedTypes:

@@ -14,11 +14,12 @@ class ChildStarts:
     """Starts the children of a tick. They run plain and ``async def`` handlers, so both pools share this object.
 
     ``are_known`` is true after the first handshake, which lists the handlers. ``failures`` are the failed
-    starts.
+    starts. ``seconds`` is how long the first start took until its handshake was read.
     """
 
     def __init__(self, supervisor: Supervisor, config: Config, log: Log) -> None:
         self.are_known = False
+        self.seconds = 0.0
         self.failures: list[StartFailed] = []
         self.most_children = config.concurrency if config.imports else 0
         self._supervisor = supervisor

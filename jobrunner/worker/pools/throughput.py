@@ -5,23 +5,29 @@ from __future__ import annotations
 AHEAD_SECONDS = 0.15
 """A prefetch queue holds about this much work, so that no run is kept from another host for longer."""
 MOST_IN_QUEUE = 256
+_FEED_SECONDS = 0.00003
+"""What a child needs for a run that does nothing, in which this process has to feed it, too."""
+_MOST_COUNTED = 4000
 INERTIA = 8
 """A measured duration changes an estimate by one part in so many."""
 
 
 class Throughput:
-    """The throughput estimate: how long runs of each type take. ``strict``: no run waits behind another in a child."""
+    """The throughput estimate: how long runs of each type take. ``strict``: no run waits behind another in a child.
+
+    ``recent_seconds`` is how long the last runs took, 0 as long as none has ended.
+    """
 
     def __init__(self, *, strict: bool = False) -> None:
         self._strict = strict
         self._seconds: dict[str, float] = {}
-        self._recent = 0.0
+        self.recent_seconds = 0.0
 
     def learn(self, job_type: str, seconds: float) -> None:
         """Note how long a run of this type took. A longer duration counts at once, a shorter one only gradually."""
         before = self._seconds.get(job_type, seconds)
         self._seconds[job_type] = max(seconds, before + (seconds - before) / INERTIA)
-        self._recent += (seconds - self._recent) / INERTIA
+        self.recent_seconds += (seconds - self.recent_seconds) / INERTIA
 
     def expected_seconds(self, job_type: str) -> float:
         """How many seconds a run of this type will take; infinity if no duration is known yet."""
@@ -31,9 +37,13 @@ class Throughput:
         """Whether other runs may wait behind a run of this type."""
         return not self._strict and self.expected_seconds(job_type) <= AHEAD_SECONDS
 
+    def most_during(self, seconds: float) -> int:
+        """How many runs a child ends in this time, if they go on like the last ones; at least one."""
+        return 1 + min(_MOST_COUNTED, int(seconds / max(self.recent_seconds, _FEED_SECONDS)))
+
     def queue_length(self) -> int:
         """How many claimed runs there should be for a child: one at work, the others waiting."""
-        return _length_of(self._recent) if self._seconds else 1
+        return _length_of(self.recent_seconds) if self._seconds else 1
 
     def most(self, job_type: str) -> int:
         """How many claimed runs of this type there should be for a child."""
