@@ -10,7 +10,7 @@ import pytest
 
 from harness import App, Commands, Database, sqlite_only
 from harness.commands import COMMAND
-from harness.damages import ALWAYS_JUDGED, DAMAGES, FAILED, Scene, excuse, insert_schedule, make_history
+from harness.damages import ALWAYS_JUDGED, DAMAGES, FAILED, SUCCEEDED, Scene, excuse, insert_schedule, make_history
 from harness.doc_tables import witnesses
 from harness.invariants import insert_runs
 from harness.judge import KEPT, breaches, breaches_at, judged
@@ -87,6 +87,19 @@ def test_what_is_stopped_in_time_goes_on_at_its_position_and_finds_the_rest(data
     assert "runs:1000" in stopped
     with pytest.raises(UsageError, match="is no position"):
         verify(store, Scope(KEPT, position="runs:x"))
+
+
+def test_overlap_of_some_seconds_is_a_breach_where_the_clock_of_the_database_makes_no_steps(
+    jobrunner: Commands, database: Database, store: Store
+) -> None:
+    scene, now = Scene(database, store), database.now()
+    for begun, ended in ((100, 40), (50, 30)):
+        run_id = scene.run(SUCCEEDED, concurrency_key="alone")
+        times = {"started_at": now - timedelta(seconds=begun), "finished_at": now - timedelta(seconds=ended)}
+        scene.set("attempts", f"run_id = {run_id}", **times)
+    assert "one_at_a_time" not in jobrunner("verify", check=False).stdout
+    assert "one_at_a_time" not in jobrunner("verify", "--slack", "11s", check=False).stdout
+    assert "one_at_a_time" in jobrunner("verify", "--slack", "9s", check=False).stdout
 
 
 def test_run_that_waits_for_itself_is_named_before_it_has_waited_for_long(database: Database, store: Store) -> None:

@@ -15,6 +15,7 @@ from jobrunner.durations import parse_duration
 from jobrunner.settings.config import Config
 from jobrunner.verify import verifier
 from jobrunner.verify.known import Kept
+from jobrunner.verify.promise import SLACK
 
 _NAMED = 10
 
@@ -27,6 +28,14 @@ _NAMED = 10
     metavar="DURATION",
     help="Stop after this time, and print the position at which --position goes on.",
 )
+@click.option(
+    "--slack",
+    type=Checked(parse_duration),
+    metavar="DURATION",
+    default=SLACK,
+    show_default="1m",
+    help="How far the database's clock may have stepped without a trace: closer times prove nothing.",
+)
 @click.option("--position", metavar="TEXT", help="Go on where an earlier call has stopped.")
 @answers(verifier.Verdict)
 @click.pass_context
@@ -34,6 +43,7 @@ def verify(
     context: click.Context,
     since: datetime | timedelta | None,
     within: timedelta | None,
+    slack: timedelta,
     position: str | None,
     as_json: bool,
 ) -> None:
@@ -46,7 +56,7 @@ def verify(
     """
     config = environment.load()
     database = session.open_database(config, for_many_rows=True)
-    scope = verifier.Scope(_kept(config), since, within, position)
+    scope = verifier.Scope(_kept(config), since, within, position, slack)
     with render.progress(None, "runs") as report:
         verdict = verifier.verify(database, scope, partial(report))
     if as_json:

@@ -61,6 +61,7 @@ OPTIONS = {
     "--paused": ("flag", "add a schedule paused"),
     "--payload": ("JSON|@FILE|-", "the arguments of a run"),
     "--port": ("N", "the port to listen on"),
+    "--slack": ("DURATION", "how far the clock of a database may have stepped"),
     "--position": ("TEXT", "where an earlier call has stopped"),
     "--prefix": ("PATH", "the path that a proxy adds"),
     "--priority": ("N", "the priority of a run"),
