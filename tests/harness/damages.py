@@ -1,129 +1,22 @@
-"""A history by the real code in which every promise holds, and for each promise a damage that breaks it alone."""
+"""For each promise a damage that breaks it alone. Each function returns the subject that must be named."""
 
 from collections.abc import Callable
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-from harness.database import Database
+from harness.scenes import FAILED, HOUR, LIMITS, PERSON, SUCCEEDED, Scene
 from harness.tallying import count_all
-from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.model import Actor, Lease, Limits, Owner, Policy, TickKind
+from jobrunner.model import Limits, Policy, TickKind
 from jobrunner.store.changes import archive, one_run, settlement
-from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.drivers.steps import follow
-from jobrunner.store.queue import claims, dependants, effects, enqueue, expiries, finalize, limits
-from jobrunner.store.queue.claims import ClaimRequest
-from jobrunner.store.queue.enqueue_sql import NewRun
+from jobrunner.store.queue import limits
 from jobrunner.store.queue.ticks import hosts
 from jobrunner.store.queue.ticks.hosts import HostReport
-
-OWNER, PERSON = Owner("here", "here:1:a"), Actor("ada@here", "because")
-SUCCEEDED, FAILED = AttemptResult(Outcome.SUCCEEDED), AttemptResult(Outcome.FAILED, wait=timedelta(0))
-_LIMITS = {"limited": Limits(max_running=1)}
-_HOUR, _MINUTE = timedelta(hours=1), timedelta(minutes=1)
-
-
-class Scene:
-    """What applications, ticks and people do to runs, by the real functions, on a test's database."""
-
-    def __init__(self, database: Database, store: Store) -> None:
-        self.database, self.store = database, store
-        self.tick(self.database.now() - 3 * _HOUR)
-
-    def tick(self, at: Any) -> None:
-        """The row of a tick that has done all its work."""
-        self.database.execute(
-            "INSERT INTO job_ticks (host, worker, version, started_at, finished_at, ended_by)"
-            " VALUES ('here', 'w', '0.2.0', ?, ?, 'empty')",
-            [at, at],
-        )
-
-    def enqueue(self, job_type: str = "plain", **options: Any) -> int:
-        new = NewRun(job_type, "{}", **options)
-        return self.store.write(lambda connection: enqueue.enqueue(connection, new)).id or 0
-
-    def claim(self, run_id: int, job_type: str = "plain") -> Lease:
-        """The lease of this run; the others of its type are claimed and returned."""
-        policy = Policy(job_type, limits=_LIMITS.get(job_type))
-        request = ClaimRequest(OWNER, uuid4().hex, [policy], 100, 1000, 5 * _MINUTE)
-        found = [run.lease for run in self.store.write(partial(claims.claim, request=request)).runs]
-        others = [lease.run_id for lease in found if lease.run_id != run_id]
-        self.store.write(partial(claims.return_unstarted, token=request.token, run_ids=others))
-        return next(lease for lease in found if lease.run_id == run_id)
-
-    def end(self, lease: Lease, result: AttemptResult = SUCCEEDED) -> None:
-        self.store.write(partial(finalize.finalize_all, owner=OWNER, ends=[(lease, result)]))
-
-    def run(self, *ends: AttemptResult, job_type: str = "plain", **options: Any) -> int:
-        """A run with these attempts."""
-        run_id = self.enqueue(job_type, **options)
-        for result in ends:
-            self.end(self.claim(run_id, job_type), result)
-        return run_id
-
-    def change(self, change: Callable[..., Any], run_id: int) -> None:
-        """What a person does to a run."""
-        assert self.store.write(partial(change, run_id=run_id, actor=PERSON)).applied
-
-    def effect(self, key: str) -> int:
-        """The run of an effect that was applied, perhaps: nobody knows."""
-        lease = self.claim(self.enqueue())
-        assert self.store.write(partial(effects.intend, lease=lease, key=key, call="c"))
-        self.end(lease, FAILED)
-        return lease.run_id
-
-    def child(self) -> int:
-        """A run that waits for another one."""
-        parent = self.enqueue("parent")
-
-        def work(connection: Connection) -> int:
-            child = enqueue.enqueue(connection, NewRun("child", "{}")).id or 0
-            follow(connection, dependants.attach_steps(connection.database, child, [parent], "run"))
-            return child
-
-        return self.store.write(work)
-
-    def set(self, table: str, where: str, **values: object) -> None:
-        """Write into a row by hand."""
-        given = ", ".join(f"{name} = ?" for name in values)
-        assert self.database.execute(f"UPDATE job_{table} SET {given} WHERE {where}", values.values())
-
-
-def make_history(scene: Scene) -> None:
-    """Whatever a run may go through, and what people do."""
-    scene.run(SUCCEEDED, idempotency_key="once")
-    scene.run(FAILED, FAILED, SUCCEEDED)
-    for outcome in Outcome:
-        scene.run(AttemptResult(outcome, wait=timedelta(0)))
-    dead = scene.run(FAILED, max_attempts=1)
-    scene.change(one_run.retry, dead)
-    scene.end(scene.claim(dead))
-    scene.change(partial(one_run.retry, force=True), dead)
-    for change in (one_run.cancel, one_run.discard):
-        scene.change(change, scene.enqueue())
-    retried = scene.enqueue()
-    scene.change(one_run.cancel, retried)
-    scene.change(one_run.retry, retried)
-    lost = scene.claim(scene.enqueue())
-    scene.set("runs", f"id = {lost.run_id}", locked_until=scene.database.now() - _HOUR)
-    scene.store.write(partial(expiries.recover, limit=10))
-    scene.effect("known")
-    scene.store.write(partial(settlement.settle, key="known", actor=PERSON, applied=True))
-    scene.child()
-    scene.claim(scene.enqueue())
-    count_all(scene.database, scene.store)
-
-
-# The damages. Each returns the subject that must be named.
 
 
 def one_owner(scene: Scene) -> object:
     run_id = scene.run(FAILED, FAILED)
-    scene.set("attempts", f"run_id = {run_id} AND sequence = 2", started_at=scene.database.now() - _HOUR)
+    scene.set("attempts", f"run_id = {run_id} AND sequence = 2", started_at=scene.database.now() - HOUR)
     return run_id
 
 
@@ -147,7 +40,7 @@ def attempts_used(scene: Scene) -> object:
 
 def leases_end(scene: Scene) -> object:
     run_id = scene.claim(scene.enqueue()).run_id
-    scene.set("runs", f"id = {run_id}", locked_until=scene.database.now() - _HOUR)
+    scene.set("runs", f"id = {run_id}", locked_until=scene.database.now() - HOUR)
     return run_id
 
 
@@ -185,7 +78,7 @@ def parents_first(scene: Scene) -> object:
 
 
 def gates_exist(scene: Scene) -> object:
-    run_id, at = scene.enqueue(), scene.database.now() - _HOUR
+    run_id, at = scene.enqueue(), scene.database.now() - HOUR
     scene.set("runs", f"id = {run_id}", gate="after", run_at=at, created_at=at, updated_at=at)
     return run_id
 
@@ -193,7 +86,7 @@ def gates_exist(scene: Scene) -> object:
 def one_at_a_time(scene: Scene) -> object:
     first, second = (scene.run(SUCCEEDED, concurrency_key="alone") for _ in range(2))
     for run_id in (first, second):
-        scene.set("attempts", f"run_id = {run_id}", started_at=scene.database.now() - _HOUR)
+        scene.set("attempts", f"run_id = {run_id}", started_at=scene.database.now() - HOUR)
     return second
 
 
@@ -218,14 +111,14 @@ def _last_hour(scene: Scene) -> Any:
 
 def insert_schedule(scene: Scene, name: str) -> None:
     """A schedule, with a run for each of its last slots."""
-    last, old = _last_hour(scene), scene.database.now() - 5 * _HOUR
+    last, old = _last_hour(scene), scene.database.now() - 5 * HOUR
     scene.database.execute(
         "INSERT INTO job_definitions (name, job_type, payload, schedule, timezone, source, last_slot_at, created_at,"
         " updated_at) VALUES (?, 'slot', '{}', '0 * * * *', 'UTC', 'command', ?, ?, ?)",
         [name, last, old, old],
     )
     for hours in range(3):
-        _run_of_slot(scene, name, last - hours * _HOUR)
+        _run_of_slot(scene, name, last - hours * HOUR)
 
 
 def _run_of_slot(scene: Scene, name: str, slot: Any) -> None:
@@ -251,15 +144,15 @@ def effects_once(scene: Scene) -> object:
 
 
 def limits_kept(scene: Scene) -> object:
-    policy = Policy("limited", limits=_LIMITS["limited"])
+    policy = Policy("limited", limits=LIMITS["limited"])
     scene.store.write(partial(limits.declare, policy=policy))
     scene.store.write(
         partial(hosts.write, report=HostReport(TickKind("here", "", ""), (policy,), {"concurrency": 9}, "here", "b"))
     )
-    scene.set("hosts", "host = 'here'", reported_at=scene.database.now() - 2 * _HOUR)
+    scene.set("hosts", "host = 'here'", reported_at=scene.database.now() - 2 * HOUR)
     for _ in range(2):
         run_id = scene.run(SUCCEEDED, job_type="limited")
-        scene.set("attempts", f"run_id = {run_id}", started_at=scene.database.now() - _HOUR)
+        scene.set("attempts", f"run_id = {run_id}", started_at=scene.database.now() - HOUR)
     return "limited"
 
 
@@ -299,13 +192,13 @@ DAMAGES: dict[str, Callable[[Scene], object]] = {
 def excuse(scene: Scene) -> None:
     """What makes the history prove less: an archive, a clock that was set back, hosts of two versions."""
     now = scene.database.now()
-    note = partial(archive.note, actor=PERSON, action="archive restore", file=Path("runs.jsonl"), before=now + _HOUR)
+    note = partial(archive.note, actor=PERSON, action="archive restore", file=Path("runs.jsonl"), before=now + HOUR)
     scene.store.write(note)
     policy = Policy("limited", limits=Limits(max_running=9))
     other = HostReport(TickKind("there", "", ""), (policy,), {"concurrency": 9}, "here", "b")
     scene.store.write(partial(hosts.write, report=other))
     for hours in (2, -2):
-        scene.tick(now + hours * _HOUR)
+        scene.tick(now + hours * HOUR)
 
 
 ALWAYS_JUDGED = {

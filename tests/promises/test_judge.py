@@ -10,11 +10,12 @@ import pytest
 
 from harness import App, Commands, Database, sqlite_only
 from harness.commands import COMMAND
-from harness.damages import ALWAYS_JUDGED, DAMAGES, FAILED, SUCCEEDED, Scene, excuse, insert_schedule, make_history
+from harness.damages import ALWAYS_JUDGED, DAMAGES, excuse, insert_schedule
 from harness.doc_tables import witnesses
 from harness.invariants import insert_runs
 from harness.judge import KEPT, breaches, breaches_at, judged
 from harness.pages import checked_by
+from harness.scenes import FAILED, SUCCEEDED, Scene, make_history
 from harness.waiting import stretched
 from jobrunner.errors import UsageError
 from jobrunner.store.drivers.connection import Connection
