@@ -22,9 +22,12 @@ class Throughput:
         self._strict = strict
         self._seconds: dict[str, float] = {}
         self.recent_seconds = 0.0
+        self._last_seconds = self._shorter_seconds = 0.0
 
     def learn(self, job_type: str, seconds: float) -> None:
         """Note how long a run of this type took. A longer duration counts at once, a shorter one only gradually."""
+        # The first run of a child takes longer than those after it. Before the second one nothing is known.
+        self._shorter_seconds, self._last_seconds = min(self._last_seconds, seconds), seconds
         before = self._seconds.get(job_type, seconds)
         self._seconds[job_type] = max(seconds, before + (seconds - before) / INERTIA)
         self.recent_seconds += (seconds - self.recent_seconds) / INERTIA
@@ -38,8 +41,8 @@ class Throughput:
         return not self._strict and self.expected_seconds(job_type) <= AHEAD_SECONDS
 
     def most_during(self, seconds: float) -> int:
-        """How many runs a child ends in this time, if they go on like the last ones; at least one."""
-        return 1 + min(_MOST_COUNTED, int(seconds / max(self.recent_seconds, _FEED_SECONDS)))
+        """How many runs a child ends in this time, if each takes as long as the shorter one of the last two."""
+        return 1 + min(_MOST_COUNTED, int(seconds / max(self._shorter_seconds, _FEED_SECONDS)))
 
     def queue_length(self) -> int:
         """How many claimed runs there should be for a child: one at work, the others waiting."""
