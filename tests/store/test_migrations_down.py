@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness import Commands, Database, SQLiteDatabase, postgresql_only, wait_for
+from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, wait_for
 from harness.schemas import objects, schema
 from harness.waiting import span
 from jobrunner.store.schema import metadata
@@ -10,6 +10,7 @@ from jobrunner.store.sql.versions import SCHEMA_REVISION, VERSION_TABLE
 
 DOWN = ["downgrade", "0"]
 SURE = [*DOWN, "--delete-data"]
+WAITING = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 APPLICATION = (
     "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)",
     "INSERT INTO alembic_version VALUES ('5b1f7a20c4de')",
@@ -175,6 +176,25 @@ def test_concurrent_upgrades_and_downgrades_end_with_a_complete_or_no_schema(
     jobrunner("migrate")
     assert schema(database) == whole
     fill(jobrunner)
+
+
+@pytest.mark.parametrize("words", [SURE, ["migrate"]], ids=["downgrade", "migrate"])
+@postgresql_only
+def test_migration_that_waits_for_a_downgrade_does_its_work_when_the_tables_are_gone(
+    jobrunner: Commands, database: Database, words: list[str]
+) -> None:
+    """Between its question whether a table is there and its first look into it, another process drops the table."""
+    assert isinstance(database, PostgresDatabase)
+    with database.connect() as other:
+        other.execute("BEGIN")
+        other.execute("SELECT pg_advisory_xact_lock(7206148301)")
+        other.execute(f"DROP TABLE {', '.join([*metadata.tables, VERSION_TABLE])} CASCADE")
+        waiting = jobrunner.start(*words)
+        wait_for(lambda: database.query(WAITING), 30, "it waits for the other transaction")
+        other.execute("COMMIT")
+    stdout, stderr = waiting.communicate(timeout=60)
+    assert (waiting.returncode, stderr) == (0, ""), stdout
+    jobrunner("migrate")
 
 
 def test_downgrade_does_not_create_a_missing_file(jobrunner: Commands, database: Database) -> None:

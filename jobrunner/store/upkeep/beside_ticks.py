@@ -121,15 +121,32 @@ def _concurrently(index: Piece) -> str:
 
 
 def finish(database: Database) -> bool:
-    """Change the rest of the rows that a migration changes in slices. Returns whether any was left."""
-    version = database.read(unfinished_version)
+    """Change the rest of the rows that a migration changes in slices. Returns whether any was left.
+
+    Each transaction keeps other migrations out and looks first: a downgrade may have removed the tables meanwhile.
+    """
+    version = soon(database, _unfinished_alone)
     if version is None:
         return False
     for statement in revisions.slices(database.location.database).get(version, ()):
-        while soon(database, partial(_change, statement)):
+        while soon(database, partial(_change_unfinished, version, statement)):
             pass
-    soon(database, _note_end)
+    soon(database, partial(_end_unfinished, version))
     return True
+
+
+def _unfinished_alone(connection: Connection) -> int | None:
+    lock(connection)
+    return unfinished_version(connection)
+
+
+def _change_unfinished(version: int, statement: str, connection: Connection) -> int:
+    return _change(statement, connection) if _unfinished_alone(connection) == version else 0
+
+
+def _end_unfinished(version: int, connection: Connection) -> None:
+    if _unfinished_alone(connection) == version:
+        _note_end(connection)
 
 
 def finish_in(connection: Connection) -> None:

@@ -49,7 +49,10 @@ MUTATIONS = (
     Mutation(
         "only the first slice is changed",
         f"{BESIDE}:finish",
-        Swap("while soon(database, partial(_change, statement)): pass", "soon(database, partial(_change, statement))"),
+        Swap(
+            "while soon(database, partial(_change_unfinished, version, statement)): pass",
+            "soon(database, partial(_change_unfinished, version, statement))",
+        ),
         [SLICES],
     ),
     Mutation(
