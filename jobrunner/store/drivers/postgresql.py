@@ -11,6 +11,7 @@ from psycopg import errors, pq
 from jobrunner.store.drivers.commits import MARKER, REMEDY, CommitWarnings
 from jobrunner.store.drivers.connection import Connection, DriverError, Holder, Wire
 from jobrunner.store.drivers.raw import raw_driver
+from jobrunner.store.drivers.raw.sockets import HeldSocket
 from jobrunner.store.drivers.waits import Waits
 from jobrunner.store.sql.plain_cursors import psycopg_adapters
 from jobrunner.store.sql.statement import Compiled
@@ -38,12 +39,17 @@ class ServerWire(Wire):
         self.session: int | None = None
         self._driver = driver
         self._waits = waits
+        self._held = HeldSocket(driver.pgconn.socket)
 
     def cancel(self) -> None:
         raw_driver.cancel(self._driver, self._waits)
 
     def shut(self) -> None:
-        raw_driver.shut_down(self._driver)
+        self._held.shut_down()
+
+    def close(self) -> None:
+        """Nothing is shut down after this."""
+        self._held.close()
 
     def holder(self) -> Holder | None:
         if self.session is None:
@@ -116,6 +122,10 @@ class ServerConnection(Connection):
         self.wire.session = int(answer.get_value(0, 0))
         # A pooler tells its clients a number of its own. Behind it the next transaction may be in another session.
         self._is_direct = self.wire.session == self.driver.pgconn.backend_pid
+
+    def close(self) -> None:
+        self.wire.close()
+        super().close()
 
     def commit_alone(self) -> None:
         self.execute("SET LOCAL synchronous_commit = local")

@@ -81,8 +81,11 @@ class _Limit:
         self.is_over = False
         self._library = library
         self._cancel = ctypes.c_void_p(library.PQgetCancel(connection))
-        self._socket = library.PQsocket(connection)
-        self._timers = [threading.Timer(waits.call, self._ask), threading.Timer(waits.call + waits.cancel, self._shut)]
+        self._socket = sockets.HeldSocket(library.PQsocket(connection))
+        self._timers = [
+            threading.Timer(waits.call, self._ask),
+            threading.Timer(waits.call + waits.cancel, self._socket.shut_down),
+        ]
 
     def __enter__(self) -> Self:
         for timer in self._timers:
@@ -93,15 +96,12 @@ class _Limit:
     def __exit__(self, *_: object) -> None:
         for timer in self._timers:
             timer.cancel()
+        self._socket.close()
 
     def _ask(self) -> None:
         self.is_over = True
         error = ctypes.create_string_buffer(256)
         self._library.PQcancel(self._cancel, error, len(error))
-
-    def _shut(self) -> None:
-        with suppress(OSError):
-            sockets.shut_down(self._socket)
 
 
 @cache

@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from typing import Any, TypeVar
 
 from jobrunner import clock
-from jobrunner.store.drivers.raw import sockets
+from jobrunner.store.drivers.raw.sockets import HeldSocket
 from jobrunner.store.drivers.waits import PROBE, Waits
 from jobrunner.store.sql.words import SQLITE_WORDS, postgresql_words
 
@@ -117,9 +117,9 @@ def _ask_server(options: dict[str, Any], statement: str, values: tuple[Any, ...]
     import psycopg
 
     options = options | connection_options(PROBE, given=options)
-    with closing(psycopg.connect(**options)) as connection:
+    with closing(psycopg.connect(**options)) as connection, closing(HeldSocket(connection.fileno())) as held:
         # Nothing else ends a call to a server that no longer answers.
-        timer = threading.Timer(PROBE.call, _cut, [connection])
+        timer = threading.Timer(PROBE.call, _cut, [connection, held])
         timer.daemon = True
         timer.start()
         try:
@@ -133,9 +133,9 @@ def _ask_server(options: dict[str, Any], statement: str, values: tuple[Any, ...]
             timer.cancel()
 
 
-def _cut(connection: Any) -> None:
+def _cut(connection: Any, held: HeldSocket) -> None:
     cancel(connection, PROBE)
-    shut_down(connection)
+    held.shut_down()
 
 
 def file_of(url: str) -> str | None:
@@ -225,7 +225,7 @@ def cancel(connection: Any, waits: Waits) -> None:
 
 
 def shut_down(connection: Any) -> None:
-    """Shut down the socket of a connection, which ends every wait on it. Any thread may call this."""
+    """Shut down the socket of a connection in its own thread, like a network failure."""
     # Whatever the driver raises: the connection is closed already.
-    with suppress(Exception):
-        sockets.shut_down(connection.pgconn.socket)
+    with suppress(Exception), closing(HeldSocket(connection.pgconn.socket)) as held:
+        held.shut_down()

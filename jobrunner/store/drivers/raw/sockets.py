@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 import os
+from _thread import allocate_lock
 
 
-def shut_down(descriptor: int) -> None:
-    """Shut down the socket with this descriptor, which ends every wait on it. Raises OSError if it is closed already.
+class HeldSocket:
+    """The socket of a connection, under a descriptor of its own.
 
-    A COMMIT to a stopped server ignores every timeout that could be set before.
+    The connection closes its own descriptor whenever it breaks, and the next file that is opened gets that number.
+    Whoever used it then would shut down the connection of somebody else.
     """
-    import socket
 
-    # A duplicate, because the descriptor may be closed and its number used again at this moment.
-    with socket.socket(fileno=os.dup(descriptor)) as connected:
-        connected.shutdown(socket.SHUT_RDWR)
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor: int | None = os.dup(descriptor)
+        self._lock = allocate_lock()
+
+    def shut_down(self) -> None:
+        """Shut down the socket, which ends every wait on it. Any thread may call this. It never fails.
+
+        A COMMIT to a stopped server ignores every timeout that could be set before.
+        """
+        import socket
+
+        with self._lock:
+            if self._descriptor is None:
+                return
+            with socket.socket(fileno=os.dup(self._descriptor)) as connected:
+                try:
+                    connected.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    # The server has ended the connection.
+                    return
+
+    def close(self) -> None:
+        """Close the descriptor. The connection has closed its own, or goes on."""
+        with self._lock:
+            descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
