@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 from unittest.mock import patch
 
-from jobrunner import clock
+from jobrunner import clock, failpoints
 from jobrunner.children import process_groups
 from jobrunner.children.begun_page import BegunPage
 from jobrunner.effects import database as effects_database
@@ -60,6 +60,7 @@ def in_place_of_the_system(world: World) -> Iterator[None]:
         (clock, "elapsed", world.elapsed),
         (clock, "utc_now", world.utc_now),
         (clock, "sleep", world.sleep),
+        (failpoints, "hit", world.hit),
         (os, "getpid", lambda: world.process().pid),
         (os, "urandom", world.urandom),
         (random, "_urandom", world.urandom),

@@ -133,10 +133,11 @@ class VirtualChild(ChildProcess):
             start = self._starts.popleft()
             self.is_idle, self.run_id, self.was_asked_to_stop = False, start.run_id, 0
             self.world.scheduler.point(f"takes run {start.run_id}")
+            self.world.hit("child.received")
+            self._mark(start)
             if self.world.elapsed() > start.begin_before:
                 self._report(Report(start.run_id, NOT_BEGUN))
                 continue
-            self._mark(start)
             report = self.world.handlers.run(self, start)
             self._report(report._replace(was_asked_to_stop=bool(self.was_asked_to_stop)))
 

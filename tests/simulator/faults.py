@@ -8,16 +8,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from simulator.files import Fault
+from simulator.hosts import Tick, Version
 from simulator.scheduler import Task
-from simulator.world import Tick, Version, World
+from simulator.world import World
 
 _NUMBER = re.compile(r" for [\d.]+ s")
 _PARTS = (0.1, 0.6, 1.1, 1.6, 2.5, 4.0)
 """Of the lease: how long something lasts."""
 
+_HALTS = ("claim.committed", "child.received", "attempt.ended")
+"""Where a tick is suspended while it has what it does not hold any more when it goes on."""
 KINDS = (
     "statement", "kill", "kill_alone", "stall_tick", "stall_host", "cut_off", "stop", "deploy", "wall_clock", "reboot",
-    "child",
+    "child", "halt",
 )  # fmt: skip
 """What may fail. Of a number of the history, the part above the choice of the task and the time says which."""
 
@@ -125,3 +128,8 @@ class Faults:
             child = children[number % len(children)]
             self._note(f"child killed: {child.process}")
             child.end(-9)
+
+    def _halt(self, task: Task, number: int) -> None:
+        if tick := self._tick(task, number // len(_HALTS)):
+            tick.halts_at = _HALTS[number % len(_HALTS)]
+            self._note(f"to be suspended at {tick.halts_at}: {tick.process}")

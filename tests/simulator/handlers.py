@@ -39,6 +39,7 @@ class Handlers:
         listed = start.payload["does"]
         ledger = self._world.ledger
         work = ledger.begins(child, start)
+        self._world.begun(child)
         # Not by the number of the attempt, which a snooze does not raise.
         seconds, end, *more = listed[min(ledger.begun[start.run_id], len(listed)) - 1]
         try:

@@ -30,11 +30,12 @@ from jobrunner.worker import expansion
 from simulator import judge, scenario
 from simulator.boundary import in_place_of_the_system
 from simulator.faults import KINDS, Faults
+from simulator.hosts import Host
 from simulator.ledger import Violated
 from simulator.places import ServerPlace
 from simulator.scenario import Change, Enqueue, Every, Scenario
 from simulator.scheduler import Deadlock, Scheduler, Task
-from simulator.world import Host, World, seconds
+from simulator.world import World, seconds
 
 USER = Actor("user")
 _QUIET_PERIODS = 12
@@ -104,6 +105,7 @@ class History:
         self._ends_at = self.scheduler.now + made.lease * scenario.PERIODS
         self._ids: list[int] = []
         self._problem: str | None = None
+        self.world.ledger.on_end = partial(judge.ends_before_its_lease, self.world, database)
         self.world.ledger.has_one_host = len(made.hosts) == 1
         for number, plan in enumerate(made.hosts):
             self.world.hosts.append(Host(f"h{number}", self._config(number, plan), made.versions[0]))
@@ -221,14 +223,10 @@ class History:
             self._ids.append(made.id)
 
     def _has_failed(self) -> bool:
-        if self._problem is None:
-            self._problem = self._found_problem()
+        if self._problem is None and self.scheduler.failed:
+            task = self.scheduler.failed[0]
+            self._problem = f"{task.name}: {type(task.error).__name__}: {task.error}"
         return self._problem is not None
-
-    def _found_problem(self) -> str | None:
-        for task in self.scheduler.failed:
-            return f"{task.name}: {type(task.error).__name__}: {task.error}"
-        return None
 
     def _settle(self) -> None:
         """Nothing fails any more: so in each of so many ticks some attempt ends, until every run has ended."""

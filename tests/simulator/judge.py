@@ -10,8 +10,10 @@ from typing import Any
 from harness import Database
 from harness.invariants import ASKED, problems_of
 from harness.judge import breaches_at
+from jobrunner.lifecycle import Outcome
 from jobrunner.model import Lease
-from simulator.world import World
+from simulator.ledger import Violated, Work
+from simulator.world import EPOCH, World
 
 NONE = timedelta(0)
 
@@ -32,14 +34,25 @@ def problem(world: World, database: Database, *, has_settled: bool) -> str | Non
     return next(_problems(world, database, has_settled=has_settled), None)
 
 
+def ends_before_its_lease(world: World, database: Database, work: Work) -> None:
+    """A handler ends before its lease does. Raises Violated. Call it when the work has just ended."""
+    held = database.query(
+        "SELECT locked_until FROM job_runs WHERE id = ? AND lease_token = ?", [work.run_id, work.lease.token]
+    )
+    now = world.database_now()
+    if work.excused is None and held and held[0]["locked_until"].timestamp() < now:
+        raise Violated(f"a handler was at work until {world.scheduler.now:.3f}, after its lease had ended: {work}")
+
+
 def _problems(world: World, database: Database, *, has_settled: bool) -> Iterator[str]:
     if has_settled and (left := unfinished(database)):
         (row,) = database.query("SELECT id, job_type, status, gate FROM job_runs WHERE id = ?", [left[0]])
         yield f"runs {left} never end, the first is {row}"
     yield from breaches_at(database.url, slack=NONE)
     yield from _inconsistent(database)
-    attempts = database.query("SELECT run_id, lease_token, outcome FROM job_attempts ORDER BY id")
+    attempts = database.query("SELECT run_id, lease_token, outcome, finished_at FROM job_attempts ORDER BY id")
     yield from _of_attempts(world, attempts)
+    yield from _of_recoveries(world, attempts)
     yield from _of_effects(world, database)
     yield from _of_own_work(world, database, attempts)
 
@@ -58,14 +71,27 @@ def _inconsistent(database: Database) -> Iterator[str]:
 def _of_attempts(world: World, attempts: list[dict[str, Any]]) -> Iterator[str]:
     ledger = world.ledger
     recorded = {Lease(row["run_id"], row["lease_token"]): row["outcome"] for row in attempts}
-    for lease in sorted(ledger.leases - recorded.keys()):
+    for lease in sorted(ledger.works.keys() - recorded.keys()):
         yield f"a handler of run {lease.run_id} has begun, and no attempt says so"
     for lease in [lease for lease, outcome in recorded.items() if outcome == "succeeded"]:
-        said = "succeeded" if lease in ledger.own else ledger.reported.get(lease, "succeeded")
-        if said != "succeeded":
-            yield f"run {lease.run_id} has succeeded, and its handler has reported {said}"
-        if lease not in ledger.leases:
+        said = "succeeded" if lease in ledger.own else ledger.reported.get(lease, "nothing")
+        if lease not in ledger.works:
             yield f"run {lease.run_id} has succeeded, and no handler of that attempt has begun"
+        elif said != "succeeded":
+            yield f"run {lease.run_id} has succeeded, and its handler has reported {said}"
+
+
+def _of_recoveries(world: World, attempts: list[dict[str, Any]]) -> Iterator[str]:
+    """When a lease has expired and another tick says so, its handler is over, and never begins later."""
+    for row in attempts:
+        work = world.ledger.works.get(Lease(row["run_id"], row["lease_token"]))
+        if work is None or row["outcome"] != Outcome.LEASE_EXPIRED:
+            continue
+        recovered_at = row["finished_at"].timestamp() - EPOCH
+        if work.began_at > recovered_at:
+            yield f"a handler has begun although its attempt was recovered at {recovered_at:.3f}: {work}"
+        if work.excused is None and (work.ended_at is None or work.ended_at > recovered_at):
+            yield f"a handler was at work when its attempt was recovered at {recovered_at:.3f}: {work}"
 
 
 def _of_effects(world: World, database: Database) -> Iterator[str]:

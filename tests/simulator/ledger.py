@@ -8,6 +8,7 @@ next tick kills it first.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from jobrunner.children.messages import Report, StartRun
@@ -22,7 +23,10 @@ class Violated(AssertionError):
 
 
 class Work:
-    """One call of a virtual handler. ``excused``: why it may go on beside the next one, such as a suspended host."""
+    """One call of a virtual handler. ``excused``: why it may go on beside the next one, such as a suspended host.
+
+    ``ended_at`` None: it is at work.
+    """
 
     def __init__(self, child: VirtualChild, start: StartRun, began_at: float) -> None:
         self.child = child
@@ -31,6 +35,7 @@ class Work:
         self.job_type = start.job_type
         self.key = start.payload.get("k")
         self.began_at = began_at
+        self.ended_at: float | None = None
         self.host = child.parent.host
         self.excused: str | None = None
 
@@ -46,19 +51,21 @@ class Ledger:
         self.has_one_host = False
         self.at_work: list[Work] = []
         self.begun: Counter[int] = Counter()
-        self.leases: set[Lease] = set()
+        self.works: dict[Lease, Work] = {}
         self.reported: dict[Lease, str] = {}
         # The attempts that have begun to commit a transaction of their own.
         self.own: set[Lease] = set()
         self.calls: Counter[str] = Counter()
+        # Called with each work that has ended.
+        self.on_end: Callable[[Work], None] = lambda _: None
 
     def begins(self, child: VirtualChild, start: StartRun) -> Work:
         """A handler begins. Raises Violated if it must not begin beside those that are at work."""
         work = Work(child, start, self.now)
         self.begun[start.run_id] += 1
-        if work.lease in self.leases:
+        if work.lease in self.works:
             raise Violated(f"an attempt has begun twice: {work}")
-        self.leases.add(work.lease)
+        self.works[work.lease] = work
         for other in self.at_work:
             if other.run_id == work.run_id and (other.excused is None or self.has_one_host):
                 why = "" if other.excused is None else f", though {other.excused}"
@@ -80,6 +87,8 @@ class Ledger:
         """A handler has ended."""
         if work in self.at_work:
             self.at_work.remove(work)
+            work.ended_at = self.now
+            self.on_end(work)
 
     def reports(self, start: StartRun, report: Report) -> None:
         """A child says how a handler has ended."""
@@ -87,7 +96,8 @@ class Ledger:
 
     def child_died(self, child: VirtualChild) -> None:
         """All that the child did is over."""
-        self.at_work = [work for work in self.at_work if work.child is not child]
+        for work in [work for work in self.at_work if work.child is child]:
+            self.ends(work)
 
     def excuse(self, reason: str, *children: VirtualChild) -> None:
         """What these children do may go on beside the next attempt."""

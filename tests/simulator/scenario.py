@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from jobrunner import backoff
 from jobrunner.model import Limits, Overlap, Policy
-from simulator.world import Version, seconds
+from simulator.hosts import Version
+from simulator.world import seconds
 
 ENDS = ("ok", "ok", "ok", "ok", "fail", "fail", "discard", "snooze", "crash", "stubborn")
 MORE = (None, None, None, "effect", "effect", "own")

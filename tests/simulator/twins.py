@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from jobrunner.children import begun_page
 from jobrunner.children.begun_marks import BEGUN, ENTRY, HEADER_BYTES
-from jobrunner.store.queue import dependants
+from jobrunner.lifecycle import AttemptResult
+from jobrunner.model import Lease, Owner
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.queue import dependants, finalize
+from jobrunner.store.queue.holding import as_rows
 from jobrunner.store.sql.compiled import postgresql, sqlite
 from jobrunner.store.sql.statement import compiled
+from jobrunner.worker import claimer
+from jobrunner.worker.heartbeat import Heartbeat
 
 _HELD = "job_runs.lease_token IS NOT NULL"
 _RUNNING = "(SELECT * FROM job_runs WHERE status = 'running') AS job_recoverable"
@@ -47,6 +54,27 @@ def _read_all(content: bytes) -> dict[str, list[int] | None]:
     return {**found}
 
 
+def _end_whoever_holds(
+    connection: Connection, _: Owner, ends: Sequence[tuple[Lease, AttemptResult]], deploy_grace: timedelta
+) -> list[Any]:
+    given = as_rows(lease for lease, _ in ends)
+    rows = {row.id: row for row in connection.execute(finalize._LOCKED, {"given": given})}
+    found = [(rows.get(lease.run_id), result) for lease, result in ends]
+    ended = iter(finalize.end(connection, [(row, result) for row, result in found if row is not None], deploy_grace))
+    return [finalize.Refusal.LEASE_LOST if row is None else next(ended) for row, _ in found]
+
+
+@contextmanager
+def _without_fence() -> Iterator[None]:
+    names = ("locked", "record", "leave", "record_success", "leave_as_succeeded", "succeed")
+    old = "job_runs.lease_token = given.lease_token"
+    with (
+        statements(*(f"finalize.{name}" for name in names), old=old, new=_HELD),
+        patch.object(finalize, "_end_locked", _end_whoever_holds),
+    ):
+        yield
+
+
 class Twin(NamedTuple):
     """``broken`` makes a block in which the code has the mistake. The search for it begins with the seed ``first``."""
 
@@ -56,9 +84,12 @@ class Twin(NamedTuple):
 
 TWINS: dict[str, Twin] = {
     "a claim is returned whoever holds the run": Twin(
-        lambda: statements("claims.return_unstarted", old="job_runs.lease_token = :token", new=_HELD), first=28
+        lambda: statements("claims.return_unstarted", old="job_runs.lease_token = :token", new=_HELD), first=7
     ),
     "what has begun counts as never begun": Twin(lambda: patch.object(begun_page, "_read", _read_all)),
+    "a result is written without the fence": Twin(_without_fence, first=2),
+    "a handler goes on without its lease": Twin(lambda: patch.object(Heartbeat, "_fence", lambda _: None), first=370),
+    "a run begins however late": Twin(lambda: patch.object(claimer, "FENCE_SHARE", 1000.0), first=17),
     "recovery ends runs whose owner is alive": Twin(
         lambda: statements("expiries.expired", "expiries.locked", old="FROM job_recoverable", new=f"FROM {_RUNNING}")
     ),

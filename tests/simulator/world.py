@@ -1,4 +1,4 @@
-"""The simulated hosts, their ticks and children, and the boundary at which the real code meets them.
+"""The world: the simulated hosts, their ticks and children, and what the real code meets there.
 
 All code of ``jobrunner.worker`` and ``jobrunner.store`` is real. In the place of the operating system stand: the clock,
 threads, signals, child processes, and what /proc says of processes. The notes and pages of ticks are real files.
@@ -10,81 +10,32 @@ import os
 import random
 import shutil
 from collections.abc import Callable, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from greenlet import getcurrent
 
 from jobrunner.errors import InternalError, JobrunnerError
-from jobrunner.model import Policy
-from jobrunner.settings.config import Config
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.drivers.location import locate
 from jobrunner.store.drivers.waits import of_tick
 from jobrunner.worker.processes import TickProcesses
-from jobrunner.worker.stop_signals import StopRequest
 from jobrunner.worker.tick import tick
 from jobrunner.worker.watchdog import watching
-from simulator.children import VirtualChild, VirtualSupervisor
+from simulator.children import VirtualChild
 from simulator.files import WriterLock
 from simulator.handlers import Handlers
+from simulator.hosts import Host, Tick
 from simulator.ledger import Ledger, Violated
 from simulator.scheduler import Process, Scheduler, Task
 from simulator.sessions import Sessions
 
 EPOCH = datetime(2020, 1, 6, tzinfo=UTC).timestamp()
 """Long ago, so that by no clock of a history a file of the real host is old."""
-
-
-class Version(NamedTuple):
-    """What a host has deployed: the policies of its handlers."""
-
-    name: str
-    policies: Sequence[Policy]
-
-
-class Host:
-    """A host: its settings, what is deployed on it, and whether it is cut off from the database."""
-
-    def __init__(self, name: str, config: Config, version: Version) -> None:
-        self.name = name
-        self.config = config
-        self.version = version
-        self.boot = 1
-        self.wall_offset = 0.0
-        self.cut_off_until = self.suspended_until = 0.0
-        self.processes: dict[int, Process] = {}
-        self.ticks: list[Tick] = []
-
-    def live_ticks(self) -> list[Tick]:
-        """Its ticks whose process is there."""
-        return [each for each in self.ticks if not each.process.is_dead]
-
-
-class Tick:
-    """One tick: its process, and after its end what it raised."""
-
-    def __init__(self, host: Host, process: Process) -> None:
-        self.host = host
-        self.config = host.config
-        self.process = process
-        self.children: list[VirtualChild] = []
-        self.supervisor: VirtualSupervisor | None = None
-        self.stop = _Stop()
-        self.page: Any = None
-        self.error: BaseException | None = None
-
-
-class _Stop(StopRequest):
-    """Stop signals that the scheduler sends."""
-
-    def noting(self) -> Any:
-        return nullcontext()
-
-    def waking(self, descriptor: int) -> Any:
-        return nullcontext()
+_LONGEST_HALT = 4
+"""Leases: for so long a tick is suspended at a failpoint, if no other tick begins a run meanwhile."""
 
 
 class Notes:
@@ -273,6 +224,25 @@ class World:
             for process in (each.process, *(child.process for child in each.children)):
                 process.stopped_until = max(process.stopped_until, until)
             self.ledger.excuse("it was suspended", *each.children)
+
+    def hit(self, point: str, cut: Callable[[], None] | None = None) -> None:
+        """A failpoint of the real code. A tick that is to be suspended here goes on when others have its runs."""
+        halted = self.tick_at(self.process())
+        if halted is None or halted.halts_at != point or self.is_quiet:
+            return
+        halted.halts_at, halted.halted_at = None, self.scheduler.now
+        self.stall([halted], self.lease_seconds * _LONGEST_HALT)
+        self.point(point)
+
+    def begun(self, child: VirtualChild) -> None:
+        """A handler has begun: what was suspended for longer than its lease goes on beside it."""
+        now = self.scheduler.now
+        for each in self.ticks:
+            is_over = each.halted_at is not None and now > each.halted_at + self.lease_seconds
+            if is_over and each is not child.parent:
+                each.halted_at = None
+                for process in (each.process, *(one.process for one in each.children)):
+                    process.stopped_until = each.host.suspended_until
 
     def child(self, pid: int) -> VirtualChild | None:
         """The child of this process."""

@@ -34,7 +34,7 @@ def before_line(number: int, act: Callable[[], None]) -> Any:
             return None
         if event == "line" and next(lines) == number:
             other.start()
-            other.join(0.2)
+            other.join(stretched(0.2))
         return look
 
     sys.settrace(look)
