@@ -33,6 +33,7 @@ PARTS = 10
 FOUND_AT = {
     "the end of a parent is not followed": 1,
     "recovery ends runs whose owner is alive": 4,
+    "a run begins however late": 2,
     "what has begun counts as never begun": 7,
     "a limit does not count what is at work": 13,
 }

@@ -1,5 +1,7 @@
 """A call that hangs is cut from another thread, which may come too late: then it ends nothing else."""
 
+import gc
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -72,3 +74,19 @@ def reuse_at(line: int, database: PostgresDatabase) -> bool | None:
         for each in others:
             assert each.execute("SELECT 1 AS one").fetchall() == [{"one": 1}]
         return others[-1].fileno() == descriptor if others else None
+
+
+@postgresql_only
+def test_connection_that_nobody_has_closed_keeps_no_descriptor(database: PostgresDatabase) -> None:
+    def descriptors() -> int:
+        gc.collect()
+        return len(os.listdir("/proc/self/fd"))
+
+    def open_and_forget() -> int:
+        Store(locate(database.url), patience=Waits(5, 5, stretched(5))).connect()
+        return descriptors()
+
+    before = descriptors()
+    with pytest.warns(ResourceWarning):
+        after = open_and_forget()
+    assert after == before

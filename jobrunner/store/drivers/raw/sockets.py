@@ -14,8 +14,9 @@ class HeldSocket:
     """
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor: int | None = os.dup(descriptor)
         self._lock = allocate_lock()
+        self._descriptor: int | None = None
+        self._descriptor = os.dup(descriptor)
 
     def shut_down(self) -> None:
         """Shut down the socket, which ends every wait on it. Any thread may call this. It never fails.
@@ -40,3 +41,7 @@ class HeldSocket:
             descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
+
+    def __del__(self) -> None:
+        # A connection that nobody has closed, and that is gone, must not keep a descriptor.
+        self.close()
