@@ -140,6 +140,10 @@ def _tick(given: dict[str, str]) -> bool:
     if "--config" in given:
         environment.name_config(given["--config"])
     config = environment.load({**settings, "log": given.get("--log")})
+    if config.spread:
+        from jobrunner.cli import spread
+
+        spread.wait(config)
     folders = state_folder.for_state(config.state_dir)
     if config.linger or any(map(_is_tick_abandoned, folders)):
         return False

@@ -42,6 +42,11 @@ def _check_linger(linger: timedelta) -> None:
         raise UsageError("must be at most 2m: a tick that lingers keeps the code that it started with")
 
 
+def _check_spread(spread: timedelta) -> None:
+    if spread > timedelta(seconds=50):
+        raise UsageError("must be at most 50s, so that a tick begins in its own minute")
+
+
 class Retention(NamedTuple):
     """The settings ``keep_…``: how long what has ended is kept."""
 
@@ -112,6 +117,14 @@ class Config(NamedTuple):
         " ([how](../adr/0015-linger.md)).",
         _check_linger,
         on_host=True,
+    )
+    spread: timedelta = setting.duration(
+        "0s",
+        "The ticks of each host begin at an instant of their own within this time, at most 50s, so that those of many"
+        " hosts do not ask the server in the same second. A tick that is started on a terminal does not wait.",
+        _check_spread,
+        on_host=True,
+        metavar="DURATION",
     )
     lease: timedelta = setting.duration(
         "60s", "How long a run belongs to a tick that has died; at most 10m.", _check_1s_to_10m, on_host=True

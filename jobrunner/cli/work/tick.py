@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from jobrunner.cli import environment, session, streams
+from jobrunner.cli import environment, session, spread, streams
 from jobrunner.cli.options.tick import of_tick
 from jobrunner.settings.config import Config
 
@@ -36,6 +36,8 @@ def tick(verbose: bool, log: Path | None, types: tuple[str, ...], probe: bool, *
     if probe:
         _probe(config)
         return
+    if not session.on_terminal():
+        spread.wait(config)
     ticking.run(config, types=types or None, on_stderr=verbose or session.on_terminal())
 
 

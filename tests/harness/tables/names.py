@@ -76,6 +76,7 @@ OPTIONS = {
     "--since": ("TIME", "not earlier than this"),
     "--start-deadline": ("DURATION", "how long a run of a schedule may wait for its start"),
     "--status": ("queued|running|succeeded|failed|dead|cancelled…", "runs by their statuses"),
+    "--spread": ("DURATION", "within which time the ticks of all hosts begin"),
     "--strict": ("flag", "commit each result before the next run begins"),
     "--system": ("flag", "the crontab names users"),
     "--timeout": ("DURATION", "the limit of each attempt"),
