@@ -66,7 +66,7 @@ class History(NamedTuple):
         return self.changes is None or any(self.changes.get(each) for each in actions)
 
 
-About: TypeAlias = Literal["run", "effect", "schedule", "type"]
+About: TypeAlias = Literal["run", "effect", "schedule", "pause", "type"]
 Look: TypeAlias = Callable[[Any, Facts], Iterator[str]]
 
 
@@ -86,7 +86,8 @@ class Promise(NamedTuple):
 
 @dataclass(frozen=True)
 class Breach:
-    """A promise that the history refutes. ``subject`` is a run by its id, a schedule or a type by its name, or a key.
+    """A promise that the history refutes. ``subject`` is a run by its id, a schedule or a type by its name, a key,
+    or what is paused.
 
     ``remedy`` is what shows more about it.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobrunner.verify.checks import attempts, effects, limits, moves, slots, waiting
+from jobrunner.verify.checks import attempts, effects, limits, moves, pauses, slots, waiting
 from jobrunner.verify.promise import Promise
 
 OF_RUNS = (
@@ -25,6 +25,7 @@ PROMISES: dict[str, Promise] = {
         *OF_RUNS,
         slots.one_at_a_time,
         *OF_SLOTS,
+        pauses.pauses_recorded,
         effects.effects_of_runs,
         effects.effects_once,
         limits.limits_kept,

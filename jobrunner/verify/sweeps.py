@@ -19,10 +19,11 @@ from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.verify.reading import read
-from jobrunner.store.verify.records import Definition, Limit, Slot, Worked
+from jobrunner.store.verify.records import Definition, Limit, Pause, Slot, Worked
 from jobrunner.verify import known, promises
 from jobrunner.verify.checks.attempts import lost_leases
 from jobrunner.verify.checks.limits import Totals, WorkOfType
+from jobrunner.verify.checks.pauses import subject_of
 from jobrunner.verify.checks.slots import Rivals, SlotsOf, Work
 from jobrunner.verify.histories import read_slice
 from jobrunner.verify.promise import Breach, Facts, History, Promise
@@ -84,6 +85,17 @@ class Sweeper:
             breaches = _judge(promises.OF_SLOTS, judged, definition.name, self._facts)
             done_to = end if is_last else runs[-1].scheduled_for
             yield Found(str(definition.id if is_last else definition.id - 1), breaches)
+
+    def pauses(self, begin: str) -> Iterator[Found]:
+        """What is paused: some rows, so all of them are one slice."""
+        if begin:
+            return
+        found, facts = self._look(partial(read, name="pauses"))
+        pauses = defaultdict[str, list[Pause]](list)
+        for each in found:
+            pauses[subject_of(each)].append(each)
+        judged = (_judge([promises.PROMISES["pauses_recorded"]], each, name, facts) for name, each in pauses.items())
+        yield Found("all", [breach for each in judged for breach in each])
 
     def effects(self, begin: str) -> Iterator[Found]:
         """All effects, by their keys."""

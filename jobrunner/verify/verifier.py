@@ -20,7 +20,7 @@ from jobrunner.verify.known import Kept
 from jobrunner.verify.promise import SLACK, Breach, Facts
 from jobrunner.verify.sweeps import Found, Sweeper
 
-SWEEPS = ("schedules", "effects", "runs", "limits", "totals")
+SWEEPS = ("schedules", "pauses", "effects", "runs", "limits", "totals")
 """In this order; the totals are compared with what the sweep over the runs has counted."""
 _MOST_LISTED = 100
 

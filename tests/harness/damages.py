@@ -130,6 +130,16 @@ def _run_of_slot(scene: Scene, name: str, slot: Any) -> None:
     )
 
 
+def pauses_recorded(scene: Scene) -> object:
+    scene.pause("type", "unseen")
+    scene.database.execute("DELETE FROM job_events WHERE action = 'pause type' AND at = ?", [_paused_at(scene)])
+    return "type unseen"
+
+
+def _paused_at(scene: Scene) -> Any:
+    return scene.database.value("SELECT paused_at FROM job_pauses WHERE name = 'unseen'")
+
+
 def effects_of_runs(scene: Scene) -> object:
     scene.effect("stolen")
     scene.set("effects", "key = 'stolen'", lease_token="x" * 32)
@@ -180,6 +190,7 @@ DAMAGES: dict[str, Callable[[Scene], object]] = {
         one_at_a_time,
         one_run_per_slot,
         slots_recorded,
+        pauses_recorded,
         effects_of_runs,
         effects_once,
         limits_kept,

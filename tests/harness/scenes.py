@@ -14,9 +14,10 @@ from jobrunner.store.changes import one_run, settlement
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.steps import follow
-from jobrunner.store.queue import claims, dependants, effects, enqueue, expiries, finalize
+from jobrunner.store.queue import claims, dependants, effects, enqueue, expiries, finalize, pauses
 from jobrunner.store.queue.claims import ClaimRequest
 from jobrunner.store.queue.enqueue_sql import NewRun
+from jobrunner.store.queue.pauses import Kind
 
 OWNER, PERSON = Owner("here", "here:1:a"), Actor("ada@here", "because")
 SUCCEEDED, FAILED = AttemptResult(Outcome.SUCCEEDED), AttemptResult(Outcome.FAILED, wait=timedelta(0))
@@ -84,6 +85,10 @@ class Scene:
 
         return self.store.write(work)
 
+    def pause(self, kind: Kind, name: str) -> None:
+        """A person pauses a type, a host or everything."""
+        assert self.store.write(partial(pauses.pause, kind=kind, name=name, actor=PERSON)) is None
+
     def set(self, table: str, where: str, **values: object) -> None:
         """Write into a row by hand."""
         given = ", ".join(f"{name} = ?" for name in values)
@@ -111,5 +116,7 @@ def make_history(scene: Scene) -> None:
     scene.effect("known")
     scene.store.write(partial(settlement.settle, key="known", actor=PERSON, applied=True))
     scene.child()
+    for kind in ("type", "host"):
+        scene.pause(kind, "nobody's")
     scene.claim(scene.enqueue())
     count_all(scene.database, scene.store)

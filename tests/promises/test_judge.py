@@ -15,13 +15,14 @@ from harness.doc_tables import witnesses
 from harness.invariants import insert_runs
 from harness.judge import KEPT, breaches, breaches_at, judged
 from harness.pages import checked_by
-from harness.scenes import FAILED, SUCCEEDED, Scene, make_history
+from harness.scenes import FAILED, PERSON, SUCCEEDED, Scene, make_history
 from harness.waiting import stretched
 from jobrunner.errors import UsageError
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
 from jobrunner.store.queue import expiries
+from jobrunner.store.queue.pauses import Kind
 from jobrunner.store.schema import metadata
 from jobrunner.store.verify.reading import texts
 from jobrunner.verify.promises import PROMISES
@@ -173,6 +174,44 @@ def test_what_an_archive_a_clock_or_a_deploy_may_explain_is_no_breach(database: 
     found = judged(store)
     assert {each.promise for each in found.breaches} == ALWAYS_JUDGED
     assert found.not_judged == ["the limits of the type limited: not all hosts report them as they are stored"]
+
+
+@pytest.mark.promise("P12")
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM job_events WHERE action LIKE 'pause%'",
+        "UPDATE job_events SET at = (SELECT min(started_at) FROM job_ticks) WHERE action LIKE 'pause%'",
+        "UPDATE job_events SET action = 'resume schedule' WHERE action LIKE 'pause%'",
+    ],
+)
+def test_pause_in_force_that_no_row_explains_is_named(
+    jobrunner: Commands, database: Database, store: Store, damage: str
+) -> None:
+    scene = Scene(database, store)
+    insert_schedule(scene, "hourly")
+    jobrunner("schedule", "pause", "hourly")
+    paused: list[tuple[Kind, str]] = [("type", "a"), ("type", "b"), ("host", "a"), ("all", "")]
+    for kind, name in paused:
+        scene.pause(kind, name)
+    assert breaches(store) == []
+    database.execute(damage)
+    found = judged(store).breaches
+    assert {each.promise for each in found} == {"pauses_recorded"}
+    assert sorted(each.subject for each in found) == ["everything", "host a", "schedule hourly", "type a", "type b"]
+    assert any(f" by {PERSON.name}, and no row says so" in each.sentence for each in found)
+
+
+def test_row_of_another_pause_of_the_same_instant_explains_no_pause(database: Database, store: Store) -> None:
+    scene = Scene(database, store)
+    for name in ("a", "b"):
+        scene.pause("type", name)
+    at = database.value("SELECT paused_at FROM job_pauses WHERE name = 'a'")
+    scene.set("pauses", "name = 'b'", paused_at=at)
+    scene.set("events", "action = 'pause type'", at=at)
+    assert breaches(store) == []
+    scene.set("pauses", "name = 'b'", name="c")
+    assert [each.subject for each in judged(store).breaches] == ["type c"]
 
 
 def test_slots_whose_runs_an_archive_has_taken_away_are_no_breach(

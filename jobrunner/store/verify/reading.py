@@ -37,6 +37,7 @@ RECORDS: Mapping[str, type[Any]] = {
     "definitions": records.Definition,
     "changes_of_schedule": records.Event,
     "skips_of_schedule": records.Event,
+    "pauses": records.Pause,
     "slots": records.Slot,
     "limits": records.Limit,
     "hosts": records.Host,

@@ -118,6 +118,20 @@ class Definition(NamedTuple):
     created_at: datetime
 
 
+class Pause(NamedTuple):
+    """A pause that is in force, with a row of ``job_events`` about it. ``noted_at`` None: there is none.
+
+    ``actor`` None: that of a schedule, whose row does not say who paused it.
+    """
+
+    kind: str
+    name: str
+    actor: str | None
+    paused_at: datetime
+    noted_at: datetime | None
+    detail: Json
+
+
 class Slot(NamedTuple):
     """A run of a slot."""
 

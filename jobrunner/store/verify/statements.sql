@@ -114,6 +114,16 @@ LIMIT 1
 SELECT definition_id, at, actor, action, detail
 FROM job_events
 WHERE definition_id = :definition_id AND action = 'skip slots' AND at >= :since
+-- name: pauses
+-- The index of job_events is that by time, in which an instant has a few rows.
+SELECT p.kind, p.name, p.actor, p.paused_at, e.at, e.detail
+FROM job_pauses p
+LEFT JOIN job_events e ON e.at = p.paused_at AND e.run_id IS NULL AND e.definition_id IS NULL
+  AND e.action = 'pause ' || p.kind AND e.actor = p.actor
+UNION ALL SELECT 'schedule', d.name, NULL, d.paused_at, e.at, e.detail
+FROM job_definitions d
+LEFT JOIN job_events e ON e.definition_id = d.id AND e.at = d.paused_at AND e.action = 'pause schedule'
+WHERE d.paused_at IS NOT NULL
 -- name: slots
 SELECT id, scheduled_for
 FROM job_runs
