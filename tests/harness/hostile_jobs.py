@@ -149,7 +149,12 @@ def forge_progress(ctx):
     forge(ctx, kind="importing")
 
 
-def forge_nan(ctx): forge(ctx, kind="report", run_id=ctx.run_id, outcome="snoozed", wait_seconds=float("nan"))
+def forge_nan(ctx):
+    forge(ctx, kind="report", run_id=ctx.run_id, outcome="snoozed", wait_seconds=float("nan"))
+    # Else the child goes on, and the next run may end it in another way before the tick reads the frame.
+    time.sleep(600)
+
+
 def forge_wait(ctx): forge(ctx, kind="report", run_id=ctx.run_id, outcome="snoozed", wait_seconds=1e300)
 def forge_outcome(ctx): forge(ctx, kind="report", run_id=ctx.run_id, outcome={"a": []}, error=[1], error_type={})
 
