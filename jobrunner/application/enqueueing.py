@@ -60,13 +60,14 @@ def enqueue(
     a handler for the type, the payload may hold whatever the handler's annotations say, otherwise only what JSON has.
     ``run_at`` is an aware datetime, or a timedelta from now. Of runs of about the same age that of higher ``priority``
     is first: each step (-1000 to 1000) counts like a minute of waiting. ``max_attempts`` and ``timeout`` are those of
-    the job type if they are not given. Raises UsageError or BadPayload before anything is sent, also if the handler
-    cannot take the payload.
+    the job type if they are not given. With ``expires``, such as "10m", no attempt begins later than so long after
+    run_at: a run that waits then becomes dead. Raises UsageError or BadPayload before anything is sent, also if the
+    handler cannot take the payload.
 
     If another run of the type has the ``key`` (for how long, the type's ``key_scope`` says), ``if_taken`` decides.
     "existing": the answer has the id of that run. "raise": KeyTaken is raised, and the transaction can still be used.
-    "replace": if that run was never begun, it gets this payload and this ``run_at``, and keeps all else. The answer's
-    ``outcome`` says what was done.
+    "replace": if that run was never begun, it gets this payload, this ``run_at`` and this ``expires``, and keeps all
+    else. The answer's ``outcome`` says what was done.
 
     With ``after``, the id of a run or several, the run waits until all of them have ended; they are locked until the
     transaction ends. ``if_parent_fails`` says what happens if one of them ends dead or cancelled: "cancel" this run, or

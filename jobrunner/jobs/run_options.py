@@ -63,6 +63,17 @@ class Limit:
         return parse_timeout(value) or timedelta(0)
 
 
+class Span:
+    """A duration that is not zero."""
+
+    def check(self, name: str, value: Duration) -> timedelta:
+        """The duration."""
+        span = parse_duration(value)
+        if not span:
+            raise WrongOption(name, "must be longer than 0; leave it out for no limit")
+        return span
+
+
 class Runs:
     """The ids of runs."""
 
@@ -87,6 +98,10 @@ class ManyOptions(TypedDict, total=False):
     ]
     timeout: Annotated[
         Duration | None, Row(Limit(), 'The limit of each attempt; "none" for no limit', absent="the job type's")
+    ]
+    expires: Annotated[
+        Duration | None,
+        Row(Span(), "How long after its run_at an attempt may begin; then the run is dead", absent="never"),
     ]
     if_taken: Annotated[
         Taken | None,
@@ -121,7 +136,8 @@ class RunOptions(EntryOptions, total=False):
 OF_MANY, OF_ENTRY, OF_RUN = rows_of(ManyOptions), rows_of(EntryOptions), rows_of(RunOptions)
 """By name, in the order in which they are documented."""
 _OF_CALL = ("if_taken", "after", "if_parent_fails")
-COLUMNS = {name: {"key": "idempotency_key"}.get(name, name) for name in OF_RUN if name not in _OF_CALL}
+_NAMED = {"key": "idempotency_key", "expires": "start_deadline_at"}
+COLUMNS = {name: _NAMED.get(name, name) for name in OF_RUN if name not in _OF_CALL}
 """The column of the run that an option is. The others say what the enqueue does."""
 
 

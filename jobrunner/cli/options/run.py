@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import click
 
 from jobrunner.cli.parameters import Checked, job_id, parse_run_at, timeout_of_a_run
+from jobrunner.durations import parse_duration
 from jobrunner.jobs.options import Kind, Number, OneOf, Row, choice
-from jobrunner.jobs.run_options import OF_RUN, Limit, Runs, Text, Time
+from jobrunner.jobs.run_options import OF_RUN, Limit, Runs, Span, Text, Time
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -59,6 +60,8 @@ def _written(flag: str, kind: Kind) -> tuple[Callable[[str], Any], str, str]:
             return parse_run_at, "TIME", ": ISO 8601 with an offset, or +5m from now"
         case Limit():
             return timeout_of_a_run, "DURATION", ""
+        case Span():
+            return parse_duration, "DURATION", ""
         case Runs():
             return job_id, "JOB_ID", "; repeatable"
         case Text():

@@ -10,7 +10,7 @@ from jobrunner.model import TICK
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.queue.ticks import audit, tallies
 from jobrunner.store.sql.statement import Prepared, Row
-from jobrunner.text import iso_instant
+from jobrunner.text import iso_instant, one_line
 
 
 class Overdue(NamedTuple):
@@ -42,8 +42,12 @@ def end_overdue(connection: Connection, limit: int) -> list[Overdue]:
 
 
 def _error(row: Row) -> str:
-    tried = f"; tried {row.attempts} times before" if row.attempts else ""
-    return f"not started by its start deadline, {iso_instant(row.start_deadline_at)}{tried}"
+    said = f"not started by its start deadline, {iso_instant(row.start_deadline_at)}"
+    if not row.attempts:
+        return said
+    # The error of the last attempt says why the run did not succeed in time.
+    last = "" if row.last_error is None else f"; the last error was {row.error_type}: {row.last_error}"
+    return one_line(f"{said}; tried {row.attempts} time{"s" * (row.attempts != 1)} before{last}")
 
 
 def _event(row: Row) -> dict[str, Any]:

@@ -17,6 +17,7 @@ class NewRun(NamedTuple):
 
     ``run_at`` None means now; a timedelta counts from now, by the database's clock. If ``max_attempts`` or ``timeout``
     is None, the claim takes that of the type's policy; a timeout of zero means no limit. ``origin`` None: enqueued.
+    A ``start_deadline_at`` that is a timedelta counts from run_at.
     ``traceparent`` is that of the span that enqueues it.
     """
 
@@ -31,14 +32,19 @@ class NewRun(NamedTuple):
     definition_id: int | None = None
     scheduled_for: datetime | None = None
     origin: Origin | None = None
-    start_deadline_at: datetime | None = None
+    start_deadline_at: datetime | timedelta | None = None
     concurrency_key: str | None = None
 
     def columns(self) -> dict[str, Any]:
-        """The values by column, without those that are None. ``run_in``, in seconds, stands for a run_at after now."""
+        """The values by column, without those that are None.
+
+        ``run_in``, in seconds, stands for a run_at after now, and ``expires_in`` for a start_deadline_at after run_at.
+        """
         columns = {name: value for name, value in self._asdict().items() if value is not None}
         if isinstance(self.run_at, timedelta):
             columns["run_in"] = columns.pop("run_at").total_seconds()
+        if isinstance(self.start_deadline_at, timedelta):
+            columns["expires_in"] = columns.pop("start_deadline_at").total_seconds()
         if self.timeout is not None:
             columns["timeout"] = self.timeout.total_seconds()
         return columns
@@ -53,8 +59,8 @@ class NewRun(NamedTuple):
 class Enqueued:
     """The id of the run. ``created`` False: the key is taken, and this is the id of its run.
 
-    ``replaced``: that run now has the payload and the run_at of this enqueue. ``id`` None: nothing was inserted,
-    because the type was full and its ``when_full`` is "drop".
+    ``replaced``: that run now has the payload, the run_at and the expires of this enqueue. ``id`` None: nothing was
+    inserted, because the type was full and its ``when_full`` is "drop".
     """
 
     id: int | None
@@ -80,7 +86,7 @@ class Enqueued:
 class Made:
     """The id of the run, or of the one that has its key already; null if it was ``dropped``.
 
-    ``replaced``: that run now has the payload and the run_at of this enqueue.
+    ``replaced``: that run now has the payload, the run_at and the expires of this enqueue.
     """
 
     id: int | None
@@ -101,7 +107,7 @@ def replacement(run_id: int, columns: Values) -> dict[str, Any]:
     return {
         "id": run_id,
         "status": Status.QUEUED.value,
-        **{name: columns.get(name) for name in ("payload", "run_at", "run_in")},
+        **{name: columns.get(name) for name in ("payload", "run_at", "run_in", "expires_in")},
     }
 
 

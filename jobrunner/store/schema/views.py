@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Boolean, Column, Integer, MetaData, String, Table
+from sqlalchemy import Boolean, Column, Integer, MetaData, String, Table, Text
 
 from jobrunner.store.sql.dialect.values import BigKey, UtcTime
 
@@ -52,4 +52,6 @@ job_overdue = Table(
     Column("status", String),
     Column("attempts", Integer),
     Column("start_deadline_at", UtcTime),
+    Column("error_type", String),
+    Column("last_error", Text),
 )

@@ -53,7 +53,7 @@ CREATE VIEW {schema}job_ready_gates AS
     OR (SELECT id FROM {schema}job_runs WHERE {waiting} AND {behind_open_gate}
       ORDER BY turn_at, run_at, id LIMIT 1) IS NULL;
 CREATE VIEW {schema}job_overdue AS
-  SELECT id, definition_id, job_type, status, attempts, start_deadline_at FROM {schema}job_runs
+  SELECT id, definition_id, job_type, status, attempts, start_deadline_at, error_type, last_error FROM {schema}job_runs
   WHERE finished_at IS NULL AND lease_token IS NULL AND start_deadline_at <= {now};
 CREATE VIEW {schema}job_expandable AS
   SELECT id, next_run_at FROM {schema}job_definitions

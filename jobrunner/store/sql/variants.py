@@ -13,8 +13,9 @@ PLAIN = ("job_type", "payload", "priority")
 
 @cache
 def enqueued() -> tuple[str, ...]:
-    """The columns of a run that an enqueue can give; ``run_in``, in seconds, stands for a run_at after now."""
+    """What an enqueue can give (``NewRun.columns``). It gives a start deadline as a time after run_at only."""
     # Not at the top: a tick enqueues nothing, and claims import this module.
     from jobrunner.jobs.run_options import COLUMNS
 
-    return tuple(dict.fromkeys((*PLAIN, "run_in", *COLUMNS.values(), "traceparent")))
+    columns = ("expires_in" if name == "start_deadline_at" else name for name in COLUMNS.values())
+    return tuple(dict.fromkeys((*PLAIN, "run_in", *columns, "traceparent")))

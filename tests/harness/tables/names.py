@@ -27,6 +27,7 @@ OPTIONS = {
     "--description": ("TEXT", "what a schedule is for"),
     "--dry-run": ("flag", "show what would change, and change nothing"),
     "--ends-at": ("TIME", "when a schedule ends"),
+    "--expires": ("DURATION", "how long after its time a run may still be begun"),
     "--error-like": ("TEXT", "runs by a part of their error"),
     "--every": ("DURATION", "how often to start a tick"),
     "--follow": ("flag", "print what is new until the run has ended"),

@@ -160,12 +160,12 @@ FROM held) AND jobrunner_schema.job_runs.lease_token IS NOT NULL RETURNING jobru
         (),
     ),
     ('deadlines.overdue', ()): (
-        """SELECT jobrunner_schema.job_overdue.id, jobrunner_schema.job_overdue.definition_id, jobrunner_schema.job_overdue.job_type, jobrunner_schema.job_overdue.status, jobrunner_schema.job_overdue.attempts, jobrunner_schema.job_overdue.start_deadline_at, jobrunner_schema.jobrunner_now() AS now
+        """SELECT jobrunner_schema.job_overdue.id, jobrunner_schema.job_overdue.definition_id, jobrunner_schema.job_overdue.job_type, jobrunner_schema.job_overdue.status, jobrunner_schema.job_overdue.attempts, jobrunner_schema.job_overdue.start_deadline_at, jobrunner_schema.job_overdue.error_type, jobrunner_schema.job_overdue.last_error, jobrunner_schema.jobrunner_now() AS now
 FROM jobrunner_schema.job_overdue ORDER BY jobrunner_schema.job_overdue.start_deadline_at
  LIMIT %(limit)s::BIGINT FOR NO KEY UPDATE SKIP LOCKED""",
         {},
         {},
-        (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('attempts', None), ('start_deadline_at', 'instant'), ('now', 'instant')),
+        (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('attempts', None), ('start_deadline_at', 'instant'), ('error_type', None), ('last_error', None), ('now', 'instant')),
     ),
     ('definitions.events', ()): (
         """SELECT jobrunner_schema.job_events.at, jobrunner_schema.job_events.actor, jobrunner_schema.job_events.action, jobrunner_schema.job_events.run_id, jobrunner_schema.job_events.detail
@@ -518,8 +518,8 @@ WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_
         {},
         (('id', None),),
     ),
-    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent'), True)): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', jobrunner_schema.jobrunner_now() AS anon_8, jobrunner_schema.jobrunner_now() AS anon_9
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'expires_in', 'idempotency_key', 'traceparent'), True)): (
+        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at, start_deadline_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', jobrunner_schema.jobrunner_now() AS anon_8, jobrunner_schema.jobrunner_now() AS anon_9, (coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) + make_interval(secs => %(expires_in)s::FLOAT)) AS anon_10
 WHERE NOT (EXISTS (SELECT *
 FROM jobrunner_schema.job_types
 WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_types.max_waiting IS NOT NULL)) RETURNING jobrunner_schema.job_runs.id""",
@@ -527,8 +527,8 @@ WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_
         {'run_at': 'instant'},
         (('id', None),),
     ),
-    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent'), False)): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', jobrunner_schema.jobrunner_now() AS anon_8, jobrunner_schema.jobrunner_now() AS anon_9 RETURNING jobrunner_schema.job_runs.id""",
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'expires_in', 'idempotency_key', 'traceparent'), False)): (
+        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at, start_deadline_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', jobrunner_schema.jobrunner_now() AS anon_8, jobrunner_schema.jobrunner_now() AS anon_9, (coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) + make_interval(secs => %(expires_in)s::FLOAT)) AS anon_10 RETURNING jobrunner_schema.job_runs.id""",
         {},
         {'run_at': 'instant'},
         (('id', None),),
@@ -536,7 +536,7 @@ WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_
     ('enqueue.replace', ('postgresql',)): (
         """SELECT jobrunner_schema.jobrunner_replace(CAST(%(given)s::VARCHAR AS JSON)) AS id""",
         {},
-        {'given': (('id', None), ('payload', None), ('run_at', 'instant'), ('run_in', None))},
+        {'given': (('id', None), ('payload', None), ('run_at', 'instant'), ('run_in', None), ('expires_in', None))},
         (('id', None),),
     ),
     ('expansion.limited_types', ()): (

@@ -20,11 +20,14 @@ BEGIN
   -- An expression, so that the planner does not read the whole queue by the index for this status. Another payload may
   -- be for another gate, which the next claim finds. Parents are still waited for.
   RETURN QUERY UPDATE @schema@.job_runs AS runs
-    SET payload = replacing.payload::jsonb, updated_at = @schema@.jobrunner_now(),
-      run_at = coalesce(replacing.run_at, @schema@.jobrunner_now() + make_interval(secs => replacing.run_in),
-        @schema@.jobrunner_now()),
+    SET payload = replacing.payload::jsonb, updated_at = @schema@.jobrunner_now(), run_at = replacing.its_time,
+      start_deadline_at = replacing.its_time + make_interval(secs => replacing.expires_in),
       gate = CASE WHEN runs.gate = 'after' THEN runs.gate ELSE '' END
-    FROM json_to_recordset(given) AS replacing(id bigint, payload text, run_at timestamptz, run_in double precision)
+    FROM (
+      SELECT *, coalesce(run_at, @schema@.jobrunner_now() + make_interval(secs => run_in), @schema@.jobrunner_now())
+        AS its_time
+      FROM json_to_recordset(given) AS listed(id bigint, payload text, run_at timestamptz, run_in double precision,
+        expires_in double precision)) AS replacing
     WHERE runs.id = replacing.id AND runs.status || '' = 'queued' AND runs.attempts = 0
       AND runs.idempotency_key IS NOT NULL
     RETURNING runs.id;

@@ -3,6 +3,7 @@ CREATE FUNCTION @schema@.jobrunner_enqueue(
   payload jsonb DEFAULT '{}',
   @parameters@,
   traceparent text DEFAULT NULL,
+  @added_parameters@,
   @old_parameters@,
   OUT id bigint,
   OUT outcome text
@@ -16,9 +17,8 @@ DECLARE
   -- What is none is ignored, as in Python.
   its_trace text := substring(traceparent from
     '^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$');
-  its_timeout text := btrim(timeout, E' \t\n\r\f\v');
-  seconds double precision;
-  body text := payload::text;
+  @seconds@
+  body text;
   most_bytes integer := coalesce(nullif(current_setting('jobrunner.payload_limit', true), ''), '@most_bytes@');
   most_waiting bigint;
   if_full text;
@@ -40,31 +40,12 @@ BEGIN
       '; it must lie between the years 1970 and 9000');
   END IF;
   @checks@
-  IF timeout = 'none' THEN
-    seconds := 0;
-  ELSIF timeout IS NOT NULL THEN
-    IF length(its_timeout) > 40 THEN
-      seconds := NULL;
-    ELSIF its_timeout ~ '^[0-9]+([.][0-9]+)?$' THEN
-      seconds := its_timeout::double precision;
-    ELSIF its_timeout ~ '^([0-9]+([.][0-9]+)?(ms|[smhdw]))+$' THEN
-      SELECT sum(part[1]::double precision * CASE part[3] WHEN 'ms' THEN 0.001 WHEN 's' THEN 1 WHEN 'm' THEN 60
-          WHEN 'h' THEN 3600 WHEN 'd' THEN 86400 ELSE 604800 END)
-        INTO seconds FROM regexp_matches(its_timeout, '([0-9]+([.][0-9]+)?)(ms|[smhdw])', 'g') AS found(part);
-    END IF;
-    IF seconds IS NULL OR seconds > 316224000 THEN
-      RAISE invalid_parameter_value USING MESSAGE = concat(quote_literal(left(timeout, 60)),
-        ' is not a timeout; write it as 30s, 5m or 1h30m, at most ten years, or none');
-    END IF;
-    seconds := round(seconds::numeric, 6);
-    IF seconds = 0 THEN
-      RAISE invalid_parameter_value USING MESSAGE = 'a timeout of 0 stops a run at once; write none for no limit';
-    END IF;
-  END IF;
+  @durations@
   IF after IS NOT NULL AND (cardinality(after) NOT BETWEEN 1 AND @most_parents@ OR NOT 0 < ALL (after)
       OR array_position(after, NULL) IS NOT NULL) THEN
     RAISE invalid_parameter_value USING MESSAGE = 'after must name from 1 to @most_parents@ runs by their ids';
   END IF;
+  body := its_payload::text;
   IF its_payload IS NULL OR jsonb_typeof(its_payload) <> 'object' THEN
     RAISE invalid_parameter_value USING MESSAGE = concat('the payload must be a JSON object, not ',
       coalesce(jsonb_typeof(its_payload), 'NULL'));
@@ -146,7 +127,7 @@ BEGIN
         outcome := 'existing';
         IF if_taken = 'replace' THEN
           PERFORM @schema@.jobrunner_replace(json_build_array(json_build_object(
-            'id', holder.run_id, 'payload', its_payload::text, 'run_at', its_time)));
+            'id', holder.run_id, 'payload', its_payload::text, 'run_at', its_time, 'expires_in', seconds_of_expires)));
           IF FOUND THEN
             outcome := 'replaced';
           END IF;

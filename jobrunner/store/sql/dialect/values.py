@@ -132,6 +132,16 @@ class later(Expression[datetime]):  # noqa: N801 - as above
     )
 
 
+class after(Expression[datetime]):  # noqa: N801 - as above
+    """A time plus a number of seconds. NULL if one of both is."""
+
+    type = UtcTime()
+    words = Words(
+        postgresql="({0} + make_interval(secs => {1}))",
+        sqlite="({0} + CAST({1} * 1000000 AS INTEGER))",
+    )
+
+
 class promoted(Expression[str]):  # noqa: N801 - as above
     """The server, if it is a standby that was promoted since a tick last noted one (``servers``). NULL: it is not."""
 

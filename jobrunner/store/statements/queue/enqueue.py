@@ -27,7 +27,7 @@ from jobrunner.lifecycle import Status
 from jobrunner.store.schema import job_runs
 from jobrunner.store.sql.dialect.rows import as_json, rows
 from jobrunner.store.sql.dialect.statements import inserting
-from jobrunner.store.sql.dialect.values import BigKey, later, now, of_application, stored_json
+from jobrunner.store.sql.dialect.values import BigKey, after, later, now, of_application, stored_json
 from jobrunner.store.sql.traits import EACH_DATABASE, TRAITS
 from jobrunner.store.sql.variants import PLAIN, enqueued
 from jobrunner.store.statements.queue.backpressure import is_limited
@@ -81,15 +81,18 @@ def _insert(
 
     With ``skip_existing`` a slot that has a run already is skipped and is no error.
     """
+    run_at = _run_at(given)
     values: dict[str, Any] = {
         **given,
         "payload": stored_json(given["payload"]),
         "status": literal_column(f"'{Status.QUEUED}'"),
-        "run_at": _run_at(given),
+        "run_at": run_at,
         "created_at": now(),
         "updated_at": now(),
     }
     values.pop("run_in", None)
+    if "expires_in" in given:
+        values["start_deadline_at"] = after(run_at, values.pop("expires_in"))
     source = select(*values.values())
     if unless_limited:
         source = source.where(~is_limited(given["job_type"]))
@@ -118,12 +121,12 @@ def _type_of(name: str) -> TypeEngine[Any]:
     """The type of the parameter for one of ``NewRun.columns``."""
     if name == "payload":
         return Text()
-    return Float() if name == "run_in" else job_runs.c[name].type
+    return Float() if name in ("run_in", "expires_in") else job_runs.c[name].type
 
 
 def replace(database: str) -> Executable:
-    """Replace payload and run_at of those runs of a list that have its status and no attempts. Returns these."""
-    names = {"payload": Text(), "run_at": job_runs.c.run_at.type, "run_in": Float()}
+    """Replace payload and times of those runs of a list that have its status and no attempts. Returns these."""
+    names = {"payload": Text(), "run_at": job_runs.c.run_at.type, "run_in": Float(), "expires_in": Float()}
     if TRAITS[database].has_functions:
         given_list = as_json("given", {"id": BigKey, **names})
         return select(of_application("replace", job_runs.c.id.type, given_list).label("id"))
@@ -131,10 +134,12 @@ def replace(database: str) -> Executable:
     given = rows("given", {"id": BigKey, "status": job_runs.c.status.type, **names})
     columns = {name: given.c[name] for name in names}
     # Another payload may be for another gate, which the next claim finds. Parents are still waited for.
+    run_at = _run_at(columns)
     gate = case((IS_BEHIND_PARENTS, job_runs.c.gate), else_=literal_column("''"))
     values = {
         "payload": stored_json(given.c.payload),
-        "run_at": _run_at(columns),
+        "run_at": run_at,
+        "start_deadline_at": after(run_at, given.c.expires_in),
         "gate": gate,
         "updated_at": now(),
     }
