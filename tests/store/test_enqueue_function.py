@@ -90,6 +90,9 @@ CASES: list[dict[str, Any]] = [
     *({"timeout": text} for text in ("none", "0", "0s", "-5s", "soon", "", "9" * 41, "0" * 40, "1.5", "1.", ".5")),
     *({"timeout": text} for text in ("90s", "1h30m", "500ms", " 5s\n", "5S", "1 h", "1e3", "٣s", "0.0000001", "2w")),
     *({"timeout": text} for text in ("3660d", "3661d", "None", "infinity", "00:05:00")),
+    *({"expires": text} for text in ("0", "0.0000001", "none", "-5s", "soon", "", "1.5", " 1h30m\n", "3660d", "3661d")),
+    {"expires": "10m", "run_at": datetime(2031, 6, 1, tzinfo=UTC)},
+    {"expires": "10m", "timeout": "20m"},
     *({"after": ids, "if_parent_fails": word} for ids in ([1], [2, 1, 1], [2]) for word in ("cancel", "run")),
     *({"after": ids} for ids in ([], [0], [-1], [None], [1, None], [2**63 - 1], [1] * 1000, [1] * 1001)),
     *({"if_parent_fails": word} for word in ("keep", "")),
@@ -97,6 +100,7 @@ CASES: list[dict[str, Any]] = [
 ]
 COLUMNS = (
     "job_type, payload, status, priority, idempotency_key, attempts, max_attempts, timeout, run_at = created_at AS n,"
+    " start_deadline_at - run_at,"
     " gate, (SELECT json_agg(json_build_array(parent_id, if_parent_fails, parent_status)) FROM job_parents)"
 )
 

@@ -72,7 +72,7 @@ def test_taken_key_answers_raises_or_replaces_as_asked(
     replaced = way(connection, payload={"n": 3}, run_at=timedelta(hours=2), priority=9, if_taken="replace")
     assert (replaced.id, replaced.created, replaced.outcome) == (first.id, False, "replaced")
     row = runs(database)[0]
-    # Only the payload and the time.
+    # Only the payload and the times.
     assert (row["payload"], row["priority"], row["status"]) == ({"n": 3}, 3, "queued")
     assert round((row["run_at"] - row["created_at"]) / timedelta(hours=1), 2) == 2
     begun = {"failed": 1, "queued": 1}

@@ -47,7 +47,7 @@ def _error(row: Row) -> str:
         return said
     # The error of the last attempt says why the run did not succeed in time.
     last = "" if row.last_error is None else f"; the last error was {row.error_type}: {row.last_error}"
-    return one_line(f"{said}; tried {row.attempts} time{"s" * (row.attempts != 1)} before{last}")
+    return one_line(f"{said}; tried {row.attempts} time{'s' * (row.attempts != 1)} before{last}")
 
 
 def _event(row: Row) -> dict[str, Any]:

@@ -98,7 +98,9 @@ def _not_due(asked: Asked) -> Explanation:
     facts = {"run_at": run.run_at, "scheduled_for": run.scheduled_for}
     at_once = f"jobrunner reschedule {run.id} --run-at +0s"
     if run.status == Status.FAILED:
-        sentence = f"waits for its next try in {wait}; the last failed with {run.error_type}: {run.last_error}."
+        is_late = run.start_deadline_at is not None and run.start_deadline_at <= run.run_at
+        ends = f", but is dead from its start deadline on, {iso_instant(run.start_deadline_at)}" if is_late else ""
+        sentence = f"waits for its next try in {wait}{ends}; the last failed with {run.error_type}: {run.last_error}."
         return asked.say(
             "retry", sentence, past.again(run), error_type=run.error_type, last_error=run.last_error, **facts
         )
