@@ -16,7 +16,7 @@ from jobrunner.jobs.run_options import COLUMNS, OF_RUN, Limit, Runs, Span, Text,
 from jobrunner.renamed import RENAMED
 from jobrunner.store.sql.dialect.application_functions import in_schema
 
-_ADDED = ("expires",)
+ADDED = ("expires",)
 """Options that came later. They stand after the others, so that a call by position means what it meant before."""
 _TYPES: dict[type[Kind], str] = {Number: "integer", Time: "timestamptz", Runs: "bigint[]"}
 """All others are text."""
@@ -61,7 +61,7 @@ def parameters() -> dict[str, str]:
 def _declarations(*, added: bool) -> str:
     listed = []
     for name, kind in parameters().items():
-        if (name in _ADDED) is not added:
+        if (name in ADDED) is not added:
             continue
         default = OF_RUN[name].default
         written = "NULL" if default is None else f"'{default}'" if isinstance(default, str) else str(default)
