@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from harness import Commands, Database, PostgresDatabase, pages, postgresql_only
+from harness.waiting import stretched
 
 pytestmark = postgresql_only
 DENIED = re.compile("permission denied|may not [A-Zd]")
@@ -59,6 +60,16 @@ with psycopg.connect(os.environ["APP_URL"]) as connection:
             )
         connection.execute("SELECT jobs.jobrunner_enqueue('echo', after => %s)", [[first.id]])
         connection.commit()
+    print("all enqueued")
+"""
+EXPIRING = """
+import os, psycopg, jobrunner
+from jobrunner import Entry
+
+with psycopg.connect(os.environ["APP_URL"]) as connection:
+    jobrunner.enqueue(connection, "echo", {}, expires="10m")
+    jobrunner.enqueue_many(connection, "echo", [Entry({}, expires="10m"), Entry({})])
+    connection.execute("SELECT jobs.jobrunner_enqueue('echo', expires => '10m')")
     print("all enqueued")
 """
 SECRETS = ("payload", "output", "result", "progress", "error_type", "last_error")
@@ -152,6 +163,19 @@ def test_role_of_an_application_suffices_to_enqueue(
 ) -> None:
     become_application(jobrunner, urls, monkeypatch)
     assert jobrunner.python(ENQUEUEING) == "all enqueued\n"
+    assert jobrunner.python(EXPIRING) == "all enqueued\n"
+
+
+def test_role_with_the_rights_of_the_release_before_enqueues_all_but_runs_that_expire(
+    jobrunner: Commands, database: Database, urls: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an upgrade no application could enqueue until somebody had given its role a right."""
+    role = urlsplit(urls["jobs_app"]).username
+    database.execute(f'REVOKE INSERT (start_deadline_at) ON jobs.job_runs FROM "{role}"')
+    become_application(jobrunner, urls, monkeypatch)
+    assert jobrunner.python(ENQUEUEING) == "all enqueued\n"
+    _, said = jobrunner.start_python(EXPIRING).communicate(timeout=stretched(60))
+    assert "permission denied for table job_runs" in said
 
 
 # It does nothing for its own session, so that its owner can make an index of it.

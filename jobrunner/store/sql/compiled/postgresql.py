@@ -518,7 +518,22 @@ WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_
         {},
         (('id', None),),
     ),
-    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'expires_in', 'idempotency_key', 'traceparent'), True)): (
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent'), True)): (
+        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', jobrunner_schema.jobrunner_now() AS anon_8, jobrunner_schema.jobrunner_now() AS anon_9
+WHERE NOT (EXISTS (SELECT *
+FROM jobrunner_schema.job_types
+WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_types.max_waiting IS NOT NULL)) RETURNING jobrunner_schema.job_runs.id""",
+        {},
+        {'run_at': 'instant'},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent'), False)): (
+        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', jobrunner_schema.jobrunner_now() AS anon_8, jobrunner_schema.jobrunner_now() AS anon_9 RETURNING jobrunner_schema.job_runs.id""",
+        {},
+        {'run_at': 'instant'},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent', 'expires_in'), True)): (
         """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at, start_deadline_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', jobrunner_schema.jobrunner_now() AS anon_8, jobrunner_schema.jobrunner_now() AS anon_9, (coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) + make_interval(secs => %(expires_in)s::FLOAT)) AS anon_10
 WHERE NOT (EXISTS (SELECT *
 FROM jobrunner_schema.job_types
@@ -527,7 +542,7 @@ WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_
         {'run_at': 'instant'},
         (('id', None),),
     ),
-    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'expires_in', 'idempotency_key', 'traceparent'), False)): (
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent', 'expires_in'), False)): (
         """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at, start_deadline_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', jobrunner_schema.jobrunner_now() AS anon_8, jobrunner_schema.jobrunner_now() AS anon_9, (coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) + make_interval(secs => %(expires_in)s::FLOAT)) AS anon_10 RETURNING jobrunner_schema.job_runs.id""",
         {},
         {'run_at': 'instant'},

@@ -521,7 +521,22 @@ WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RET
         {},
         (('id', None),),
     ),
-    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'expires_in', 'idempotency_key', 'traceparent'), True)): (
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :max_attempts AS anon_4, CAST(:timeout AS REAL) AS anon_5, :idempotency_key AS anon_6, :traceparent AS anon_7, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_9
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {'run_at': 'instant'},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :max_attempts AS anon_4, CAST(:timeout AS REAL) AS anon_5, :idempotency_key AS anon_6, :traceparent AS anon_7, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_9 RETURNING id""",
+        {},
+        {'run_at': 'instant'},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent', 'expires_in'), True)): (
         """INSERT INTO job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at, start_deadline_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :max_attempts AS anon_4, CAST(:timeout AS REAL) AS anon_5, :idempotency_key AS anon_6, :traceparent AS anon_7, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_9, (coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) + CAST(:expires_in * 1000000 AS INTEGER)) AS anon_10
 WHERE NOT (EXISTS (SELECT *
 FROM job_types
@@ -530,7 +545,7 @@ WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RET
         {'run_at': 'instant'},
         (('id', None),),
     ),
-    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'expires_in', 'idempotency_key', 'traceparent'), False)): (
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent', 'expires_in'), False)): (
         """INSERT INTO job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at, start_deadline_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :max_attempts AS anon_4, CAST(:timeout AS REAL) AS anon_5, :idempotency_key AS anon_6, :traceparent AS anon_7, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_9, (coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) + CAST(:expires_in * 1000000 AS INTEGER)) AS anon_10 RETURNING id""",
         {},
         {'run_at': 'instant'},

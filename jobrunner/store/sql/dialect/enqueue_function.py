@@ -6,7 +6,7 @@ the caller's search path. A test compares what it refuses with what Python refus
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from jobrunner.jobs.options import Kind, Number, OneOf
@@ -17,7 +17,10 @@ from jobrunner.renamed import RENAMED
 from jobrunner.store.sql.dialect.application_functions import in_schema
 
 ADDED = ("expires",)
-"""Options that came later. They stand after the others, so that a call by position means what it meant before."""
+"""Options that came later. They stand after the others, so that a call by position means what it meant before.
+
+Their columns are written only if one is given: the role of an application may not have the right to write them yet.
+"""
 _TYPES: dict[type[Kind], str] = {Number: "integer", Time: "timestamptz", Runs: "bigint[]"}
 """All others are text."""
 _VALUES = {
@@ -49,6 +52,12 @@ _DURATION = """
   END IF;
 """
 """How the text of a duration is read, as ``parse_duration`` does."""
+_INSERT = """
+    INSERT INTO @schema@.job_runs AS runs
+        (job_type, payload, status, @columns@, traceparent, created_at, updated_at)
+      VALUES (its_type, its_payload, 'queued', @values@, its_trace, @schema@.jobrunner_now(), @schema@.jobrunner_now())
+      RETURNING runs.id INTO id;
+"""
 SCHEMA = "@schema@"
 """Stands for the quoted schema of our tables."""
 
@@ -142,6 +151,12 @@ def _refusal(problem: str) -> str:
     return f"RAISE invalid_parameter_value USING MESSAGE = concat({problem});"
 
 
+def _insert(names: Sequence[str]) -> str:
+    columns = ", ".join(COLUMNS[name] for name in names)
+    values = ", ".join(_VALUES.get(name, f"jobrunner_enqueue.{name}") for name in names)
+    return _filled(_INSERT.strip(), {"columns": columns, "values": values})
+
+
 def enqueue_statements(dialect_name: str, schema: str | None) -> list[str]:
     """What a migration must run after it has created the tables and the clock."""
     if dialect_name == "sqlite":
@@ -153,8 +168,9 @@ def enqueue_statements(dialect_name: str, schema: str | None) -> list[str]:
         "parameters": _declarations(added=False),
         "added_parameters": _declarations(added=True),
         "old_parameters": ",\n  ".join(f"{old} text DEFAULT NULL" for old in _old_names()),
-        "columns": ", ".join(COLUMNS.values()),
-        "values": ", ".join(_VALUES.get(name, f"jobrunner_enqueue.{name}") for name in COLUMNS),
+        "has_added": " OR ".join(f"jobrunner_enqueue.{name} IS NOT NULL" for name in ADDED),
+        "insert_with_added": _insert([*COLUMNS]),
+        "insert": _insert([name for name in COLUMNS if name not in ADDED]),
         "old_names": _refusals_of_old_names(),
         "checks": _checks(),
         "seconds": "\n  ".join(f"seconds_of_{name} double precision;" for name in durations),

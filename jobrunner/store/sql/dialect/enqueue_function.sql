@@ -178,9 +178,11 @@ BEGIN
     looks_only := is_full;
   END LOOP;
 
-  INSERT INTO @schema@.job_runs AS runs (job_type, payload, status, @columns@, traceparent, created_at, updated_at)
-    VALUES (its_type, its_payload, 'queued', @values@, its_trace, @schema@.jobrunner_now(), @schema@.jobrunner_now())
-    RETURNING runs.id INTO id;
+  IF @has_added@ THEN
+    @insert_with_added@
+  ELSE
+    @insert@
+  END IF;
   IF its_key IS NOT NULL THEN
     UPDATE @schema@.job_keys AS keys SET run_id = jobrunner_enqueue.id, created_at = @schema@.jobrunner_now()
       WHERE keys.job_type = its_type AND keys.idempotency_key = its_key;
