@@ -53,8 +53,7 @@ _DURATION = """
 """
 """How the text of a duration is read, as ``parse_duration`` does."""
 _INSERT = """
-    INSERT INTO @schema@.job_runs AS runs
-        (job_type, payload, status, @columns@, traceparent, created_at, updated_at)
+    INSERT INTO @schema@.job_runs AS runs (job_type, payload, status, @columns@, traceparent, created_at, updated_at)
       VALUES (its_type, its_payload, 'queued', @values@, its_trace, @schema@.jobrunner_now(), @schema@.jobrunner_now())
       RETURNING runs.id INTO id;
 """
