@@ -45,6 +45,11 @@ class Actor(NamedTuple):
 TICK = Actor("tick")
 
 
+def describe_pause(kind: str, name: str) -> str:
+    """What a pause of this kind stops, in words. ``name`` is the job type, the host or the schedule; "" for all."""
+    return "everything" if kind == "all" else f"{kind} {name}"
+
+
 class Limits(NamedTuple):
     """What all hosts together may do with the runs of a type. None means no limit.
 

@@ -139,6 +139,11 @@ _OF_CALL = ("if_taken", "after", "if_parent_fails")
 _NAMED = {"key": "idempotency_key", "expires": "start_deadline_at"}
 COLUMNS = {name: _NAMED.get(name, name) for name in OF_RUN if name not in _OF_CALL}
 """The column of the run that an option is. The others say what the enqueue does."""
+ADDED = ("expires",)
+"""Options that came after the first release. In SQL they stand after the others: a call by position means the same.
+
+Their columns are written only if one is given: the role of an application may not have the right to write them yet.
+"""
 
 
 def check_names(given: Iterable[str], rows: Mapping[str, Row]) -> None:

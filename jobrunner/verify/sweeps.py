@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from jobrunner.errors import BadSchedule
 from jobrunner.lifecycle import Status
-from jobrunner.model import FIRST_INSTANT
+from jobrunner.model import FIRST_INSTANT, describe_pause
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database
@@ -23,7 +23,6 @@ from jobrunner.store.verify.records import Definition, Limit, Pause, Slot, Worke
 from jobrunner.verify import known, promises
 from jobrunner.verify.checks.attempts import lost_leases
 from jobrunner.verify.checks.limits import Totals, WorkOfType
-from jobrunner.verify.checks.pauses import subject_of
 from jobrunner.verify.checks.slots import Rivals, SlotsOf, Work
 from jobrunner.verify.histories import read_slice
 from jobrunner.verify.promise import Breach, Facts, History, Promise
@@ -93,7 +92,7 @@ class Sweeper:
         found, facts = self._look(partial(read, name="pauses"))
         pauses = defaultdict[str, list[Pause]](list)
         for each in found:
-            pauses[subject_of(each)].append(each)
+            pauses[describe_pause(each.kind, each.name)].append(each)
         judged = (_judge([promises.PROMISES["pauses_recorded"]], each, name, facts) for name, each in pauses.items())
         yield Found("all", [breach for each in judged for breach in each])
 

@@ -132,12 +132,9 @@ def _run_of_slot(scene: Scene, name: str, slot: Any) -> None:
 
 def pauses_recorded(scene: Scene) -> object:
     scene.pause("type", "unseen")
-    scene.database.execute("DELETE FROM job_events WHERE action = 'pause type' AND at = ?", [_paused_at(scene)])
+    of_it = "at = (SELECT paused_at FROM job_pauses WHERE name = 'unseen')"
+    scene.database.execute(f"DELETE FROM job_events WHERE action = 'pause type' AND {of_it}")
     return "type unseen"
-
-
-def _paused_at(scene: Scene) -> Any:
-    return scene.database.value("SELECT paused_at FROM job_pauses WHERE name = 'unseen'")
 
 
 def effects_of_runs(scene: Scene) -> object:

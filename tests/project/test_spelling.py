@@ -24,11 +24,10 @@ from jobrunner.cli.options.run import flag_of
 from jobrunner.cli.program import every_command
 from jobrunner.errors import UsageError
 from jobrunner.jobs.job_options import OF_POLICY
-from jobrunner.jobs.run_options import OF_RUN
+from jobrunner.jobs.run_options import ADDED, OF_RUN
 from jobrunner.renamed import RENAMED
 from jobrunner.schedules.options import OPTIONS as SCHEDULE_OPTIONS
 from jobrunner.settings.config import SETTINGS
-from jobrunner.store.sql.dialect.enqueue_function import ADDED
 
 OLD = RENAMED["parameter"]
 COLUMNS = {"idempotency_key"}

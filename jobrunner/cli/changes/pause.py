@@ -11,10 +11,11 @@ import click
 from jobrunner.cli import environment, options, render, session, suggestions
 from jobrunner.cli.options.types import of_types
 from jobrunner.errors import UsageError
+from jobrunner.model import describe_pause
 from jobrunner.names import check_job_type
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.queue import pauses as store
-from jobrunner.store.queue.pauses import MOST_COUNTED, Concerned, Kind, Pause, words
+from jobrunner.store.queue.pauses import MOST_COUNTED, Concerned, Kind, Pause
 from jobrunner.text import visible
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -56,7 +57,7 @@ def pause(**given: Any) -> None:
     for kind, name in found:
         before = database.write(partial(store.pause, kind=kind, name=name, actor=who))
         concerned = database.read(partial(store.concerned, kind=kind, name=name))
-        render.done(f"{visible(words(kind, name))}: paused{since(before)}; {_told(kind, concerned)}")
+        render.done(f"{visible(describe_pause(kind, name))}: paused{since(before)}; {_told(kind, concerned)}")
     suggest(database, found)
 
 

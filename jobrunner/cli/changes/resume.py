@@ -10,8 +10,8 @@ import click
 from jobrunner.cli import environment, options, render, session
 from jobrunner.cli.changes.pause import named, of_what, since, suggest
 from jobrunner.errors import UsageError
+from jobrunner.model import describe_pause
 from jobrunner.store.queue import pauses as store
-from jobrunner.store.queue.pauses import words
 from jobrunner.text import visible
 
 
@@ -34,7 +34,7 @@ def resume(**given: Any) -> None:
     for kind, name in found:
         paused_at = database.write(partial(store.resume, kind=kind, name=name, actor=who))
         state = "not paused" if paused_at is None else f"resumed; it was paused since {render.instant(paused_at)}"
-        render.done(f"{visible(words(kind, name))}: {state}")
+        render.done(f"{visible(describe_pause(kind, name))}: {state}")
     suggest(database, found)
     for left in database.read(store.listed):
         click.echo(f"still paused: {visible(left.what)}{since(left)}")

@@ -142,7 +142,7 @@ class ServerConnection(Connection):
         self.execute(MARKER)
 
     def sever(self) -> None:
-        raw_driver.shut_down(self.driver)
+        self.wire.shut()
 
     def _run(self, known: Compiled, parameters: Mapping[str, Any]) -> Any:
         return self._cursor.execute(known.text, parameters, prepare=known.keeps_plan and self._is_direct)

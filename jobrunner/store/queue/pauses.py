@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Literal, TypeAlias
 
-from jobrunner.model import Actor
+from jobrunner.model import Actor, describe_pause
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.reading import read
 from jobrunner.store.queue.ticks import audit
@@ -31,12 +31,7 @@ class Pause:
     actor: str
     paused_at: datetime
     COLUMNS: ClassVar = "paused=what, since=paused_at, by=actor, reason"
-    what = property(lambda self: words(self.kind, self.name))
-
-
-def words(kind: str, name: str) -> str:
-    """What is paused, in words."""
-    return "everything" if kind == "all" else f"{kind} {name}"
+    what = property(lambda self: describe_pause(self.kind, self.name))
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from jobrunner.model import describe_pause
 from jobrunner.store.verify.records import Pause
 from jobrunner.text import iso_instant
 from jobrunner.verify.promise import Facts, promise
@@ -18,12 +19,8 @@ def pauses_recorded(pauses: Sequence[Pause], facts: Facts) -> Iterator[str]:
     pause = pauses[0]
     if pause.paused_at >= facts.recorded_since and not any(map(_is_noted, pauses)):
         by = "" if pause.actor is None else f" by {pause.actor}"
-        yield f"{subject_of(pause)} is paused since {iso_instant(pause.paused_at)}{by}, and no row says so"
-
-
-def subject_of(pause: Pause) -> str:
-    """What is paused, in words."""
-    return "everything" if pause.kind == "all" else f"{pause.kind} {pause.name}"
+        what = describe_pause(pause.kind, pause.name)
+        yield f"{what} is paused since {iso_instant(pause.paused_at)}{by}, and no row says so"
 
 
 def _is_noted(pause: Pause) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from _thread import allocate_lock
+from contextlib import suppress
 
 
 class HeldSocket:
@@ -28,12 +29,9 @@ class HeldSocket:
         with self._lock:
             if self._descriptor is None:
                 return
-            with socket.socket(fileno=os.dup(self._descriptor)) as connected:
-                try:
-                    connected.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    # The server has ended the connection.
-                    return
+            # It fails if the server has ended the connection.
+            with socket.socket(fileno=os.dup(self._descriptor)) as connected, suppress(OSError):
+                connected.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the descriptor. The connection has closed its own, or goes on."""

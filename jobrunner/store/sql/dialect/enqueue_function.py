@@ -12,15 +12,10 @@ from pathlib import Path
 from jobrunner.jobs.options import Kind, Number, OneOf
 from jobrunner.jobs.parents import MOST_PARENTS
 from jobrunner.jobs.payload_limits import DEFAULT_LIMIT_BYTES
-from jobrunner.jobs.run_options import COLUMNS, OF_RUN, Limit, Runs, Span, Text, Time
+from jobrunner.jobs.run_options import ADDED, COLUMNS, OF_RUN, Limit, Runs, Span, Text, Time
 from jobrunner.renamed import RENAMED
 from jobrunner.store.sql.dialect.application_functions import in_schema
 
-ADDED = ("expires",)
-"""Options that came later. They stand after the others, so that a call by position means what it meant before.
-
-Their columns are written only if one is given: the role of an application may not have the right to write them yet.
-"""
 _TYPES: dict[type[Kind], str] = {Number: "integer", Time: "timestamptz", Runs: "bigint[]"}
 """All others are text."""
 _VALUES = {

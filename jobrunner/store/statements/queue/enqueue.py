@@ -29,7 +29,7 @@ from jobrunner.store.sql.dialect.rows import as_json, rows
 from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import BigKey, after, later, now, of_application, stored_json
 from jobrunner.store.sql.traits import EACH_DATABASE, TRAITS
-from jobrunner.store.sql.variants import EXPIRES, PLAIN, enqueued
+from jobrunner.store.sql.variants import PLAIN, enqueued
 from jobrunner.store.statements.queue.backpressure import is_limited
 from jobrunner.store.statements.queue.dependants import IS_BEHIND_PARENTS
 
@@ -40,7 +40,7 @@ VARIANTS: dict[str, list[Any]] = {
     # With a key, the limit was looked at before.
     "insert_one": [
         (PLAIN, True),
-        *((given, limited) for given in (enqueued(), (*enqueued(), EXPIRES)) for limited in (True, False)),
+        *((given, limited) for given in (enqueued(), (*enqueued(), "expires_in")) for limited in (True, False)),
     ],
     "insert_many": [
         each
