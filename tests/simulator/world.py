@@ -238,7 +238,9 @@ class World:
         """A handler has begun: what was suspended for longer than its lease goes on beside it."""
         now = self.scheduler.now
         for each in self.ticks:
-            is_over = each.halted_at is not None and now > each.halted_at + self.lease_seconds
+            # After the longest time it has gone on, and what stops it now is another fault.
+            halted_seconds = 0.0 if each.halted_at is None else now - each.halted_at
+            is_over = self.lease_seconds < halted_seconds < self.lease_seconds * _LONGEST_HALT
             if is_over and each is not child.parent:
                 each.halted_at = None
                 for process in (each.process, *(one.process for one in each.children)):
