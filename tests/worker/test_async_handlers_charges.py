@@ -67,6 +67,16 @@ async def busy(ctx: Context, path: str):
         await asyncio.sleep(0)
 
 
+@job("compute", timeout="5m", max_attempts=1)
+async def compute(ctx: Context, begun: str, path: str):
+    leave_trace(ctx)
+    await asyncio.sleep(0.05)
+    if not os.path.exists(begun):
+        open(begun, "x").close()
+        time.sleep(600)
+    await until(path)
+
+
 @job("crash", max_attempts=2)
 async def crash(ctx: Context, how: str):
     leave_trace(ctx)
@@ -81,6 +91,16 @@ async def crash(ctx: Context, how: str):
         # In another thread, so that the event loop is running no run at that moment.
         threading.Timer(0.1, lambda: os.kill(os.getpid(), 9)).start()
         await asyncio.sleep(600)
+
+
+@job("kill_during", max_attempts=1)
+async def kill_during(ctx: Context, begun: str):
+    leave_trace(ctx)
+    def kill():
+        while not os.path.exists(begun):
+            time.sleep(0.01)
+        os.kill(os.getpid(), 9)
+    await asyncio.to_thread(kill)
 """
 
 
@@ -202,6 +222,20 @@ def test_async_runs_work_one_at_a_time_when_it_is_unknown_which_one_has_ended_th
     app.end(tick, "later")
     for run_id in held:
         assert_uncharged_and_succeeded(database, run_id)
+
+
+@pytest.mark.promise("P7", "P8")
+def test_async_run_in_whose_step_another_one_gets_the_child_killed_is_not_charged(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    begun, go = str(app.path("begun")), str(app.path("go"))
+    killer = queue(database, "kill_during", {"begun": begun}, max_attempts=1)
+    computing = queue(database, "compute", {"begun": begun, "path": go})
+    tick = jobrunner.start("tick")
+    database.wait_until("SELECT finished_at FROM job_runs WHERE id = ?", [killer])
+    assert [attempt["outcome"] for attempt in attempts_of(database, killer)] == ["released", "crashed"]
+    app.end(tick, "go")
+    assert_uncharged_and_succeeded(database, computing)
 
 
 @pytest.mark.promise("P1", "P7", "P8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -188,7 +189,11 @@ def _charged(attempts: Sequence[AsyncAttempt]) -> tuple[list[AsyncAttempt], bool
     if any(attempt.loop_has_answered for attempt in killed_for):
         # The loop went on, so these runs did not stop when they were cancelled.
         return killed_for, False
-    running = attempts[0].child.running_run_id()
+    child = attempts[0].child
+    # SIGKILL that this tick has not sent comes from the kernel, an operator or another thread. The step in which it
+    # comes says nothing: the run of that step may only have waited beside the one that took all the memory.
+    is_from_elsewhere = child.exit_status == -signal.SIGKILL and not child.is_being_killed
+    running = None if is_from_elsewhere else child.running_run_id()
     if has_loop := [attempt for attempt in attempts if attempt.run.lease.run_id == running]:
         return has_loop, bool(killed_for)
     if killed_for or len(attempts) == 1:
