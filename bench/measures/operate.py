@@ -13,6 +13,7 @@ from sizes import BOTH
 from stage import Queue, Stage
 
 from harness.database import numbers
+from harness.judge import KEPT
 from jobrunner.admin.stats import stats
 from jobrunner.lifecycle import Status
 from jobrunner.store.drivers.connection import Connection
@@ -22,6 +23,7 @@ from jobrunner.store.questions import error_groups, history, overview
 from jobrunner.store.questions.explain import subjects
 from jobrunner.store.questions.runs import run_details, run_list
 from jobrunner.store.questions.selection import Selection
+from jobrunner.verify.verifier import Scope, verify
 from jobrunner.web.core import Web
 from jobrunner.web.messages import Request
 from jobrunner.web.permissions import Visitor
@@ -31,6 +33,7 @@ _AT_ONCE = 500_000
 _WAITING = 1_000
 _ASKED = 5
 _REQUESTS = 20
+_JUDGED = timedelta(seconds=5)
 _RUN = "job_type, payload, status, priority, run_at, created_at, updated_at"
 CLAIM_BESIDE_WAITING = "claim 100 beside waiting runs, {db}"
 
@@ -98,6 +101,21 @@ def _median(once: Callable[[], object]) -> float:
         once()
         times.append(time.perf_counter() - began)
     return sorted(times[1:])[_ASKED // 2] * 1000
+
+
+@measure(Line("verify, {db}", "runs/s"), group=OPERATE, on=BOTH, times=3)
+def judged(stage: Stage, database: str) -> Iterator[float]:
+    """How many runs with their attempts `jobrunner verify` judges a second, in the first five seconds of a history."""
+    queue = operated_queue(stage, database, stage.sizes.operated)
+    store = Database(locate(queue.database.url), patience=timedelta(seconds=30))
+    try:
+        began = time.perf_counter()
+        verdict = verify(store, Scope(KEPT, within=_JUDGED))
+        yield verdict.runs / (time.perf_counter() - began)
+    finally:
+        store.close()
+    if not verdict.holds:
+        raise Failed(verdict.sentence)
 
 
 @measure(

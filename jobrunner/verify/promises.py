@@ -14,6 +14,7 @@ OF_RUNS = (
     waiting.one_run_per_key,
     attempts.leases_end,
     attempts.attempts_bounded,
+    attempts.begun_in_time,
     attempts.attempts_recorded,
     moves.ends_explained,
     moves.changes_recorded,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime
 from functools import partial
+from typing import Any
 
 from jobrunner.errors import JobrunnerError
 from jobrunner.model import TICK
@@ -66,11 +66,14 @@ def _put_back(context: TickContext, notes: list[Note]) -> None:
     if not written:
         return
     counts = Counter("applied" if state == "applied" else "uncertain" for state in written.values())
-    since = min(note.since for note in forgotten if note.effect in written)
-    context.database.write(partial(_record, host=context.owner.host, counts=counts, since=since, keys=list(written)))
-    context.log.warning("effects", result="put back", **counts, since=str(since))
+    times = [note.since for note in forgotten if note.effect in written]
+    # The first of these calls was forgotten, and the last one was made before the old server ended. How much more was
+    # lost on both sides of them is not known here.
+    lost = {"since": min(times), "lost_seconds_at_least": round((max(times) - min(times)).total_seconds(), 1)}
+    context.database.write(partial(_record, host=context.owner.host, counts=counts, lost=lost, keys=list(written)))
+    context.log.warning("effects", result="put back", **counts, **lost | {"since": str(lost["since"])})
 
 
-def _record(connection: Connection, host: str, counts: Counter[str], since: datetime, keys: list[str]) -> None:
-    detail = {"host": host, **counts, "since": since, "keys": sorted(keys)[:_MOST_NAMED]}
+def _record(connection: Connection, host: str, counts: Counter[str], lost: dict[str, Any], keys: list[str]) -> None:
+    detail = {"host": host, **counts, **lost, "keys": sorted(keys)[:_MOST_NAMED]}
     audit.write(connection, [audit.event(TICK, _ACTION, None, detail, tallies.now(connection))])

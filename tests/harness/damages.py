@@ -1,6 +1,7 @@
 """For each promise a damage that breaks it alone. Each function returns the subject that must be named."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,12 @@ def attempts_bounded(scene: Scene) -> object:
 def attempts_used(scene: Scene) -> object:
     run_id = scene.run(FAILED, max_attempts=1)
     scene.set("runs", f"id = {run_id}", max_attempts=3)
+    return run_id
+
+
+def begun_in_time(scene: Scene) -> object:
+    run_id = scene.run(SUCCEEDED, start_deadline_at=timedelta(minutes=10))
+    scene.set("runs", f"id = {run_id}", start_deadline_at=scene.database.now() - HOUR)
     return run_id
 
 
@@ -177,6 +184,7 @@ DAMAGES: dict[str, Callable[[Scene], object]] = {
         attempts_recorded,
         attempts_bounded,
         attempts_used,
+        begun_in_time,
         leases_end,
         moves_allowed,
         ends_explained,

@@ -148,6 +148,22 @@ def test_tick_that_has_nothing_to_do_puts_back_what_its_host_has_called(
 
 @postgresql_only
 @pytest.mark.promise("P5")
+def test_event_says_how_much_the_promoted_standby_has_lost_at_least(
+    mails: Commands, app: App, database: Database
+) -> None:
+    for key in ("a", "b"):
+        insert_runs(database, 1, "mail", {"key": key})
+        mails.tick()
+        database.move_clock(timedelta(seconds=7))
+    first, last = (each["intended_at"] for each in rows_of_effects(database).values())
+    promote(database)
+    mails.tick()
+    (event,) = database.query("SELECT detail FROM job_events WHERE action = 'effects put back'")
+    assert event["detail"]["lost_seconds_at_least"] == round((last - first).total_seconds(), 1) >= 7
+
+
+@postgresql_only
+@pytest.mark.promise("P5")
 def test_call_of_which_no_answer_was_noted_is_uncertain_after_the_promotion(
     mails: Commands, app: App, database: Database
 ) -> None:

@@ -104,6 +104,21 @@ def test_overlap_of_some_seconds_is_a_breach_where_the_clock_of_the_database_mak
     assert "one_at_a_time" in jobrunner("verify", "--slack", "9s", check=False).stdout
 
 
+def test_run_whose_start_deadline_was_moved_after_its_last_claim_was_not_begun_too_late(
+    database: Database, store: Store
+) -> None:
+    """An enqueue that replaces a run that waits for its next attempt gives it a deadline of its own."""
+    scene = Scene(database, store)
+    past = database.now() - timedelta(hours=1)
+    for ends in ((FAILED,), (FAILED, SUCCEEDED)):
+        run_id = scene.run(*ends, start_deadline_at=timedelta(minutes=10))
+        scene.set("runs", f"id = {run_id}", start_deadline_at=past)
+    assert [each.subject for each in judged(store).breaches] == [str(run_id)]
+    ended = database.now()
+    scene.set("runs", f"id = {run_id}", status="dead", finished_at=ended, error_type="start_deadline")
+    assert "begun_in_time" not in {each.promise for each in judged(store).breaches}
+
+
 def test_run_that_waits_for_itself_is_named_before_it_has_waited_for_long(database: Database, store: Store) -> None:
     """Version 0.1.0 made such a run of the id of an enqueue that was rolled back."""
     (run_id,) = insert_runs(database, 1, gate="after")

@@ -25,7 +25,9 @@ class Run(NamedTuple):
     max_attempts: int | None
     lease_token: str | None
     locked_until: datetime | None
+    claimed_at: datetime | None
     started_at: datetime | None
+    start_deadline_at: datetime | None
     cancel_requested_at: datetime | None
     finished_at: datetime | None
     created_at: datetime

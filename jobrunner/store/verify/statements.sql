@@ -42,7 +42,7 @@ FROM job_events
 WHERE run_id IS NULL AND definition_id IS NULL AND action = 'effects put back'
 -- name: runs
 SELECT id, job_type, status, run_at, gate, concurrency_key, idempotency_key, attempts, max_attempts, lease_token,
-  locked_until, started_at, cancel_requested_at, finished_at, created_at, updated_at
+  locked_until, claimed_at, started_at, start_deadline_at, cancel_requested_at, finished_at, created_at, updated_at
 FROM job_runs
 WHERE id > :after
 ORDER BY id
@@ -87,13 +87,16 @@ LEFT JOIN job_gates g ON g.job_type = r.job_type AND g.gate = r.gate
 LEFT JOIN job_limits l ON l.job_type = r.job_type
 WHERE r.gate <> '' AND r.status IN ('queued', 'failed') AND r.id BETWEEN :first AND :last
 -- name: effects
+-- Limited first: without statistics, PostgreSQL joined all of them before it sorted and cut.
 SELECT e.key, e.state, e.run_id, e.job_type, e.lease_token, e.intended_at, e.settled_at, r.job_type, r.lease_token, a.started_at, a.finished_at
-FROM job_effects e
+FROM (SELECT *
+FROM job_effects
+WHERE key > :key
+ORDER BY key
+LIMIT :limit) e
 LEFT JOIN job_runs r ON r.id = e.run_id
 LEFT JOIN job_attempts a ON a.run_id = e.run_id AND a.lease_token = e.lease_token
-WHERE e.key > :key
 ORDER BY e.key
-LIMIT :limit
 -- name: effect
 SELECT key, state, run_id, job_type, lease_token, intended_at, settled_at, NULL, NULL, NULL, NULL
 FROM job_effects

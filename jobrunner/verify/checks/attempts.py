@@ -106,6 +106,21 @@ def leases_end(history: History, facts: Facts) -> Iterator[str]:
         )
 
 
+@promise("", "run", _SHOW)
+def begun_in_time(history: History, facts: Facts) -> Iterator[str]:
+    """No attempt of a run begins after its start deadline."""
+    run, last, deadline = history.run, history.last, history.run.start_deadline_at
+    ended_by_attempt = last is not None and (last.status, last.finished_at) == (run.status, run.finished_at)
+    # While a run waits, an enqueue that replaces it can give it another deadline than that of its last claim.
+    if deadline is None or run.claimed_at is None or not (run.status == Status.RUNNING or ended_by_attempt):
+        return
+    if run.claimed_at > deadline + facts.slack and not facts.stepped(deadline, run.claimed_at):
+        yield (
+            f"an attempt of run {run.id} began at {iso_instant(run.claimed_at)}, after its start deadline"
+            f" {iso_instant(deadline)}"
+        )
+
+
 def lost_leases(history: History) -> int:
     """How often a lease was lost and the run was begun again: for a moment two handlers may have worked on it."""
     lost = sum(one.outcome == Outcome.LEASE_EXPIRED for one, _ in pairwise(history.attempts))
