@@ -145,6 +145,10 @@ class SchemaMismatch(ConfigurationError):
     """This code cannot work with the database's schema."""
 
 
+class DatabaseMoved(SchemaMismatch):
+    """The rows of the database were moved to another one, or a move is not done yet."""
+
+
 class HandlersUnavailable(ConfigurationError):
     """The handler modules could not be imported by a child process. ``detail``: the traceback, in several lines."""
 

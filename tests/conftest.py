@@ -18,6 +18,7 @@ pytest_plugins = [
     "harness.warm",
     "harness.databases",
     "harness.connections",
+    "harness.elsewhere",
     "harness.stores",
     "harness.app",
     "harness.commands",

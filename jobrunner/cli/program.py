@@ -35,7 +35,7 @@ _SECTIONS = {
         "Set up and keep house",
         (
             "migrate, schema, doctor, verify, crontab line, crontab install, crontab remove, prune, "
-            "archive runs, archive finish, archive state, archive restore, restore, "
+            "archive runs, archive finish, archive state, archive restore, move, restore, "
             "metrics, web, users add, downgrade, completion"
         ),
     ),

@@ -34,6 +34,9 @@ ARCHIVE_POINTS = ("archive.before_link", "archive.written", "archive.before_comm
 RESTORE_POINTS = ("restore.step",)
 """When a part of a backup is written over an SQLite database, and not committed if it is not the last part."""
 
+MOVE_POINTS = ("move.closed", "move.written", "move.opened")
+"""When the old database is closed, when a slice is in the new one, and when that is open and the old one not marked."""
+
 CHILD_POINTS = ("child.received", "child.handler_returned", "loop.received", "loop.handler_returned")
 """They cannot cut: a child has no connection to the database."""
 

@@ -1,20 +1,16 @@
 """archive state: what a database holds besides runs, in another one, also of the other kind."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import closing
-from datetime import timedelta
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase
-from harness.databases import Copies, url
+from harness import App, Commands, Database
+from harness.databases import url
+from harness.elsewhere import fill
 from harness.judge import breaches_at
-from harness.tallying import count_all
-from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.drivers.location import locate
 
 SCHEDULES = "SELECT name, job_type, payload, schedule, source, paused_at, last_slot_at, created_at FROM job_definitions"
 QUERIES = {
@@ -28,50 +24,6 @@ QUERIES = {
     "runs": "SELECT job_runs.id, status, job_runs.payload, idempotency_key, result, name FROM job_runs"
     " LEFT JOIN job_definitions ON job_definitions.id = definition_id ORDER BY job_runs.id",
 }
-
-
-@pytest.fixture
-def elsewhere(database: Database, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    """A migrated database of the other kind."""
-    if isinstance(database, PostgresDatabase):
-        found = SQLiteDatabase(tmp_path / "elsewhere.db")
-        jobrunner: Commands = request.getfixturevalue("jobrunner")
-        jobrunner("migrate", env=url(found))
-        yield found
-        return
-    copies: Copies = request.getfixturevalue("postgres_copies")
-    made = copies.make()
-    yield made
-    made.forget_sessions()
-    copies.drop(made.database)
-
-
-def fill(jobrunner: Commands, app: App, database: Database) -> None:
-    """A bit of everything, with an order of the numbers that another database does not have."""
-    app.write(
-        "more",
-        """
-        from jobrunner import job
-
-        @job("pay")
-        def pay(ctx, order):
-            return ctx.once(f"charge:{order}", lambda: {"paid": order})
-        """,
-    )
-    app.imports = "handlers,more"
-    add = ("schedule", "add")
-    jobrunner(*add, "gone", "--type", "echo", "--cron", "@daily")
-    jobrunner(*add, "nightly", "--type", "echo", "--cron", "0 2 * * *", "--payload", '{"size": 12345678901234567890}')
-    jobrunner("schedule", "remove", "gone")
-    jobrunner("schedule", "pause", "nightly", "--reason", "a move")
-    jobrunner("pause", "--type", "sleep", "--reason", "too hot")
-    for order in (7, 8):
-        jobrunner("enqueue", "pay", "--payload", json.dumps({"order": order}), "--key", f"order:{order}")
-    jobrunner("schedule", "trigger", "nightly")
-    jobrunner.tick()
-    assert database.value("SELECT count(*) FROM job_runs WHERE status = 'succeeded'") == 3
-    with closing(Store(locate(database.url), patience=timedelta(seconds=20))) as store:
-        count_all(database, store)
 
 
 def everything(database: Database) -> dict[str, Any]:

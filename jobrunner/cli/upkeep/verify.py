@@ -56,7 +56,7 @@ def verify(
     """
     config = environment.load()
     database = session.open_database(config, for_many_rows=True)
-    scope = verifier.Scope(_kept(config), since, within, position, slack)
+    scope = verifier.Scope(kept(config), since, within, position, slack)
     with render.progress(None, "runs") as report:
         verdict = verifier.verify(database, scope, partial(report))
     if as_json:
@@ -77,7 +77,7 @@ def _listed(runs: list[int]) -> str:
     return ", ".join(f"run {each}" for each in runs[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _kept(config: Config) -> Kept:
+def kept(config: Config) -> Kept:
     """How long the ticks keep what is judged, by the settings of this host."""
     runs = [config.keep[status] for status in ("succeeded", "cancelled", "dead")]
     return Kept(config.keep["events"], min([*runs, *config.keep_types.values()]))

@@ -225,7 +225,7 @@ class Database:
         try:
             yield
         except DriverError as error:
-            if failures.is_missing_schema(error) or failures.is_missing_column(error):
+            if failures.is_missing_schema(error) or failures.is_missing_column(error) or failures.is_closed(error):
                 self._refuse_schema()
             if failures.is_missing_schema(error):
                 cause = None if self._connection is None else rights.hidden(self._connection)

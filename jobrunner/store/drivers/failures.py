@@ -8,6 +8,8 @@ from jobrunner.store.drivers.connection import DriverError
 from jobrunner.store.sql.versions import RUNNING_KEY
 
 _TRANSIENT_STATES = ("40001", "40P01", "55P03", "57014")
+CLOSED = "jobrunner: the rows of this database"
+"""How the error begins that a closed database raises at each change: ``store.changes.closing``."""
 _LOST_STATES = ("57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300", "08")
 
 
@@ -66,6 +68,11 @@ def is_missing_column(error: DriverError) -> bool:
     """Whether the statement failed because one of our tables has no such column."""
     words = str(error.orig)
     return getattr(error.orig, "sqlstate", None) == "42703" or "no such column" in words or "no column named" in words
+
+
+def is_closed(error: DriverError) -> bool:
+    """Whether the rows of the database are, or will be, in another one, so that it takes no change."""
+    return CLOSED in str(error.orig)
 
 
 def is_missing_schema(error: DriverError) -> bool:

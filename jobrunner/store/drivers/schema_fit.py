@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from jobrunner.errors import SchemaMismatch
-from jobrunner.store.drivers import unreleased_schema
+from jobrunner.store.drivers import moved, unreleased_schema
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.rights import ask_alone
 from jobrunner.store.sql.namespace import MARK
-from jobrunner.store.sql.versions import SCHEMA_REVISION, VERSION_TABLE
+from jobrunner.store.sql.versions import MOVED_CODE, SCHEMA_REVISION, VERSION_TABLE
 
 _VERSION = f"SELECT version_num, (SELECT oldest_code FROM {MARK}.job_state) AS oldest_code FROM {MARK}.{VERSION_TABLE}"  # noqa: S608 - our own words
 
@@ -33,4 +33,7 @@ def refusal(connection: Connection, label: str) -> SchemaMismatch | None:
     found = unreleased_schema.refusal(connection, label)
     if found is not None:
         return found
-    return next((misfit(row.version_num, row.oldest_code) for row in ask_alone(connection, _VERSION)), None)
+    for row in ask_alone(connection, _VERSION):
+        marks = ask_alone(connection, moved.MARKED) if row.oldest_code == MOVED_CODE else []
+        return moved.refused(label, marks[0].moved) if marks else misfit(row.version_num, row.oldest_code)
+    return None

@@ -52,6 +52,8 @@ job_state = Table(
     Column("unfinished", short_text(60)),
     # The views, functions and triggers of the schema before: see kept_programs.py.
     Column("programs", Text),
+    # To or from where these rows are moved, or were: see moved.py.
+    Column("moved", Text),
 )
 
 job_definitions = Table(

@@ -13,6 +13,8 @@ number. ``migrate`` and ``downgrade`` write it into ``job_state``, where a progr
 """
 SCHEMA_REVISION = max(OLDEST_CODE_OF)
 """The schema that this code reads and writes, and so the number of this code. An older database must be migrated."""
+MOVED_CODE = 1_000_000
+"""The oldest code of a database whose rows are in another one, or are not all there yet: no code works with it."""
 VERSION_TABLE = "job_schema_version"
 RUNNING_KEY = "job_runs_key_running"
 """The unique index that keeps two runs with one concurrency key from being at work at once."""

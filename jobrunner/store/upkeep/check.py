@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from jobrunner.store.drivers import moved
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.schema_fit import misfit, number_of
 from jobrunner.store.sql.statement import Prepared
-from jobrunner.store.sql.versions import SCHEMA_REVISION
+from jobrunner.store.sql.versions import MOVED_CODE, SCHEMA_REVISION
+
+_MARKED_SINCE = 2
+"""The version of the schema that has a mark."""
+
+
+def refuse_closed(connection: Connection, version: int, label: str) -> None:
+    """Raise DatabaseMoved if the rows are, or will be, in another database. Expects any transaction."""
+    if version < _MARKED_SINCE:
+        return
+    for row in connection.execute(moved.MARKED):
+        if row.oldest_code == MOVED_CODE:
+            raise moved.refused(label, row.moved)
 
 
 def check_schema(connection: Connection) -> int:
     """Raise SchemaMismatch unless this code and the schema fit. Returns its version. Expects any transaction."""
     found = connection.execute(Prepared("ticks.schema")).one_or_none()
     error = misfit(None, None) if found is None else misfit(found.version_num, found.oldest_code)
+    if found is not None and found.oldest_code == MOVED_CODE:
+        error = moved.refused("", connection.execute(moved.MARKED).one().moved)
     if error is not None:
         raise error
     return SCHEMA_REVISION if found is None else number_of(found.version_num)

@@ -25,7 +25,7 @@ from jobrunner.store.schema import job_runs
 from jobrunner.store.sql.namespace import MARK
 from jobrunner.store.sql.versions import OLDEST_CODE_OF, SCHEMA_REVISION
 from jobrunner.store.upkeep import beside_ticks, kept_programs, revisions
-from jobrunner.store.upkeep.check import check_schema
+from jobrunner.store.upkeep.check import check_schema, refuse_closed
 from jobrunner.store.upkeep.repair import Inventory
 from jobrunner.store.upkeep.repeatable import ALL_BUT_LONG, ALL_BUT_TABLES, PROGRAMS
 
@@ -154,6 +154,7 @@ def _upgrade(connection: Connection, location: Location) -> Migrated:
             raise unreleased_schema.refused(location.label)
         found = Inventory(connection, location.label)
         before = revisions.version(connection, engine)
+        refuse_closed(connection, before, location.label)
         if before > SCHEMA_REVISION:
             # What a newer program has made is no damage. It must only be known to work with this one.
             return Migrated(check_schema(connection), [], [])

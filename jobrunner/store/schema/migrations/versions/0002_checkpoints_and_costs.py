@@ -1,4 +1,7 @@
-"""A place to go on from for each run, and what each attempt has cost. It expands: older programs leave them empty."""
+"""A place to go on from for each run, what each attempt has cost, and where all rows were moved to.
+
+It expands: older programs leave them empty.
+"""
 
 from collections.abc import Iterable
 
@@ -13,20 +16,24 @@ UP = {
         "ALTER TABLE {schema}job_runs ADD COLUMN checkpoint JSONB",
         "ALTER TABLE {schema}job_attempts ADD COLUMN peak_memory_bytes BIGINT",
         "ALTER TABLE {schema}job_attempts ADD COLUMN processor_seconds DOUBLE PRECISION",
+        "ALTER TABLE {schema}job_state ADD COLUMN moved TEXT",
     ],
     "sqlite": [
         f"ALTER TABLE job_runs ADD COLUMN checkpoint TEXT {READABLE}",
         "ALTER TABLE job_attempts ADD COLUMN peak_memory_bytes INTEGER",
         "ALTER TABLE job_attempts ADD COLUMN processor_seconds REAL",
+        "ALTER TABLE job_state ADD COLUMN moved TEXT",
     ],
 }
 DOWN = {
     "postgresql": [
+        "ALTER TABLE {schema}job_state DROP COLUMN moved",
         "ALTER TABLE {schema}job_attempts DROP COLUMN processor_seconds",
         "ALTER TABLE {schema}job_attempts DROP COLUMN peak_memory_bytes",
         "ALTER TABLE {schema}job_runs DROP COLUMN checkpoint",
     ],
     "sqlite": [
+        "ALTER TABLE job_state DROP COLUMN moved",
         "ALTER TABLE job_attempts DROP COLUMN processor_seconds",
         "ALTER TABLE job_attempts DROP COLUMN peak_memory_bytes",
         "ALTER TABLE job_runs DROP COLUMN checkpoint",

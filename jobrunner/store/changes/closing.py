@@ -1,0 +1,96 @@
+"""Closes a database for each change, by triggers, so that its rows can be read in peace and moved to another one.
+
+Applications, older programs and SQL by hand are stopped by them, too. All of it is one transaction: a change is either
+seen by it, or fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import Table, func, select, update
+
+from jobrunner.lifecycle import Status
+from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.failures import CLOSED
+from jobrunner.store.drivers.moved import MARKED, Mark, read_mark
+from jobrunner.store.schema import job_runs, job_state, metadata
+from jobrunner.store.sql.dialect.values import now
+from jobrunner.store.sql.namespace import MARK
+from jobrunner.store.sql.versions import MOVED_CODE, OLDEST_CODE_OF, SCHEMA_REVISION
+
+TABLES: tuple[Table, ...] = tuple(
+    each for each in metadata.sorted_tables if each.name not in ("job_state", "job_locks")
+)
+"""The tables that are moved, each after those to which it refers."""
+_CHANGES = ("INSERT", "UPDATE", "DELETE")
+
+
+def at_work(connection: Connection) -> int:
+    """How many runs are at work under a lease that has not ended. Expects any transaction."""
+    columns = job_runs.c
+    count = select(func.count()).where(columns.status == Status.RUNNING, columns.locked_until > now())
+    return int(connection.execute(count).scalar_one())
+
+
+def mark_of(connection: Connection) -> Mark | None:
+    """The mark of this database, if it has one. Expects any transaction."""
+    return read_mark(connection.execute(MARKED).one().moved)
+
+
+def set_mark(connection: Connection, mark: Mark | None) -> None:
+    """Note how far a move is. With a mark no program uses the database, and without one all do."""
+    is_open = mark is None or (mark.role == "to" and mark.is_done)
+    code = OLDEST_CODE_OF[SCHEMA_REVISION] if is_open else MOVED_CODE
+    connection.execute(update(job_state).values(moved=None if mark is None else mark.written(), oldest_code=code))
+
+
+def close(connection: Connection, mark: Mark) -> bool:
+    """Let nobody change the rows from now on. False: runs are at work, and nothing was done.
+
+    On PostgreSQL it waits for the transactions of others on these tables. Raises DriverError if the role does not own
+    the tables.
+    """
+    if connection.database == "postgresql":
+        names = ", ".join(f"{MARK}.{table.name}" for table in TABLES)
+        connection.execute(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE")
+    if at_work(connection):
+        return False
+    for statement in _triggers(connection.database, f"{CLOSED} are being moved to {mark.other}, or were moved there"):
+        connection.execute(statement)
+    set_mark(connection, mark)
+    return True
+
+
+def reopen(connection: Connection) -> None:
+    """Undo ``close``."""
+    for table in TABLES:
+        if connection.database == "postgresql":
+            connection.execute(f"DROP TRIGGER jobrunner_closed ON {MARK}.{table.name}")
+        else:
+            for change in _CHANGES:
+                connection.execute(f"DROP TRIGGER jobrunner_closed_{table.name}_{change.lower()}")
+    if connection.database == "postgresql":
+        connection.execute(f"DROP FUNCTION {MARK}.jobrunner_closed()")
+    set_mark(connection, None)
+
+
+def _triggers(database: str, message: str) -> Iterator[str]:
+    text = "'" + message.replace("'", "''") + "'"
+    if database == "sqlite":
+        for table in TABLES:
+            for change in _CHANGES:
+                name = f"jobrunner_closed_{table.name}_{change.lower()}"
+                raised = f"BEGIN SELECT RAISE(ABORT, {text}); END"
+                yield f"CREATE TRIGGER {name} BEFORE {change} ON {table.name} {raised}"
+        return
+    yield f"""
+    CREATE FUNCTION {MARK}.jobrunner_closed() RETURNS trigger LANGUAGE plpgsql AS $jobrunner$
+    BEGIN RAISE EXCEPTION USING MESSAGE = {text}; END $jobrunner$
+    """
+    for table in TABLES:
+        # By statement: also a change that meets no row is refused.
+        yield f"""
+        CREATE TRIGGER jobrunner_closed BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON {MARK}.{table.name}
+        FOR EACH STATEMENT EXECUTE FUNCTION {MARK}.jobrunner_closed()
+        """
