@@ -85,6 +85,7 @@ CALLS = {
     "crontab remove": Call("crontab remove", needs_tables=False, warm="crontab remove --help"),
     "completion": Call("completion bash", needs_tables=False),
     "users add": Call("users add", needs_tables=False),
+    "move": Call("move --undo"),
     "downgrade": Call("downgrade 1", needs_tables=False),
     # These have no end. The ticks that dev and loop start report a database without tables.
     "loop": Call("loop", needs_tables=False, warm="loop --help"),

@@ -39,7 +39,7 @@ def move(target: str | None, wait: timedelta, undo: bool) -> None:
 
     First the database of the settings is closed: from then on every change of it fails, also those of applications,
     until they use the new one. If the move is stopped, call it again: it goes on where it was. At the end `verify`
-    judges both, and the old database tells whoever uses it where its rows are (exit status 78).
+    judges both, and the old database tells everybody who uses it where its rows are (exit status 78).
 
     A URL with a password is read from @FILE or from standard input, -, because everybody sees the arguments of a
     process.

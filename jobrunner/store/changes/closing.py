@@ -6,8 +6,6 @@ seen by it, or fails.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from sqlalchemy import Table, func, select, update
 
 from jobrunner.lifecycle import Status
@@ -15,15 +13,14 @@ from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.failures import CLOSED
 from jobrunner.store.drivers.moved import MARKED, Mark, read_mark
 from jobrunner.store.schema import job_runs, job_state, metadata
+from jobrunner.store.sql.dialect import refusing
 from jobrunner.store.sql.dialect.values import now
-from jobrunner.store.sql.namespace import MARK
 from jobrunner.store.sql.versions import MOVED_CODE, OLDEST_CODE_OF, SCHEMA_REVISION
 
 TABLES: tuple[Table, ...] = tuple(
     each for each in metadata.sorted_tables if each.name not in ("job_state", "job_locks")
 )
 """The tables that are moved, each after those to which it refers."""
-_CHANGES = ("INSERT", "UPDATE", "DELETE")
 
 
 def at_work(connection: Connection) -> int:
@@ -51,12 +48,13 @@ def close(connection: Connection, mark: Mark) -> bool:
     On PostgreSQL it waits for the transactions of others on these tables. Raises DriverError if the role does not own
     the tables.
     """
-    if connection.database == "postgresql":
-        names = ", ".join(f"{MARK}.{table.name}" for table in TABLES)
-        connection.execute(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE")
+    names = [table.name for table in TABLES]
+    for statement in refusing.locks(connection.database, names):
+        connection.execute(statement)
     if at_work(connection):
         return False
-    for statement in _triggers(connection.database, f"{CLOSED} are being moved to {mark.other}, or were moved there"):
+    message = f"{CLOSED} are being moved to {mark.other}, or were moved there"
+    for statement in refusing.refuse(connection.database, names, message):
         connection.execute(statement)
     set_mark(connection, mark)
     return True
@@ -64,33 +62,6 @@ def close(connection: Connection, mark: Mark) -> bool:
 
 def reopen(connection: Connection) -> None:
     """Undo ``close``."""
-    for table in TABLES:
-        if connection.database == "postgresql":
-            connection.execute(f"DROP TRIGGER jobrunner_closed ON {MARK}.{table.name}")
-        else:
-            for change in _CHANGES:
-                connection.execute(f"DROP TRIGGER jobrunner_closed_{table.name}_{change.lower()}")
-    if connection.database == "postgresql":
-        connection.execute(f"DROP FUNCTION {MARK}.jobrunner_closed()")
+    for statement in refusing.allow(connection.database, [table.name for table in TABLES]):
+        connection.execute(statement)
     set_mark(connection, None)
-
-
-def _triggers(database: str, message: str) -> Iterator[str]:
-    text = "'" + message.replace("'", "''") + "'"
-    if database == "sqlite":
-        for table in TABLES:
-            for change in _CHANGES:
-                name = f"jobrunner_closed_{table.name}_{change.lower()}"
-                raised = f"BEGIN SELECT RAISE(ABORT, {text}); END"
-                yield f"CREATE TRIGGER {name} BEFORE {change} ON {table.name} {raised}"
-        return
-    yield f"""
-    CREATE FUNCTION {MARK}.jobrunner_closed() RETURNS trigger LANGUAGE plpgsql AS $jobrunner$
-    BEGIN RAISE EXCEPTION USING MESSAGE = {text}; END $jobrunner$
-    """
-    for table in TABLES:
-        # By statement: also a change that meets no row is refused.
-        yield f"""
-        CREATE TRIGGER jobrunner_closed BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON {MARK}.{table.name}
-        FOR EACH STATEMENT EXECUTE FUNCTION {MARK}.jobrunner_closed()
-        """

@@ -90,6 +90,8 @@ OPTIONS = {
     "--verbose": ("flag", "log to stderr"),
     "--waiting-for": ("time|retry|parent|pause|limit|key|tick…", "runs by what they wait for"),
     "--watch": ("flag", "show it again and again"),
+    "--undo": ("flag", "give up what was begun"),
+    "--wait": ("DURATION", "how long to wait for what is at work"),
     "--within": ("DURATION", "how long a command may take"),
     "--yes": ("flag", "do not ask"),
 }
