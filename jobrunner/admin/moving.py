@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from jobrunner import clock
-from jobrunner.errors import JobrunnerError, UsageError
+from jobrunner.errors import DatabaseMoved, JobrunnerError, UsageError
 from jobrunner.model import Actor
 from jobrunner.store.changes import closing, moving
 from jobrunner.store.drivers.connection import Connection
@@ -24,6 +24,7 @@ from jobrunner.store.drivers.database import Database
 from jobrunner.store.drivers.moved import Mark
 from jobrunner.store.queue import pauses
 from jobrunner.store.queue.ticks import audit, tallies
+from jobrunner.store.upkeep.check import check_schema
 from jobrunner.text import one_line
 from jobrunner.verify.known import Kept
 from jobrunner.verify.verifier import Scope, Verdict, verify
@@ -73,7 +74,12 @@ def undo(source: Database) -> str | None:
     """
 
     def work(connection: Connection) -> str | None:
-        mark = closing.mark_of(connection)
+        try:
+            check_schema(connection)
+        except DatabaseMoved:
+            mark = closing.mark_of(connection)
+        else:
+            return None
         if mark is None or mark.role == "to":
             return None
         if mark.is_done:

@@ -18,14 +18,18 @@ def make_ready(config: Config, database: Database, *, creates: bool) -> None:
     created if it is missing, and this is reported on stderr.
     """
     if database.location.is_missing():
-        file = database.location.file
         if config.database_url is not None or not creates:
-            raise DatabaseUnavailable(f"there is no database at {file}; create it with: jobrunner migrate")
+            raise missing(database)
         from jobrunner.store.upkeep import migrate
 
         if migrate.create_file(database):
-            streams.to_stderr(f"jobrunner: created the database {file}")
+            streams.to_stderr(f"jobrunner: created the database {database.location.file}")
     database.read(check_schema)
+
+
+def missing(database: Database) -> DatabaseUnavailable:
+    """The error for an SQLite file that does not exist."""
+    return DatabaseUnavailable(f"there is no database at {database.location.file}; create it with: jobrunner migrate")
 
 
 def problem_of_state(config: Config) -> str | None:

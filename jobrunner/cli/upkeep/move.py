@@ -7,7 +7,7 @@ from datetime import timedelta
 import click
 
 from jobrunner.admin import moving
-from jobrunner.cli import environment, options, render, session, streams
+from jobrunner.cli import environment, options, render, session, startup, streams
 from jobrunner.cli.parameters import Checked, read_payload
 from jobrunner.cli.upkeep.verify import kept
 from jobrunner.durations import parse_duration
@@ -15,7 +15,7 @@ from jobrunner.errors import BadPayload, SchemaMismatch, UsageError
 from jobrunner.store.changes import closing
 from jobrunner.store.drivers import waits
 from jobrunner.store.drivers.database import Database
-from jobrunner.store.drivers.location import locate
+from jobrunner.store.drivers.location import Location, locate
 from jobrunner.worker.watchdog import watching
 
 _MOST_BYTES = 4096
@@ -52,12 +52,12 @@ def move(target: str | None, wait: timedelta, undo: bool) -> None:
     source = session.unopened(config, waits.of_bulk(config.patience))
     session.check_answers(config)
     if source.location.is_missing():
-        raise UsageError(f"there is no database at {source.location.file}, so there is nothing to move")
+        raise startup.missing(source)
     if target is None:
         other = moving.undo(source)
         render.done("no move is under way" if other is None else f"open again; the move to {other} is given up")
         return
-    new = Database(locate(_url(target), config.schema), patience=waits.of_bulk(config.patience))
+    new = Database(_located(_url(target), config.schema), patience=waits.of_bulk(config.patience))
     context = click.get_current_context()
     context.call_on_close(new.close)
     context.with_resource(watching(new, is_required=False))
@@ -70,6 +70,12 @@ def move(target: str | None, wait: timedelta, undo: bool) -> None:
     rows = sum(moved.rows.values())
     render.done(f"moved {rows} row{'s' * (rows != 1)} to {new.location.label}; there: {moved.verdict.sentence}")
     streams.to_stderr("next: set JOBRUNNER_DATABASE_URL to the new database on each host and in each application")
+
+
+def _located(url: str, schema: str | None) -> Location:
+    """Where the new database is. A file has no schemas."""
+    found = locate(url)
+    return found if schema is None or found.file is not None else locate(url, schema)
 
 
 def _make_ready(database: Database) -> None:

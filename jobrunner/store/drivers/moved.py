@@ -38,12 +38,9 @@ def read_mark(text: str | None) -> Mark | None:
     return found._replace(after=tuple(found.after))
 
 
-def refused(label: str, text: str | None) -> DatabaseMoved:
+def refused(label: str, mark: Mark) -> DatabaseMoved:
     """What a program is told that uses such a database. ``label`` is its name, or "" if it is not known here."""
-    mark = read_mark(text)
     named = f"the database {label}".strip()
-    if mark is None:
-        return DatabaseMoved(f"{named} is closed; nobody has noted why")
     if mark.role == "to":
         return DatabaseMoved(f"{named} is not complete yet: jobrunner move fills it from {mark.other}")
     if mark.is_done:

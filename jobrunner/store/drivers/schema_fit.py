@@ -35,5 +35,6 @@ def refusal(connection: Connection, label: str) -> SchemaMismatch | None:
         return found
     for row in ask_alone(connection, _VERSION):
         marks = ask_alone(connection, moved.MARKED) if row.oldest_code == MOVED_CODE else []
-        return moved.refused(label, marks[0].moved) if marks else misfit(row.version_num, row.oldest_code)
+        mark = moved.read_mark(marks[0].moved) if marks else None
+        return misfit(row.version_num, row.oldest_code) if mark is None else moved.refused(label, mark)
     return None

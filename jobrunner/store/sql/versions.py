@@ -13,7 +13,7 @@ number. ``migrate`` and ``downgrade`` write it into ``job_state``, where a progr
 """
 SCHEMA_REVISION = max(OLDEST_CODE_OF)
 """The schema that this code reads and writes, and so the number of this code. An older database must be migrated."""
-MOVED_CODE = 1_000_000
+MOVED_CODE = 2_000_000_000
 """The oldest code of a database whose rows are in another one, or are not all there yet: no code works with it."""
 VERSION_TABLE = "job_schema_version"
 RUNNING_KEY = "job_runs_key_running"

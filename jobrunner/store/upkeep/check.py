@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from jobrunner.store.drivers import moved
-from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.drivers.connection import Connection, DriverError
+from jobrunner.store.drivers.failures import is_missing_column, is_missing_schema
 from jobrunner.store.drivers.schema_fit import misfit, number_of
 from jobrunner.store.sql.statement import Prepared
 from jobrunner.store.sql.versions import MOVED_CODE, SCHEMA_REVISION
@@ -16,9 +17,18 @@ def refuse_closed(connection: Connection, version: int, label: str) -> None:
     """Raise DatabaseMoved if the rows are, or will be, in another database. Expects any transaction."""
     if version < _MARKED_SINCE:
         return
-    for row in connection.execute(moved.MARKED):
-        if row.oldest_code == MOVED_CODE:
-            raise moved.refused(label, row.moved)
+    try:
+        with connection.savepoint():
+            found = connection.execute(moved.MARKED).all()
+    except DriverError as error:
+        if not (is_missing_schema(error) or is_missing_column(error)):
+            raise
+        # Tables are lost. The caller knows what to do then.
+        return
+    for row in found:
+        mark = moved.read_mark(row.moved)
+        if row.oldest_code == MOVED_CODE and mark is not None:
+            raise moved.refused(label, mark)
 
 
 def check_schema(connection: Connection) -> int:
@@ -26,7 +36,7 @@ def check_schema(connection: Connection) -> int:
     found = connection.execute(Prepared("ticks.schema")).one_or_none()
     error = misfit(None, None) if found is None else misfit(found.version_num, found.oldest_code)
     if found is not None and found.oldest_code == MOVED_CODE:
-        error = moved.refused("", connection.execute(moved.MARKED).one().moved)
+        refuse_closed(connection, _MARKED_SINCE, "")
     if error is not None:
         raise error
     return SCHEMA_REVISION if found is None else number_of(found.version_num)
