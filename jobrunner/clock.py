@@ -19,6 +19,11 @@ def elapsed() -> float:
     return time.clock_gettime(_SINCE_BOOT)
 
 
+def processor_seconds() -> float:
+    """The processor time that this process has used, in all its threads."""
+    return time.process_time()
+
+
 def sleep(seconds: float) -> None:
     """Let this thread wait for so long, where there is nothing else to wait for."""
     time.sleep(seconds)

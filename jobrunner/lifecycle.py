@@ -125,6 +125,7 @@ class AttemptResult(NamedTuple):
     ``wait`` is the pause before the next attempt, and after a snooze the pause until the run is claimable again. None
     means the default backoff. ``error`` is one line, and ``traceback`` is the stack.
     ``error_class`` is the path of the class of the handler's exception.
+    ``peak_memory_bytes`` and ``processor_seconds`` are what it has cost; None means that this is not known.
     """
 
     outcome: Outcome
@@ -136,6 +137,8 @@ class AttemptResult(NamedTuple):
     result: object = None
     wait: timedelta | None = None
     error_class: str | None = None
+    peak_memory_bytes: int | None = None
+    processor_seconds: float | None = None
 
 
 class RunState(NamedTuple):

@@ -181,6 +181,7 @@ class Report(NamedTuple):
 
     ``was_asked_to_stop``: the child had received SIGTERM by then. ``is_last``: it accepts no more runs.
     ``error_class`` is the path of the class of the exception, as in ``shop.tasks.Unhappy``.
+    ``peak_memory_bytes`` and ``processor_seconds`` are what it has cost; None means that this is not known.
     """
 
     run_id: int
@@ -194,6 +195,8 @@ class Report(NamedTuple):
     was_asked_to_stop: bool = False
     is_last: bool = False
     error_class: str | None = None
+    peak_memory_bytes: int | None = None
+    processor_seconds: float | None = None
 
     @property
     def wait(self) -> timedelta | None:

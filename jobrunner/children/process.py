@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import IO
+from typing import IO, NamedTuple
 
 from jobrunner import clock
 from jobrunner.children.output import Tail
 
 _READ_BYTES = 1 << 16
 _MOST_BYTES_PER_READ = 16 * _READ_BYTES
+_BYTES_PER_UNIT = 1 if sys.platform == "darwin" else 1024
+"""Of ``ru_maxrss``."""
+
+
+class Cost(NamedTuple):
+    """What an attempt has cost. None means that it is not known."""
+
+    peak_memory_bytes: int | None = None
+    processor_seconds: float | None = None
 
 
 class Process(ABC):
@@ -51,6 +62,9 @@ class Process(ABC):
         self.pid = self._process.pid
         self.spawned_at = clock.elapsed()
         self.exit_status: int | None = None
+        # A new process inherits the peak of its parent, so what is not above this says nothing.
+        self._inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        self._usage: resource.struct_rusage | None = None
         self.is_being_killed = False
 
     @property
@@ -107,14 +121,36 @@ class Process(ABC):
             # It is still a zombie, so no other process can have its id, and the group is still ours.
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
-            self.exit_status = self._process.wait()
+            if self.exit_status is None:
+                self._reap()
             return True
 
     def _has_ended(self) -> bool:
         if not hasattr(os, "waitid"):
             # macOS before Python 3.13 cannot ask without reaping the process.
-            return self._process.poll() is not None
+            self._reap(os.WNOHANG)
+            return self.exit_status is not None
         return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def _reap(self, options: int = 0) -> None:
+        pid, status, usage = os.wait4(self.pid, options)
+        if pid:
+            self._usage = usage
+            # Popen must know that its process is gone.
+            self._process.returncode = self.exit_status = os.waitstatus_to_exitcode(status)
+
+    def cost_of(self, run_id: int) -> Cost:
+        """What the attempt at a run has cost that this process worked on when it ended."""
+        return self._cost_since()
+
+    def _cost_since(self, processor_seconds: float = 0.0, *known_peaks: int) -> Cost:
+        """What it has used since it had used these seconds. ``known_peaks`` are from before, as is ``_inherited``."""
+        usage = self._usage
+        if usage is None:
+            return Cost()
+        is_above = usage.ru_maxrss > max(self._inherited, *known_peaks, 0)
+        seconds = round(max(0.0, usage.ru_utime + usage.ru_stime - processor_seconds), 6)
+        return Cost(usage.ru_maxrss * _BYTES_PER_UNIT if is_above else None, seconds)
 
     def close(self) -> None:
         """Close the descriptors of a process that has ended."""

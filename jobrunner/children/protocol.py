@@ -88,11 +88,13 @@ def _handshake(frame: Frame) -> Handshake | ImportFailed:
 def _report(run_id: int, frame: Frame, result_limit: int) -> Report:
     outcome = frame.get("outcome")
     ended_at = _number(frame.get("ended_at"))
+    peak, processor = _cost(frame)
     was_asked_to_stop, is_last = frame.get("was_asked_to_stop") is True, frame.get("is_last") is True
     if outcome == "succeeded":
         result = _result(frame.get("result"), result_limit)
         # By position, because this is done for every run.
-        return Report(run_id, outcome, ended_at, None, None, None, None, result, was_asked_to_stop, is_last)
+        more = (None, None, None, None, result, was_asked_to_stop, is_last, None, peak, processor)
+        return Report(run_id, outcome, ended_at, *more)
     if not isinstance(outcome, str) or outcome not in OUTCOMES:
         return Report(run_id, "failed", ended_at, error_type="bad_report", error="the report of its child is invalid")
     wait_seconds = _number(frame.get("wait_seconds"))
@@ -109,7 +111,16 @@ def _report(run_id: int, frame: Frame, result_limit: int) -> Report:
         was_asked_to_stop=was_asked_to_stop,
         is_last=is_last,
         error_class=_text(frame.get("error_class"), _MESSAGE_CHARACTERS),
+        peak_memory_bytes=peak,
+        processor_seconds=processor,
     )
+
+
+def _cost(frame: Frame) -> tuple[int | None, float | None]:
+    peak, processor = frame.get("peak_memory_bytes"), _number(frame.get("processor_seconds"))
+    is_peak = type(peak) is int and 0 < peak <= _LARGEST_ID
+    is_time = processor is not None and 0 <= processor <= _LONGEST_WAIT_SECONDS
+    return peak if is_peak else None, processor if is_time else None
 
 
 def _result(value: object, limit_bytes: int) -> object:

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from jobrunner import clock
 from jobrunner.children.begun_page import BegunPage
+from jobrunner.children.cost_note import SHARED_BYTES, begun
 from jobrunner.children.frames import BrokenFrame, Frame, Inbox, encode
 from jobrunner.children.messages import Hello, StartRun, StartRuns, ToChild, frame_of
 from jobrunner.children.output import Sections, Tail
-from jobrunner.children.process import Process, nameless_file
+from jobrunner.children.process import Cost, Process, nameless_file
 from jobrunner.children.process_groups import MARK
 from jobrunner.children.tokens import TokenQueue
 from jobrunner.jobs.payload import Payload
@@ -73,10 +74,11 @@ class ChildProcess(Process):
         self._stacks = nameless_file("jobrunner-stacks")
         # In append mode the child writes at the start again after the file is truncated.
         fcntl.fcntl(self._stacks, fcntl.F_SETFL, fcntl.fcntl(self._stacks, fcntl.F_GETFL) | os.O_APPEND)
-        # In this file the child notes which run its event loop is running. The parent reads it also after its death.
+        # In this file the child notes which run its event loop is running, and what it had used before a plain run. The
+        # parent reads it also after its death.
         self._running_file = nameless_file("jobrunner-running")
         with suppress(OSError):  # not one byte may be written where RLIMIT_FSIZE is 0
-            os.ftruncate(self._running_file.fileno(), 8)
+            os.ftruncate(self._running_file.fileno(), SHARED_BYTES)
         descriptors = (theirs.fileno(), self._tokens.descriptor, self._stacks.fileno(), self._running_file.fileno())
         page = () if plan.page.descriptor is None else (plan.page.descriptor,)
         mark = f"\0jobrunner {os.urandom(16).hex()}\n".encode()
@@ -242,6 +244,14 @@ class ChildProcess(Process):
     def running_run_id(self) -> int | None:
         """The run whose code the child's event loop is in, or was in when the child died. None means no run."""
         return int.from_bytes(os.pread(self._running_file.fileno(), 8, 0), "little") or None
+
+    def cost_of(self, run_id: int) -> Cost:
+        # The runs of an event loop share the process.
+        note = begun(self._running_file.fileno()) if self.is_plain else None
+        if note is None or note.run_id != run_id:
+            return Cost()
+        cost = self._cost_since(note.processor_seconds, note.largest_program or 0)
+        return cost if note.largest_program is not None else cost._replace(peak_memory_bytes=None)
 
     def close_channel(self) -> None:
         """Close the channel. Then an idle child ends by itself."""

@@ -48,7 +48,8 @@ def result_of(report: Report, output: str | None = None) -> AttemptResult:
     """The result of an attempt that nothing has stopped, by the report of what has run the handler."""
     if report.outcome == "succeeded":
         # By position, because this is done for every run.
-        return AttemptResult(Outcome.SUCCEEDED, None, None, None, output, None, report.result)
+        cost = (report.peak_memory_bytes, report.processor_seconds)
+        return AttemptResult(Outcome.SUCCEEDED, None, None, None, output, None, report.result, None, None, *cost)
     is_known = report.outcome in ("incompatible", "discarded", "snoozed")
     return AttemptResult(
         outcome=Outcome(report.outcome) if is_known else Outcome.FAILED,
@@ -58,6 +59,8 @@ def result_of(report: Report, output: str | None = None) -> AttemptResult:
         output=output,
         error_class=report.error_class,
         wait=None if report.outcome == "incompatible" else report.wait,
+        peak_memory_bytes=report.peak_memory_bytes,
+        processor_seconds=report.processor_seconds,
     )
 
 
@@ -180,6 +183,7 @@ class Attempt:
             traceback=self.process.stacks(),
             output=self.tail.text(),
             exit_signal=-status if status is not None and status < 0 else None,
+            **self.process.cost_of(self.run.lease.run_id)._asdict(),
         )
 
     def _stopped(self, ending: AttemptResult) -> AttemptResult:

@@ -243,9 +243,11 @@ def test_a_payload_that_equals_that_of_the_run_before_keeps_its_types(payload: A
     assert repr([start.payload for _, start in message.numbered()]) == repr([payload, other])
 
 
-@pytest.mark.parametrize("ended_at", [0.0, 1.5, 12345.678901234567, 1e-7, 1e22])
-def test_the_short_way_to_encode_a_success_gives_the_same_bytes(ended_at: float) -> None:
-    assert encode_success(7, ended_at) == encode(frame_of(Report(7, "succeeded", ended_at)))
+@pytest.mark.parametrize("peak", [None, 1 << 40])
+@pytest.mark.parametrize("seconds", [0.0, 1.5, 12345.678901234567, 1e-7, 1e22])
+def test_the_short_way_to_encode_a_success_gives_the_same_bytes(seconds: float, peak: int | None) -> None:
+    report = Report(7, "succeeded", seconds, peak_memory_bytes=peak, processor_seconds=seconds)
+    assert encode_success(7, seconds, peak, seconds) == encode(frame_of(report))
 
 
 @pytest.mark.parametrize("message", FROM_CHILD)

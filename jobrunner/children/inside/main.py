@@ -28,6 +28,7 @@ from jobrunner.children.begun_marks import BegunMarks
 from jobrunner.children.frames import Inbox, encode
 from jobrunner.children.inside import attribution, connections, reports
 from jobrunner.children.inside.attempt import Attempt
+from jobrunner.children.inside.costs import Meter
 from jobrunner.children.inside.imports import import_handlers
 from jobrunner.children.inside.lifetime import end_with_parent
 from jobrunner.children.inside.own_work import DatabaseAccess
@@ -92,6 +93,7 @@ class Child:
         self._tokens = tokens
         self._running = running
         self._marks = marks
+        self._meter = Meter(running)
         self._inbox = Inbox()
         # By sequence number. The messages of runs without a token are kept in the order in which they came.
         self._contents: deque[tuple[int, StartRun]] = deque()
@@ -213,10 +215,12 @@ class Child:
         self._marks.begin(start.slot)
         attempt = self._attempt_at(start)
         connections.before_run()
+        self._meter.begin(start.run_id)
         report = attempt.run(self._jobs.get(start.job_type))
         if os.getpid() != self._pid:
             # This is a copy that the handler has forked. It must not send a report for the child.
             os._exit(0)
+        peak, processor = self._meter.end()
         failpoints.hit("child.handler_returned")
         connections.after_run(report)
         self._streams.end_of_run()
@@ -225,9 +229,10 @@ class Child:
         ended_at = clock.elapsed()
         is_success = report.outcome == "succeeded"
         if is_success and report.result is None and not attempt.was_asked_to_stop:
-            self._send_encoded(reports.encode_success(start.run_id, ended_at))
+            self._send_encoded(reports.encode_success(start.run_id, ended_at, peak, processor))
         else:
             asked, is_last = attempt.was_asked_to_stop, self._has_lost_connections()
+            report = report._replace(peak_memory_bytes=peak, processor_seconds=processor)
             self._send(report._replace(ended_at=ended_at, was_asked_to_stop=asked, is_last=is_last))
         if not is_success or ended_at >= self._rung_at + _RING_SECONDS:
             self._ring()

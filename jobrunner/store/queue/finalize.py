@@ -95,7 +95,7 @@ def _succeed(
     """
     if not results:
         return {}
-    reported = ({"result": each.result, "output": each.output} for each in results.values())
+    reported = ({"result": each.result, "output": each.output, **_cost(each)} for each in results.values())
     given = [each | one for each, one in zip(as_rows(results), reported, strict=True)]
     if TRAITS[database].has_functions:
         rows = yield (_SUCCEED_WAITING if waits else _SUCCEED), {"given": given}
@@ -150,7 +150,9 @@ def _refused(connection: Connection, owner: Owner, results: Mapping[Lease, Attem
             continue
         refused[lease] = Refusal.COMMITTED if row.output == UNTOLD else Refusal.ALREADY_APPLIED
         if row.output == UNTOLD:
-            late.append({"id": lease.run_id, "lease_token": lease.token, "output": fit_after_commit(result)})
+            late.append(
+                {"id": lease.run_id, "lease_token": lease.token, "output": fit_after_commit(result), **_cost(result)}
+            )
     if late:
         connection.execute(_COMPLETE, {"given": late})
     return refused
@@ -201,4 +203,9 @@ def _given(row: Row, decision: Decision, result: AttemptResult, next_at: datetim
         "run_at": next_at,
         **{name: getattr(decision, name) for name in _DECIDED},
         **{name: getattr(result, name) for name in ("result", "error_class", "traceback", "output", "exit_signal")},
+        **_cost(result),
     }
+
+
+def _cost(result: AttemptResult) -> dict[str, Any]:
+    return {"peak_memory_bytes": result.peak_memory_bytes, "processor_seconds": result.processor_seconds}

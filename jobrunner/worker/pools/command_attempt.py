@@ -56,6 +56,9 @@ class CommandAttempt(Attempt):
         ending = super()._crashed()
         status = self.process.exit_status
         refusal = self._refusal()
+        if refusal:
+            # It is the launcher that has ended.
+            ending = ending._replace(peak_memory_bytes=None, processor_seconds=None)
         if refusal == LATE:
             return ending._replace(outcome=Outcome.RELEASED, error_type="released", error=refusal)
         if refusal:

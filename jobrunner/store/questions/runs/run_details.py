@@ -38,6 +38,8 @@ class Attempt:
     traceback: str | None
     output: str | None
     exit_signal: int | None
+    peak_memory_bytes: int | None
+    processor_seconds: float | None
 
 
 @dataclass(frozen=True)

@@ -987,9 +987,9 @@ WHERE its.id = :run AND (ranked.nth, ranked.turn_at, ranked.run_at, ranked.id) <
         (('nth', None), ('at_work', None), ('spent_until', 'instant')),
     ),
     ('finalize.complete', ()): (
-        """UPDATE job_attempts SET output=given.output FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given WHERE job_attempts.run_id = given.id AND job_attempts.lease_token = given.lease_token""",
+        """UPDATE job_attempts SET output=given.output, peak_memory_bytes=given.peak_memory_bytes, processor_seconds=given.processor_seconds FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.output') AS output, json_extract(value, '$.peak_memory_bytes') AS peak_memory_bytes, json_extract(value, '$.processor_seconds') AS processor_seconds FROM json_each(:given)) AS given WHERE job_attempts.run_id = given.id AND job_attempts.lease_token = given.lease_token""",
         {},
-        {'given': (('id', None), ('lease_token', None), ('output', None))},
+        {'given': (('id', None), ('lease_token', None), ('output', None), ('peak_memory_bytes', None), ('processor_seconds', None))},
         (),
     ),
     ('finalize.ended', ()): (
@@ -1006,9 +1006,9 @@ FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_tok
         (),
     ),
     ('finalize.leave_as_succeeded', ()): (
-        """UPDATE job_runs SET status='succeeded', gate='', locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, finished_at=:at, releases=0, lease_expiries=0, incompatible_at=NULL, error_type=NULL, last_error=NULL, result=given.result, output=NULL, updated_at=:at FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.result') AS result, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.lease_token = given.lease_token RETURNING id, job_type, attempts, run_at, has_dependants""",
+        """UPDATE job_runs SET status='succeeded', gate='', locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, finished_at=:at, releases=0, lease_expiries=0, incompatible_at=NULL, error_type=NULL, last_error=NULL, result=given.result, output=NULL, updated_at=:at FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.result') AS result, json_extract(value, '$.output') AS output, json_extract(value, '$.peak_memory_bytes') AS peak_memory_bytes, json_extract(value, '$.processor_seconds') AS processor_seconds FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.lease_token = given.lease_token RETURNING id, job_type, attempts, run_at, has_dependants""",
         {},
-        {'at': 'instant', 'given': (('id', None), ('lease_token', None), ('result', 'json'), ('output', None))},
+        {'at': 'instant', 'given': (('id', None), ('lease_token', None), ('result', 'json'), ('output', None), ('peak_memory_bytes', None), ('processor_seconds', None))},
         (('id', None), ('job_type', None), ('attempts', None), ('run_at', 'instant'), ('has_dependants', None)),
     ),
     ('finalize.locked', ()): (
@@ -1020,21 +1020,21 @@ WHERE job_runs.lease_token IS NOT NULL""",
         (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant')),
     ),
     ('finalize.record', ()): (
-        """INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, due_at, started_at, finished_at, outcome, status, error_type, error_class, error, traceback, output, exit_signal) SELECT job_runs.id, (SELECT coalesce(max(job_attempts.sequence), :coalesce_2) AS coalesce_1
+        """INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, due_at, started_at, finished_at, outcome, status, error_type, error_class, error, traceback, output, exit_signal, peak_memory_bytes, processor_seconds) SELECT job_runs.id, (SELECT coalesce(max(job_attempts.sequence), :coalesce_2) AS coalesce_1
 FROM job_attempts
-WHERE job_attempts.run_id = given.id) + :param_1 AS anon_1, job_runs.attempts, job_runs.lease_token, job_runs.locked_by, coalesce(job_runs.host, '') AS coalesce_3, job_runs.run_at, coalesce(job_runs.started_at, job_runs.claimed_at, :at) AS coalesce_4, :at AS anon_2, given.outcome, given.status, given.error_type, given.error_class, given.error, given.traceback, given.output, given.exit_signal
-FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.status') AS status, json_extract(value, '$.error_type') AS error_type, json_extract(value, '$.error_class') AS error_class, json_extract(value, '$.error') AS error, json_extract(value, '$.traceback') AS traceback, json_extract(value, '$.output') AS output, json_extract(value, '$.exit_signal') AS exit_signal FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.lease_token = given.lease_token""",
+WHERE job_attempts.run_id = given.id) + :param_1 AS anon_1, job_runs.attempts, job_runs.lease_token, job_runs.locked_by, coalesce(job_runs.host, '') AS coalesce_3, job_runs.run_at, coalesce(job_runs.started_at, job_runs.claimed_at, :at) AS coalesce_4, :at AS anon_2, given.outcome, given.status, given.error_type, given.error_class, given.error, given.traceback, given.output, given.exit_signal, given.peak_memory_bytes, given.processor_seconds
+FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.status') AS status, json_extract(value, '$.error_type') AS error_type, json_extract(value, '$.error_class') AS error_class, json_extract(value, '$.error') AS error, json_extract(value, '$.traceback') AS traceback, json_extract(value, '$.output') AS output, json_extract(value, '$.exit_signal') AS exit_signal, json_extract(value, '$.peak_memory_bytes') AS peak_memory_bytes, json_extract(value, '$.processor_seconds') AS processor_seconds FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.lease_token = given.lease_token""",
         {'coalesce_2': 0, 'param_1': 1},
-        {'at': 'instant', 'given': (('id', None), ('lease_token', None), ('outcome', None), ('status', None), ('error_type', None), ('error_class', None), ('error', None), ('traceback', None), ('output', None), ('exit_signal', None))},
+        {'at': 'instant', 'given': (('id', None), ('lease_token', None), ('outcome', None), ('status', None), ('error_type', None), ('error_class', None), ('error', None), ('traceback', None), ('output', None), ('exit_signal', None), ('peak_memory_bytes', None), ('processor_seconds', None))},
         (),
     ),
     ('finalize.record_success', ()): (
-        """INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, due_at, started_at, finished_at, outcome, status, output) SELECT job_runs.id, (SELECT coalesce(max(job_attempts.sequence), :coalesce_2) AS coalesce_1
+        """INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, due_at, started_at, finished_at, outcome, status, output, peak_memory_bytes, processor_seconds) SELECT job_runs.id, (SELECT coalesce(max(job_attempts.sequence), :coalesce_2) AS coalesce_1
 FROM job_attempts
-WHERE job_attempts.run_id = given.id) + :param_1 AS anon_1, job_runs.attempts, job_runs.lease_token, job_runs.locked_by, coalesce(job_runs.host, '') AS coalesce_3, job_runs.run_at, coalesce(job_runs.started_at, job_runs.claimed_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2, 'succeeded', 'succeeded', given.output
-FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.result') AS result, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.lease_token = given.lease_token RETURNING run_id, lease_token, finished_at""",
+WHERE job_attempts.run_id = given.id) + :param_1 AS anon_1, job_runs.attempts, job_runs.lease_token, job_runs.locked_by, coalesce(job_runs.host, '') AS coalesce_3, job_runs.run_at, coalesce(job_runs.started_at, job_runs.claimed_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2, 'succeeded', 'succeeded', given.output, given.peak_memory_bytes, given.processor_seconds
+FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.result') AS result, json_extract(value, '$.output') AS output, json_extract(value, '$.peak_memory_bytes') AS peak_memory_bytes, json_extract(value, '$.processor_seconds') AS processor_seconds FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.lease_token = given.lease_token RETURNING run_id, lease_token, finished_at""",
         {'coalesce_2': 0, 'param_1': 1},
-        {'given': (('id', None), ('lease_token', None), ('result', 'json'), ('output', None))},
+        {'given': (('id', None), ('lease_token', None), ('result', 'json'), ('output', None), ('peak_memory_bytes', None), ('processor_seconds', None))},
         (('run_id', None), ('lease_token', None), ('finished_at', 'instant')),
     ),
     ('finalize.running_of', ()): (

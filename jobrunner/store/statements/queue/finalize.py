@@ -36,11 +36,11 @@ ONLY_ON = {
     **dict.fromkeys(("record_success", "leave_as_succeeded"), databases(has_functions=False)),
 }
 
-_OF_ATTEMPT = {
-    name: job_attempts.c[name].type
-    for name in ("outcome", "status", "error_type", "error_class", "error", "traceback", "output", "exit_signal")
-}
-_OF_SUCCESS = {"result": job_runs.c.result.type, "output": _OF_ATTEMPT["output"]}
+_COST = ("peak_memory_bytes", "processor_seconds")
+_ENDING = ("outcome", "status", "error_type", "error_class", "error", "traceback", "output", "exit_signal")
+_OF_ATTEMPT = {name: job_attempts.c[name].type for name in (*_ENDING, *_COST)}
+_OF_END = {name: _OF_ATTEMPT[name] for name in ("output", *_COST)}
+_OF_SUCCESS = {"result": job_runs.c.result.type} | _OF_END
 _NEXT = {
     "event": Text(),
     **{
@@ -84,10 +84,10 @@ def ended() -> Select[Any]:
 
 
 def complete() -> Update:
-    """Write the output of attempts that their handlers' own transactions have ended."""
-    columns, given = job_attempts.c, rows("given", LEASE | {"output": _OF_ATTEMPT["output"]})
+    """Write the output and the cost of attempts that their handlers' own transactions have ended."""
+    columns, given = job_attempts.c, rows("given", LEASE | _OF_END)
     of_lease = and_(columns.run_id == given.c.id, columns.lease_token == given.c.lease_token)
-    return update(job_attempts).where(of_lease).values(output=given.c.output)
+    return update(job_attempts).where(of_lease).values({name: given.c[name] for name in _OF_END})
 
 
 def record() -> Insert:
@@ -205,7 +205,7 @@ def _successful_attempt(given: FromClause) -> dict[str, Any]:
         "outcome": literal_column(f"'{Outcome.SUCCEEDED}'"),
         "status": literal_column(f"'{target(Event.SUCCEED, Status.RUNNING)}'"),
     }
-    return _attempt(given, now()) | decided | {"output": given.c.output}
+    return _attempt(given, now()) | decided | {name: given.c[name] for name in _OF_END}
 
 
 def _succeeded(result: ColumnElement[Any], at: ColumnElement[Any]) -> dict[str, Any]:
