@@ -1,5 +1,6 @@
 """The roles of docs/howto/operations.md: each suffices for its commands, and for no others."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from harness import Commands, Database, PostgresDatabase, pages, postgresql_only
+from harness import App, Commands, Database, PostgresDatabase, pages, postgresql_only, wait_for
 from harness.waiting import stretched
 
 pytestmark = postgresql_only
@@ -260,3 +261,40 @@ for _ in range(2):
     print(asyncio.run(jobrunner.enqueue_async(None, "echo", key="k")).id)
 """
     assert jobrunner.python(enqueue) == "1\n1\n"
+
+
+HOLD = """
+@job("hold", max_attempts=1)
+def hold(ctx: Context, path: str):
+    while not os.path.exists(path):
+        time.sleep(0.01)
+"""
+
+
+@pytest.mark.promise("P1")
+def test_run_at_work_ends_well_while_the_password_changes(
+    jobrunner: Commands, app: App, database: PostgresDatabase, urls: dict[str, str]
+) -> None:
+    app.add(HOLD)
+    (change,) = pages.checked_by("tests/store/test_roles.py::test_run_at_work_ends_well_while_the_password_changes")
+    old = {**SCHEMA, "JOBRUNNER_DATABASE_URL": urls["jobs_tick"]}
+    new = {**SCHEMA, "JOBRUNNER_DATABASE_URL": urls["jobs_tick"].replace(f":{PASSWORD}@", ":the%20new%20one@")}
+
+    def enqueue() -> int:
+        payload = json.dumps({"path": str(app.path("go"))})
+        return int(jobrunner("enqueue", "hold", "--payload", payload, env=old).stdout)
+
+    def status_of(run_id: int) -> object:
+        return database.value("SELECT status FROM jobs.job_runs WHERE id = ?", [run_id])
+
+    at_work = enqueue()
+    tick = jobrunner.start("tick", env=old)
+    wait_for(lambda: status_of(at_work) == "running")
+    waiting = enqueue()
+    with database.access.admin() as admin:
+        admin.execute(change.text.replace("jobs_tick", f'"jobs_tick_{database.database}"'))
+    assert PASSWORD not in jobrunner.refused(69, "status", env=old, says=["cannot use the database", "jobs_tick"])
+    app.end(tick, "go")
+    assert status_of(at_work) == "succeeded"
+    jobrunner.tick(env=new)
+    assert status_of(waiting) == "succeeded"
