@@ -16,6 +16,8 @@ from jobrunner.errors import ConfigurationError, InternalError
 from jobrunner.text import first_line_of, one_line, storable, visible, visible_block
 
 _NO_FILE = "that is a pipe or a socket; name a file"
+LEVELS = ("info", "warning", "error")
+"""The levels of events, the least important first."""
 _STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 
 
@@ -49,13 +51,14 @@ class Silence:
 
 
 class LineLog:
-    """Writes each event as one line, as ``render`` makes it of the fields."""
+    """Writes each event of this level or above as one line, as ``render`` makes it of the fields."""
 
     is_silent = False
 
-    def __init__(self, stream: TextIO, render: Callable[[dict[str, Any]], str]) -> None:
+    def __init__(self, stream: TextIO, render: Callable[[dict[str, Any]], str], level: str = LEVELS[0]) -> None:
         self._stream = stream
         self._render = render
+        self._written = LEVELS[LEVELS.index(level) :]
 
     def info(self, event: str, **fields: Any) -> None:
         """See Log."""
@@ -70,6 +73,8 @@ class LineLog:
         self._write("error", event, fields)
 
     def _write(self, level: str, event: str, fields: dict[str, Any]) -> None:
+        if level not in self._written:
+            return
         given = {**fields, "event": event, "level": level, "at": clock.utc_now().isoformat(timespec="milliseconds")}
         line = self._render(
             {name: storable(value) if isinstance(value, str) else value for name, value in given.items()}
@@ -80,14 +85,16 @@ class LineLog:
             self._stream.flush()
 
 
-def open_log(path: str | None, *, on_stderr: bool) -> Log:
+def open_log(path: str | None, *, on_stderr: bool, level: str = LEVELS[0]) -> Log:
     """A log that appends JSON lines to ``path`` (created 0600). Without a path it writes to stderr, or nothing.
+
+    Events below ``level`` are left out.
 
     Raises ConfigurationError if the file cannot be opened, because a log must not be lost without a message.
     """
     if path is not None:
-        return LineLog(_open(path), _render_json)
-    return LineLog(sys.stderr, _render_line) if on_stderr else Silence()
+        return LineLog(_open(path), _render_json, level)
+    return LineLog(sys.stderr, _render_line, level) if on_stderr else Silence()
 
 
 def internal_error(log: Log, event: str, error: Exception, ended: str) -> InternalError:

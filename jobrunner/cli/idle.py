@@ -151,7 +151,7 @@ def _tick(given: dict[str, str]) -> bool:
     if config.log is not None:
         from jobrunner.log import open_log
 
-        log = open_log(config.log, on_stderr=False)
+        log = open_log(config.log, on_stderr=False, level=config.log_level)
     began_at = clock.elapsed()
     url, worker = environment.database_url(config), names.worker(config.host, os.urandom(4).hex())
     application, version = application_of(config), jobrunner.__version__

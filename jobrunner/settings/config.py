@@ -136,6 +136,10 @@ class Config(NamedTuple):
         metavar="DURATION",
     )
     log: str | None = setting.path("The file that the log is appended to, as JSON lines.", on_host=True)
+    log_level: str = setting.one_of(
+        ("info", "warning", "error"),
+        "What is logged: every step, only problems, or only those of the ticks themselves. `-v` shows all.",
+    )
     batch: int = setting.number(100_000, 1, 10_000_000, "The most runs that one tick claims.", metavar="N")
     strict: bool = setting.switch(
         "Commit each result before the same child starts another run. Otherwise the results of short runs are written"

@@ -78,6 +78,17 @@ def url(words: str, **more: Any) -> Any:
     return Setting(str, words, is_url=True, **more)
 
 
+def one_of(values: tuple[str, ...], words: str) -> Any:
+    """One of these words; the first by default."""
+
+    def parse(text: str) -> str:
+        if text not in values:
+            raise UsageError(f"{text[:60]!r} is none of {', '.join(values)}")
+        return text
+
+    return Setting(parse, words, values[0])
+
+
 def switch(words: str) -> Any:
     """True or false; false by default."""
     return Setting(_parse_switch, words, "false", filed=bool)

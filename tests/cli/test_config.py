@@ -1,5 +1,6 @@
 """Settings: every variable has its effect, a flag overrides it, and a wrong value is named."""
 
+import json
 import os
 import signal
 from datetime import timedelta
@@ -196,3 +197,16 @@ def test_relative_database_path_in_the_file_is_the_same_under_cron(jobrunner: Co
     assert jobrunner("status", env=without, cwd=app.folder).stdout.startswith(
         f"database   sqlite:///{app.path('data/app.db')}"
     )
+
+
+def test_log_of_a_host_that_wants_problems_only_has_no_step_of_normal_work(
+    jobrunner: Commands, app: App, tmp_path: Path
+) -> None:
+    env = {"JOBRUNNER_LOG": str(tmp_path / "log"), "JOBRUNNER_LOG_LEVEL": "warning"}
+    jobrunner("enqueue", "echo")
+    jobrunner("enqueue", "fail", "--max-attempts", "1")
+    for _ in range(2):
+        jobrunner.tick(env=env)
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [(line["level"], line["event"]) for line in lines] == [("warning", "dead")]
+    jobrunner.refused(78, "tick", env={**env, "JOBRUNNER_LOG_LEVEL": "loud"}, says=["JOBRUNNER_LOG_LEVEL", "'loud'"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jobrunner.errors import ConfigurationError
-from jobrunner.log import LineLog, open_log
+from jobrunner.log import LEVELS, LineLog, open_log
 
 
 @pytest.mark.parametrize("level", ["info", "warning", "error"])
@@ -25,6 +25,18 @@ def test_event_is_one_line_with_its_fields_level_and_instant(tmp_path: Path, lev
     assert (line["path"], line["nothing"], line["some"]) == ("/x", None, [1, "a"])
     assert line["text"].startswith('a\nb"\\\u2028')
     assert not {"\x00", "\ud800"} & set(line["text"])
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_events_below_the_level_are_left_out(tmp_path: Path, level: str) -> None:
+    path = tmp_path / "log"
+    log = open_log(str(path), on_stderr=False, level=level)
+    assert isinstance(log, LineLog)
+    with log._stream:
+        for each in LEVELS:
+            getattr(log, each)("tick")
+    written = [json.loads(line)["level"] for line in path.read_text().splitlines()]
+    assert written == list(LEVELS[LEVELS.index(level) :])
 
 
 def test_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def web(
         ) from None
     garbage.collect()
     people = asked.people()
-    log = open_log(config.log, on_stderr=True)
+    log = open_log(config.log, on_stderr=True, level=config.log_level)
     database = session.open_database(config)
     database.close()
     with _listen(address, port) as listening:
