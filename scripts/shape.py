@@ -6,6 +6,7 @@ import sys
 import tokenize
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from io import StringIO
 from pathlib import Path
 
@@ -103,6 +104,7 @@ def lengths(known: dict[str, Path]) -> dict[str, int]:
 _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 
+@cache
 def code_lines(path: Path) -> int:
     """Lines without blanks, comments and docstrings, those of fields and constants included."""
     text, lines = path.read_text(encoding="utf-8"), set[int]()
