@@ -86,7 +86,7 @@ def set_up_environment() -> None:
         "JOBRUNNER_STATE_DIR": str(OUTPUT / "state"),
         "JOBRUNNER_LOG": str(OUTPUT / "jobrunner.log"),
         # Short, so that it can be watched: the default lease is a minute, and so is the first wait.
-        "JOBRUNNER_LEASE": "3s",
+        "JOBRUNNER_LEASE": "5s",
         "SAAS_FIRST_WAIT": "0.5s",
         "SAAS_TEMP_DIR": str(TEMPORARY),
     }
@@ -207,7 +207,7 @@ def kill_a_tick() -> None:
     say(
         f"SIGKILL: {len(stored())} mails had arrived, and {len(at_work)} runs were at work. Nobody cleans up behind it."
     )
-    say("The next tick comes when the leases of those runs are over (3 seconds here, a minute by default).")
+    say("The next tick comes when the leases of those runs are over (5 seconds here, a minute by default).")
     wait_for(lambda: rows("SELECT id FROM job_recoverable"), "the end of the leases")
 
 

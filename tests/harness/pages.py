@@ -238,5 +238,8 @@ def normalised(text: str) -> str:
     text = re.sub(r"(?m)^  (worker|host) +\S+$", r"  \1 HOST", text)
     text = re.sub(r"(INSTANT) +\S+@\S+ ", r"\1 WHO  ", text)
     text = re.sub(r"(next try in) \w+;", r"\1 DURATION;", text)
+    # A peak is recorded only of what takes some milliseconds.
+    text = re.sub(r"(?m)^  peak_memory_bytes +\d+\n", "", text)
+    text = re.sub(r"(?m)^  (processor_seconds) +\S+$", r"  \1 SECONDS", text)
     text = text.replace("URL: up to date", "URL: migrated")  # as the tests' PostgreSQL databases are
     return "\n".join(re.sub(r" {2,}", "  ", line).rstrip() for line in text.strip().split("\n"))

@@ -31,6 +31,7 @@ CHANGING = re.compile(
     r"""(\d{4}-\d\d-\d\d[T ])?\d\d:\d\d[\d:.]*(Z|\+00:00)?  # instants
     | seconds=[\d.]+ | (\d+(\.\d+)?[ ]?([dhm]|m?s))+\b | "\w+_at":[ ][^,}]+
     | [\w-]+:\d+:[0-9a-f]{8}  # workers
+    | "?(peak_memory_bytes|processor_seconds)"?:?[ ]+[\w.-]+
     """,
     re.VERBOSE,
 )
@@ -42,6 +43,8 @@ def told(done: "subprocess.CompletedProcess[str]", *places: Path) -> tuple[str, 
     def lasting(text: str) -> str:
         for place in places:
             text = text.replace(str(place), "PLACE")
+        # Only what takes some milliseconds has one.
+        text = re.sub(r"\n +peak_memory_bytes +\d+", "", text)
         # Sorted: whose run ends first is chance.
         return "\n".join(sorted(CHANGING.sub("…", text).splitlines()))
 

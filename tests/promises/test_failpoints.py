@@ -16,6 +16,7 @@ from harness.fault_points import (
     CHILD_POINTS,
     COMMAND_POINTS,
     EFFECT_POINTS,
+    MOVE_POINTS,
     NOTICE_POINTS,
     POINTS,
     RESTORE_POINTS,
@@ -118,9 +119,10 @@ def test_fault_matrix_has_every_failpoint_of_the_code() -> None:
     """Each case asserts that its point was reached, so a point that no tick passes fails there.
 
     Those of commands are crossed in test_schedule_failpoints.py and test_internal_errors.py, those of effects in
-    test_effects_crashes.py, those of hooks in test_notices.py.
+    test_effects_crashes.py, those of hooks in test_notices.py, those of a move in test_move.py.
     """
     beside = {*CHILD_POINTS, *COMMAND_POINTS, *ARCHIVE_POINTS, *EFFECT_POINTS, *NOTICE_POINTS, *RESTORE_POINTS}
+    beside |= {*MOVE_POINTS}
     assert set(reached_in_the_code()) == {*POINTS, *beside}
     wanted = {(point, action) for point in POINTS for action in ("kill", "cut")}
     assert set(CASES) == wanted | {(point, "kill") for point in CHILD_POINTS}

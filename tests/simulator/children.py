@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from jobrunner.children.events import Died, Event, Ready, Reported, StartFailed
 from jobrunner.children.messages import NOT_BEGUN, Report, StartRun
 from jobrunner.children.output import Tail
+from jobrunner.children.process import Cost
 from jobrunner.children.python_child import ChildPlan, ChildProcess
 from jobrunner.children.supervisor import Supervisor
 from simulator import threads
@@ -67,6 +68,9 @@ class VirtualChild(ChildProcess):
     def give(self, starts: Sequence[StartRun]) -> None:
         self._starts.extend(starts)
         self._news.set()
+
+    def cost_of(self, run_id: int) -> Cost:
+        return Cost()
 
     def recall(self) -> list[int]:
         recalled = [start.run_id for start in self._starts]

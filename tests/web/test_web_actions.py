@@ -26,6 +26,7 @@ DECLARING = {
     "schedule rename",
     "schedule import",
     "run",
+    "move",
     "restore",
 }
 

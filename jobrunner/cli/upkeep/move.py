@@ -49,8 +49,8 @@ def move(target: str | None, wait: timedelta, undo: bool) -> None:
     config = environment.load()
     if undo == (target is not None):
         raise UsageError("give the URL of the new database, or --undo")
-    source = session.unopened(config, waits.of_bulk(config.patience))
     session.check_answers(config)
+    source = session.unopened(config, None if undo else waits.of_bulk(config.patience))
     if source.location.is_missing():
         raise startup.missing(source)
     if target is None:
