@@ -13,11 +13,10 @@ from typing import Any, Protocol, TextIO
 
 from jobrunner import clock
 from jobrunner.errors import ConfigurationError, InternalError
+from jobrunner.names import LOG_LEVELS
 from jobrunner.text import first_line_of, one_line, storable, visible, visible_block
 
 _NO_FILE = "that is a pipe or a socket; name a file"
-LEVELS = ("info", "warning", "error")
-"""The levels of events, the least important first."""
 _STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 
 
@@ -55,10 +54,10 @@ class LineLog:
 
     is_silent = False
 
-    def __init__(self, stream: TextIO, render: Callable[[dict[str, Any]], str], level: str = LEVELS[0]) -> None:
+    def __init__(self, stream: TextIO, render: Callable[[dict[str, Any]], str], level: str = LOG_LEVELS[0]) -> None:
         self._stream = stream
         self._render = render
-        self._written = LEVELS[LEVELS.index(level) :]
+        self._written = LOG_LEVELS[LOG_LEVELS.index(level) :]
 
     def info(self, event: str, **fields: Any) -> None:
         """See Log."""
@@ -85,7 +84,7 @@ class LineLog:
             self._stream.flush()
 
 
-def open_log(path: str | None, *, on_stderr: bool, level: str = LEVELS[0]) -> Log:
+def open_log(path: str | None, *, on_stderr: bool, level: str = LOG_LEVELS[0]) -> Log:
     """A log that appends JSON lines to ``path`` (created 0600). Without a path it writes to stderr, or nothing.
 
     Events below ``level`` are left out.

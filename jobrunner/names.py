@@ -9,6 +9,8 @@ from functools import lru_cache
 from jobrunner.errors import UsageError
 from jobrunner.text import shown
 
+LOG_LEVELS = ("info", "warning", "error")
+"""The levels of the log's events, the least important first."""
 VERIFY = "verify"
 """The job type whose schedule calls ``jobrunner verify``: by this name ``health`` finds what it has said."""
 TICK_MARK = "JOBRUNNER_TICK"

@@ -7,6 +7,7 @@ and then the old one is marked as moved. There is no instant at which programs c
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -38,9 +39,9 @@ Report = Callable[..., None]
 
 @dataclass(frozen=True)
 class Moved:
-    """What was moved: how many rows of each table, and what ``verify`` says of both databases."""
+    """How many rows were moved, and what ``verify`` says of the new database."""
 
-    rows: Mapping[str, int]
+    rows: int
     verdict: Verdict
 
 
@@ -58,13 +59,19 @@ def move(source: Database, target: Database, actor: Actor, kept: Kept, wait: tim
     source.hit("move.closed")
     if mark.is_done:
         raise UsageError(f"this database was moved to {mark.other} already")
-    if not _prepare(source, target, mark):
-        _copy(source, target, report)
-    found = _compared(source, target, kept)
-    target.write(partial(_open, mark=mark, state=source.read(moving.state_of), actor=actor, rows=found.rows))
-    target.hit("move.opened")
+    rows = _counts(source)
+    if _prepare(source, target, mark):
+        # Programs may have deleted rows there since, so it is not compared again.
+        verdict = verify(target, Scope(kept))
+    else:
+        _copy(source, target, sum(rows.values()), report)
+        verdict = _compared(source, target, rows, kept)
+        target.write(
+            partial(_open, mark=mark, state=source.read(moving.state_of), actor=actor, rows=sum(rows.values()))
+        )
+        target.hit("move.opened")
     source.write(partial(closing.set_mark, mark=mark._replace(is_done=True)))
-    return found
+    return Moved(sum(rows.values()), verdict)
 
 
 def undo(source: Database) -> str | None:
@@ -164,7 +171,7 @@ def _part(connection: Connection, target: Database, mark: Mark | None) -> Mark |
             f"{label} holds a part of {there.other} from a move that was given up; remove it first, with"
             " JOBRUNNER_DATABASE_URL set to it: jobrunner downgrade 0 --delete-data"
         )
-    filled = [table.name for table in closing.TABLES if moving.count(connection, table)]
+    filled = [table.name for table in closing.TABLES if moving.has_rows(connection, table)]
     if filled:
         raise UsageError(
             f"{label} has rows of its own in {', '.join(filled)}; a database can only be moved into an empty one"
@@ -172,11 +179,10 @@ def _part(connection: Connection, target: Database, mark: Mark | None) -> Mark |
     return None
 
 
-def _copy(source: Database, target: Database, report: Report) -> None:
+def _copy(source: Database, target: Database, total: int, report: Report) -> None:
     there = target.read(closing.mark_of)
     assert there is not None
     names = [table.name for table in closing.TABLES]
-    total = sum(source.read(partial(moving.count, table=table)) for table in closing.TABLES)
     for table in closing.TABLES[names.index(there.table) if there.table else 0 :]:
         after = there.after if table.name == there.table else ()
         while True:
@@ -198,8 +204,6 @@ def _write(connection: Connection, table: Any, found: moving.Slice, mark: Mark) 
 
 def _content(table: Any, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
     """The values of rows, in the order of their keys. JSON counts as what it says."""
-    import json
-
     texts = moving.json_columns(table)
     key = [column.name for column in table.primary_key]
     read = [
@@ -209,32 +213,33 @@ def _content(table: Any, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
     return sorted(read, key=lambda row: tuple(row[name] for name in key))
 
 
-def _compared(source: Database, target: Database, kept: Kept) -> Moved:
-    """Compare both databases: how many rows each table has, and what ``verify`` finds."""
-    counts = [
-        {table.name: database.read(partial(moving.count, table=table)) for table in closing.TABLES}
-        for database in (source, target)
-    ]
-    different = sorted(name for name, count in counts[0].items() if counts[1][name] < count)
-    if different:
-        raise JobrunnerError(f"{target.location.label} has fewer rows of {', '.join(different)}; it stays closed")
-    verdicts = [verify(database, Scope(kept)) for database in (source, target)]
-    broken = [Counter((each.promise, each.subject) for each in verdict.breaches) for verdict in verdicts]
-    if broken[1] - broken[0]:
-        said = verdicts[1].sentence
-        raise JobrunnerError(f"{target.location.label}: {said}, and the old one has not; it stays closed")
-    return Moved({name: count for name, count in counts[0].items() if count}, verdicts[1])
+def _counts(database: Database) -> Mapping[str, int]:
+    """How many rows each table has."""
+    return {table.name: database.read(partial(moving.count, table=table)) for table in closing.TABLES}
 
 
-def _open(connection: Connection, mark: Mark, state: Mapping[str, Any], actor: Actor, rows: Mapping[str, int]) -> None:
+def _compared(source: Database, target: Database, rows: Mapping[str, int], kept: Kept) -> Verdict:
+    """Compare how many rows each table has, and what ``verify`` finds. Returns what it finds in the target."""
+    there = _counts(target)
+    if fewer := sorted(name for name, count in rows.items() if there[name] < count):
+        raise JobrunnerError(f"{target.location.label} has fewer rows of {', '.join(fewer)}; it stays closed")
+    of_source, of_target = (verify(database, Scope(kept)) for database in (source, target))
+    if _broken(of_target) - _broken(of_source):
+        raise JobrunnerError(f"{target.location.label}: {of_target.sentence}, and the old one has not; it stays closed")
+    return of_target
+
+
+def _broken(verdict: Verdict) -> Counter[tuple[str, str]]:
+    return Counter((each.promise, each.subject) for each in verdict.breaches)
+
+
+def _open(connection: Connection, mark: Mark, state: Mapping[str, Any], actor: Actor, rows: int) -> None:
     """Let programs use the target."""
     there = closing.mark_of(connection)
     assert there is not None
-    if there.is_done:
-        return
     moving.set_state(connection, state)
     closing.set_mark(connection, there._replace(is_done=True))
     if any((each.kind, each.reason) == ("all", _why(mark)) for each in pauses.listed(connection)):
         pauses.resume(connection, "all", "", actor)
-    detail = {"from": there.other, "rows": sum(rows.values())}
+    detail = {"from": there.other, "rows": rows}
     audit.record(connection, [audit.event(actor, _ACTION, None, detail, tallies.now(connection))])

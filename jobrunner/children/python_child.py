@@ -246,8 +246,8 @@ class ChildProcess(Process):
         return int.from_bytes(os.pread(self._running_file.fileno(), 8, 0), "little") or None
 
     def cost_of(self, run_id: int) -> Cost:
-        # The runs of an event loop share the process.
-        note = begun(self._running_file.fileno()) if self.is_plain else None
+        # The runs of an event loop share the process, and are not noted.
+        note = begun(self._running_file.fileno())
         if note is None or note.run_id != run_id:
             return Cost()
         cost = self._cost_since(note.processor_seconds, note.largest_program or 0)

@@ -84,16 +84,19 @@ def parse_instant(text: str, or_else: str = "") -> datetime:
     return instant
 
 
-def read_payload(argument: str, limit_bytes: int) -> str:
-    """The text of the payload: the JSON itself, ``@FILE``, or ``-`` for standard input. Reads up to the limit."""
+def read_payload(argument: str, limit_bytes: int, name: str = "--payload ") -> str:
+    """The text of the payload: the JSON itself, ``@FILE``, or ``-`` for standard input. Reads up to the limit.
+
+    Errors about the argument begin with ``name``.
+    """
     if argument == "-":
         if sys.stdin is None:
-            raise BadPayload("--payload -: standard input is closed")
+            raise BadPayload(f"{name}-: standard input is closed")
         data = sys.stdin.buffer.read(limit_bytes + 1)
     elif argument == "@":
-        raise BadPayload("--payload @ names no file; write @FILE, or - for standard input")
+        raise BadPayload(f"{name}@ names no file; write @FILE, or - for standard input")
     elif argument.startswith("@"):
-        data = _read_file(Path(argument[1:]), limit_bytes)
+        data = _read_file(Path(argument[1:]), limit_bytes, name)
     else:
         return argument
     try:
@@ -104,9 +107,9 @@ def read_payload(argument: str, limit_bytes: int) -> str:
         raise BadPayload("the payload is not UTF-8") from None
 
 
-def _read_file(path: Path, limit_bytes: int) -> bytes:
+def _read_file(path: Path, limit_bytes: int, name: str) -> bytes:
     try:
         return read_file(path, limit_bytes)
     except UsageError as error:
         # The path is cut, so that the reason after it is visible.
-        raise BadPayload(f"--payload @{str(path)[:200]}: {error}") from None
+        raise BadPayload(f"{name}@{str(path)[:200]}: {error}") from None

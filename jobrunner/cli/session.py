@@ -24,7 +24,7 @@ from jobrunner.model import Actor, Declaration, Owner, Policy
 from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config
 from jobrunner.store.drivers.database import Database
-from jobrunner.store.drivers.location import locate
+from jobrunner.store.drivers.location import Location, locate
 from jobrunner.store.drivers.waits import Waits, of_bulk
 from jobrunner.text import nearest, one_line
 from jobrunner.worker.watchdog import watching
@@ -32,8 +32,12 @@ from jobrunner.worker.watchdog import watching
 
 def unopened(config: Config, waits: Waits | None = None) -> Database:
     """The configured database, which need not exist, with a watchdog. Both are closed when the command ends."""
-    location = locate(environment.database_url(config), config.schema)
-    database = Database(location, patience=waits or config.patience)
+    return watched(locate(environment.database_url(config), config.schema), waits or Waits.of(config.patience))
+
+
+def watched(location: Location, waits: Waits) -> Database:
+    """The database there, as ``unopened``."""
+    database = Database(location, patience=waits)
     context = click.get_current_context()
     context.call_on_close(database.close)
     # On a host with too many processes an operator must still be able to look. A tick could not work there.

@@ -7,7 +7,8 @@ from contextlib import closing
 
 from jobrunner.cli import environment, garbage, idle, startup, streams
 from jobrunner.errors import JobrunnerError
-from jobrunner.log import LEVELS, open_log
+from jobrunner.log import open_log
+from jobrunner.names import LOG_LEVELS
 from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config
 from jobrunner.store.drivers import waits
@@ -23,7 +24,7 @@ def run(config: Config, *, types: Collection[str] | None = None, on_stderr: bool
     """One tick, with its log and its database. Raises what the tick raises."""
     garbage.collect()
     # Who asks for lines on the terminal wants them all.
-    level = LEVELS[0] if config.log is None else config.log_level
+    level = LOG_LEVELS[0] if config.log is None else config.log_level
     log = open_log(config.log, on_stderr=on_stderr, level=level)
     location = locate(environment.database_url(config), config.schema)
     # Ticks of many hosts begin in the same second.

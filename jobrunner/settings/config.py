@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.jobs import payload_limits
-from jobrunner.names import TESTED, check_job_type
+from jobrunner.names import LOG_LEVELS, TESTED, check_job_type
 from jobrunner.settings import setting, state_folder
 from jobrunner.settings.file_place import path_of_file
 from jobrunner.settings.health import Thresholds
@@ -137,7 +137,7 @@ class Config(NamedTuple):
     )
     log: str | None = setting.path("The file that the log is appended to, as JSON lines.", on_host=True)
     log_level: str = setting.one_of(
-        ("info", "warning", "error"),
+        LOG_LEVELS,
         "What is logged: every step, only problems, or only those of the ticks themselves. `-v` shows all.",
     )
     batch: int = setting.number(100_000, 1, 10_000_000, "The most runs that one tick claims.", metavar="N")

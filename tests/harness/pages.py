@@ -230,6 +230,11 @@ pip() {{
 """
 
 
+def without_peaks(text: str) -> str:
+    """Without the lines of ``show`` that only attempts of some milliseconds have."""
+    return re.sub(r"(?m)^ +peak_memory_bytes +\d+\n", "", text)
+
+
 def normalised(text: str) -> str:
     """Without what differs from machine to machine: instants, folders, hosts, and the widths that follow from them."""
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ", "INSTANT", text)
@@ -238,8 +243,7 @@ def normalised(text: str) -> str:
     text = re.sub(r"(?m)^  (worker|host) +\S+$", r"  \1 HOST", text)
     text = re.sub(r"(INSTANT) +\S+@\S+ ", r"\1 WHO  ", text)
     text = re.sub(r"(next try in) \w+;", r"\1 DURATION;", text)
-    # A peak is recorded only of what takes some milliseconds.
-    text = re.sub(r"(?m)^  peak_memory_bytes +\d+\n", "", text)
+    text = without_peaks(text)
     text = re.sub(r"(?m)^  (processor_seconds) +\S+$", r"  \1 SECONDS", text)
     text = text.replace("URL: up to date", "URL: migrated")  # as the tests' PostgreSQL databases are
     return "\n".join(re.sub(r" {2,}", "  ", line).rstrip() for line in text.strip().split("\n"))

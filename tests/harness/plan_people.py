@@ -49,6 +49,7 @@ PEOPLE = {
             "closing.reopen",
             "closing.set_mark",
             "moving.count",
+            "moving.has_rows",
             "moving.highest_ids",
             "moving.read_slice",
             "moving.reserve_ids",

@@ -15,6 +15,7 @@ import pytest
 from harness import App, Commands, SQLiteDatabase, sqlite_only, starter, wait_for
 from harness.calls import CALLS
 from harness.long import draw
+from harness.pages import without_peaks
 from harness.warm import WarmProcess, connect, pytest_xdist_setupnodes
 
 # A call of every command, and others; the ids, instants and places that differ are taken out.
@@ -43,10 +44,8 @@ def told(done: "subprocess.CompletedProcess[str]", *places: Path) -> tuple[str, 
     def lasting(text: str) -> str:
         for place in places:
             text = text.replace(str(place), "PLACE")
-        # Only what takes some milliseconds has one.
-        text = re.sub(r"\n +peak_memory_bytes +\d+", "", text)
         # Sorted: whose run ends first is chance.
-        return "\n".join(sorted(CHANGING.sub("…", text).splitlines()))
+        return "\n".join(sorted(CHANGING.sub("…", without_peaks(text)).splitlines()))
 
     return (" ".join(done.args[1:]), done.returncode, lasting(done.stdout), lasting(done.stderr))
 

@@ -121,8 +121,8 @@ def test_fault_matrix_has_every_failpoint_of_the_code() -> None:
     Those of commands are crossed in test_schedule_failpoints.py and test_internal_errors.py, those of effects in
     test_effects_crashes.py, those of hooks in test_notices.py, those of a move in test_move.py.
     """
-    beside = {*CHILD_POINTS, *COMMAND_POINTS, *ARCHIVE_POINTS, *EFFECT_POINTS, *NOTICE_POINTS, *RESTORE_POINTS}
-    beside |= {*MOVE_POINTS}
+    of_commands = {*COMMAND_POINTS, *ARCHIVE_POINTS, *MOVE_POINTS, *RESTORE_POINTS}
+    beside = {*CHILD_POINTS, *EFFECT_POINTS, *NOTICE_POINTS, *of_commands}
     assert set(reached_in_the_code()) == {*POINTS, *beside}
     wanted = {(point, action) for point in POINTS for action in ("kill", "cut")}
     assert set(CASES) == wanted | {(point, "kill") for point in CHILD_POINTS}

@@ -1,12 +1,15 @@
 """move: everything in another database, of the other kind, and nobody can use the old one any more."""
 
 import json
+import signal
+import sqlite3
 import threading
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 import jobrunner as library
@@ -93,20 +96,29 @@ def test_move_that_is_killed_goes_on_where_it_was_and_meanwhile_no_program_uses_
 ) -> None:
     fill(jobrunner, app, database)
     before, target = everything(database), target_of(elsewhere, tmp_path)
-    killed = jobrunner("move", target, check=False, env={"JOBRUNNER_FAULT": f"{point}=kill"})
-    while killed.returncode == -9:
+    fault = {"JOBRUNNER_FAULT": f"{point}=kill"}
+    while jobrunner("move", target, check=False, env=fault).returncode == -signal.SIGKILL:
         jobrunner.refused(78, "tick", says=["is being moved to "])
         jobrunner.refused(78, "migrate", says=["is being moved to ", "jobrunner move --undo"])
         if point == "move.written":
+            # Each call is killed after the next slice, until there is none.
             jobrunner.refused(78, "tick", env=url(elsewhere), says=["is not complete yet"])
-        if point != "move.written":
-            break
-        killed = jobrunner("move", target, check=False, env={"JOBRUNNER_FAULT": f"{point}=kill"})
-    if point != "move.written":
-        jobrunner("move", target)
+        else:
+            fault = {}
     assert everything(elsewhere) == before
     jobrunner.refused(2, "move", target, says=["was moved to ", " already"])
     assert elsewhere.value("SELECT count(*) FROM job_events WHERE action = 'move'") == 1
+
+
+def test_move_that_was_killed_at_its_end_is_ended_though_the_new_database_has_deleted_rows_since(
+    jobrunner: Commands, database: Database, elsewhere: Database, tmp_path: Path
+) -> None:
+    insert_runs(database, 2, "echo")
+    target = target_of(elsewhere, tmp_path)
+    jobrunner("move", target, check=False, env={"JOBRUNNER_FAULT": "move.opened=kill"})
+    elsewhere.execute("DELETE FROM job_runs WHERE id = 1")
+    jobrunner("move", target)
+    jobrunner.refused(78, "tick", says=["was moved to "])
 
 
 @pytest.mark.promise("P1", "P2")
@@ -118,8 +130,7 @@ def test_move_waits_for_runs_at_work_and_lets_no_other_begin(
     running, waiting = (queue(database, "hold", {"path": path}) for _ in range(2))
     tick = jobrunner.start("tick", "--concurrency", "1")
     wait_for(lambda: run_of(database, running)["status"] == "running")
-    said = jobrunner.refused(1, "move", target, "--wait", "0s", says=["1 run is still at work", "resume --all"])
-    assert said
+    jobrunner.refused(1, "move", target, "--wait", "0s", says=["1 run is still at work", "resume --all"])
     assert elsewhere.value("SELECT count(*) FROM job_runs") == 0
     app.end(tick, "go")
     jobrunner("move", target)
@@ -153,7 +164,7 @@ def test_enqueue_that_is_acknowledged_while_a_move_begins_is_in_the_new_database
                     acknowledged.append(run.id)
                     # Otherwise it would hold the lock of an SQLite file all the time.
                     never.wait(0.005)
-                except Exception as error:  # noqa: BLE001 - looked at below
+                except (sqlite3.Error, psycopg.Error) as error:
                     # Not the error: its frames would keep a cursor, and with it the lock of an SQLite file.
                     errors.append(str(error))
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from jobrunner.errors import ConfigurationError
-from jobrunner.log import LEVELS, LineLog, open_log
+from jobrunner.log import LineLog, open_log
+from jobrunner.names import LOG_LEVELS
 
 
 @pytest.mark.parametrize("level", ["info", "warning", "error"])
@@ -27,16 +28,16 @@ def test_event_is_one_line_with_its_fields_level_and_instant(tmp_path: Path, lev
     assert not {"\x00", "\ud800"} & set(line["text"])
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", LOG_LEVELS)
 def test_events_below_the_level_are_left_out(tmp_path: Path, level: str) -> None:
     path = tmp_path / "log"
     log = open_log(str(path), on_stderr=False, level=level)
     assert isinstance(log, LineLog)
     with log._stream:
-        for each in LEVELS:
+        for each in LOG_LEVELS:
             getattr(log, each)("tick")
     written = [json.loads(line)["level"] for line in path.read_text().splitlines()]
-    assert written == list(LEVELS[LEVELS.index(level) :])
+    assert written == list(LOG_LEVELS[LOG_LEVELS.index(level) :])
 
 
 def test_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from jobrunner.store.changes import closing
 from jobrunner.store.drivers import waits
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.drivers.location import Location, locate
-from jobrunner.worker.watchdog import watching
 
 _MOST_BYTES = 4096
 
@@ -57,18 +56,16 @@ def move(target: str | None, wait: timedelta, undo: bool) -> None:
         other = moving.undo(source)
         render.done("no move is under way" if other is None else f"open again; the move to {other} is given up")
         return
-    new = Database(_located(_url(target), config.schema), patience=waits.of_bulk(config.patience))
-    context = click.get_current_context()
-    context.call_on_close(new.close)
-    context.with_resource(watching(new, is_required=False))
+    new = session.watched(_located(_url(target), config.schema), waits.of_bulk(config.patience))
     if new.location == source.location:
         raise UsageError("both URLs name the same database")
     for each in (source, new):
         _make_ready(each)
     with render.progress(None, "rows") as report:
         moved = moving.move(source, new, session.actor(), kept(config), wait, report)
-    rows = sum(moved.rows.values())
-    render.done(f"moved {rows} row{'s' * (rows != 1)} to {new.location.label}; there: {moved.verdict.sentence}")
+    render.done(
+        f"moved {moved.rows} row{'s' * (moved.rows != 1)} to {new.location.label}; there: {moved.verdict.sentence}"
+    )
     streams.to_stderr("next: set JOBRUNNER_DATABASE_URL to the new database on each host and in each application")
 
 
@@ -93,10 +90,9 @@ def _make_ready(database: Database) -> None:
 
 def _url(argument: str) -> str:
     try:
-        url = read_payload(argument, _MOST_BYTES).strip()
+        url = read_payload(argument, _MOST_BYTES, name="").strip()
     except BadPayload as error:
-        reason = str(error).replace("--payload ", "")
-        raise UsageError(f"the URL of the new database cannot be read: {reason}") from None
+        raise UsageError(f"the URL of the new database cannot be read: {error}") from None
     password = url.partition("://")[2].rpartition("@")[0].partition(":")[2]
     if url == argument and (password or "password" in url):
         raise UsageError(

@@ -21,6 +21,7 @@ TABLES: tuple[Table, ...] = tuple(
     each for each in metadata.sorted_tables if each.name not in ("job_state", "job_locks")
 )
 """The tables that are moved, each after those to which it refers."""
+_NAMES = [table.name for table in TABLES]
 
 
 def at_work(connection: Connection) -> int:
@@ -48,13 +49,12 @@ def close(connection: Connection, mark: Mark) -> bool:
     On PostgreSQL it waits for the transactions of others on these tables. Raises DriverError if the role does not own
     the tables.
     """
-    names = [table.name for table in TABLES]
-    for statement in refusing.locks(connection.database, names):
+    for statement in refusing.locks(connection.database, _NAMES):
         connection.execute(statement)
     if at_work(connection):
         return False
     message = f"{CLOSED} are being moved to {mark.other}, or were moved there"
-    for statement in refusing.refuse(connection.database, names, message):
+    for statement in refusing.refuse(connection.database, _NAMES, message):
         connection.execute(statement)
     set_mark(connection, mark)
     return True
@@ -62,6 +62,6 @@ def close(connection: Connection, mark: Mark) -> bool:
 
 def reopen(connection: Connection) -> None:
     """Undo ``close``."""
-    for statement in refusing.allow(connection.database, [table.name for table in TABLES]):
+    for statement in refusing.allow(connection.database, _NAMES):
         connection.execute(statement)
     set_mark(connection, None)

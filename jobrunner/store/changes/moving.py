@@ -42,6 +42,11 @@ def count(connection: Connection, table: Table) -> int:
     return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
 
 
+def has_rows(connection: Connection, table: Table) -> bool:
+    """Whether there is any row."""
+    return bool(connection.execute(select(*table.primary_key).limit(1)).all())
+
+
 def read_slice(connection: Connection, table: Table, after: tuple[Any, ...], limit: int) -> Slice:
     """The next rows after those with this key; () is the beginning. JSON is read as its text."""
     key = list(table.primary_key)

@@ -7,6 +7,8 @@ from typing import Any, Literal, NamedTuple
 
 from jobrunner.errors import DatabaseMoved
 from jobrunner.store.sql.namespace import MARK
+from jobrunner.store.sql.statement import Row
+from jobrunner.store.sql.versions import MOVED_CODE
 
 MARKED = f"SELECT moved, oldest_code FROM {MARK}.job_state"  # noqa: S608 - our own words
 
@@ -38,8 +40,14 @@ def read_mark(text: str | None) -> Mark | None:
     return found._replace(after=tuple(found.after))
 
 
-def refused(label: str, mark: Mark) -> DatabaseMoved:
-    """What a program is told that uses such a database. ``label`` is its name, or "" if it is not known here."""
+def refusal(row: Row, label: str) -> DatabaseMoved | None:
+    """The error for the user of a database with this row of ``MARKED``, unless programs may use it.
+
+    ``label`` is its name, or "" if it is not known here.
+    """
+    mark = read_mark(row.moved) if row.oldest_code == MOVED_CODE else None
+    if mark is None:
+        return None
     named = f"the database {label}".strip()
     if mark.role == "to":
         return DatabaseMoved(f"{named} is not complete yet: jobrunner move fills it from {mark.other}")

@@ -7,7 +7,7 @@ from jobrunner.store.drivers import moved, unreleased_schema
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.rights import ask_alone
 from jobrunner.store.sql.namespace import MARK
-from jobrunner.store.sql.versions import MOVED_CODE, SCHEMA_REVISION, VERSION_TABLE
+from jobrunner.store.sql.versions import SCHEMA_REVISION, VERSION_TABLE
 
 _VERSION = f"SELECT version_num, (SELECT oldest_code FROM {MARK}.job_state) AS oldest_code FROM {MARK}.{VERSION_TABLE}"  # noqa: S608 - our own words
 
@@ -34,7 +34,6 @@ def refusal(connection: Connection, label: str) -> SchemaMismatch | None:
     if found is not None:
         return found
     for row in ask_alone(connection, _VERSION):
-        marks = ask_alone(connection, moved.MARKED) if row.oldest_code == MOVED_CODE else []
-        mark = moved.read_mark(marks[0].moved) if marks else None
-        return misfit(row.version_num, row.oldest_code) if mark is None else moved.refused(label, mark)
+        closed = (moved.refusal(each, label) for each in ask_alone(connection, moved.MARKED))
+        return next(closed, None) or misfit(row.version_num, row.oldest_code)
     return None
