@@ -1,5 +1,6 @@
 """Writes jobrunner/store/sql/compiled: the statements of a tick, compiled for each database. `make statements`."""
 
+import re
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -43,12 +44,18 @@ def text(database: str) -> str:
     lines = [f'"""The statements of a tick for {database}, written by `make statements`."""', "", "STATEMENTS = {"]
     for each in prepared(database):
         found = source(core(each), database)
-        body = found.text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
         lines.append(f"    {(each.name, each.arguments)!r}: (")
-        lines.append(f'        """{body}""",')
+        lines.append(f"        {literal(found.text)},")
         lines += [f"        {part!r}," for part in (found.literals, found.encoded, found.columns)]
         lines.append("    ),")
     return "\n".join([*lines, "}", ""])
+
+
+def literal(text: str) -> str:
+    """The text as Python writes it, in as many lines as it has."""
+    # A quote before another one, or at the end, would be a part of the quotes that end the text.
+    body = re.sub(r'"(?="|\Z)', r'\\"', text.replace("\\", "\\\\"))
+    return f'"""{body}"""'
 
 
 def main() -> int:

@@ -7,6 +7,8 @@ from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 import jobrunner
 from harness import App, Commands, Database
 from harness.at_work import running
@@ -21,6 +23,15 @@ def test_compiled_statements_that_are_not_what_sqlalchemy_compiles_fail_the_chec
     """A changed statement would otherwise not be what a tick sends."""
     done = subprocess.run([sys.executable, SCRIPT, "--check"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("text", ['SELECT "a"', '"a"', '""', '"""a""""', "a\nb", r"a\b", 'a\\"', r"LIKE '\%'"])
+def test_statement_with_quotes_anywhere_is_written_as_python_that_says_the_same(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A quote at the end would otherwise be a part of what ends the text, and no tick could import the module."""
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    assert ast.literal_eval(import_module(SCRIPT.stem).literal(text)) == text
 
 
 def test_each_statement_that_the_store_names_is_compiled_ahead() -> None:
