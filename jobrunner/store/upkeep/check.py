@@ -10,15 +10,22 @@ from jobrunner.store.sql.statement import Prepared
 from jobrunner.store.sql.versions import MOVED_CODE, SCHEMA_REVISION
 
 
-def refuse_closed(connection: Connection, label: str = "") -> None:
+_MARKED_SINCE = 2
+"""The version of the schema that has a mark."""
+
+
+def refuse_closed(connection: Connection, version: int, label: str = "") -> None:
     """Raise DatabaseMoved if the rows are, or will be, in another database. Expects any transaction."""
+    # A connection of the application raises errors of its own kind where a table is missing.
+    if version < _MARKED_SINCE:
+        return
     try:
         with connection.savepoint():
             found = connection.execute(moved.MARKED).all()
     except DriverError as error:
         if not (is_missing_schema(error) or is_missing_column(error)):
             raise
-        # There are no tables, older ones, or some are lost. The caller knows what to do then.
+        # Tables are lost. The caller knows what to do then.
         return
     for row in found:
         refused = moved.refusal(row, label)
@@ -31,7 +38,7 @@ def check_schema(connection: Connection) -> int:
     found = connection.execute(Prepared("ticks.schema")).one_or_none()
     error = misfit(None, None) if found is None else misfit(found.version_num, found.oldest_code)
     if found is not None and found.oldest_code == MOVED_CODE:
-        refuse_closed(connection)
+        refuse_closed(connection, _MARKED_SINCE)
     if error is not None:
         raise error
     return SCHEMA_REVISION if found is None else number_of(found.version_num)

@@ -154,7 +154,7 @@ def _upgrade(connection: Connection, location: Location) -> Migrated:
             raise unreleased_schema.refused(location.label)
         found = Inventory(connection, location.label)
         before = revisions.version(connection, engine)
-        refuse_closed(connection, location.label)
+        refuse_closed(connection, before, location.label)
         if before > SCHEMA_REVISION:
             # What a newer program has made is no damage. It must only be known to work with this one.
             return Migrated(check_schema(connection), [], [])
