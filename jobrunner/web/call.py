@@ -57,6 +57,22 @@ class Download:
 Answer = Page | Redirect | Download
 
 
+@dataclass(frozen=True)
+class Typed:
+    """What was typed into the form of a verb that was refused; empty if nothing was. The page shows it again."""
+
+    verb: Verb | None = None
+    fields: Mapping[str, list[str]] = field(default_factory=dict)
+
+    def all(self, name: str, verb: Verb | None = None) -> list[str]:
+        """The texts of a field of the form of this verb. None: the page has one form for all verbs."""
+        return self.fields.get(name, []) if verb in (None, self.verb) else []
+
+    def first(self, name: str, verb: Verb | None = None) -> str:
+        """The text of a field that comes once, as ``all``."""
+        return next(iter(self.all(name, verb)), "")
+
+
 class NotFound(Exception):
     """There is no such page, or no such row. The text says which."""
 

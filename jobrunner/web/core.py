@@ -7,8 +7,9 @@ import logging
 import re
 import traceback
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from jobrunner import clock
 from jobrunner.admin.new_payload import Check
@@ -19,13 +20,13 @@ from jobrunner.store.drivers.waits import Waits
 from jobrunner.text import first_line_of, one_line
 from jobrunner.web import rendering
 from jobrunner.web.access import READING, Access
-from jobrunner.web.call import Answer, Call, Download, NotFound, Page, Recent, Redirect
+from jobrunner.web.call import Answer, Call, Download, NotFound, Page, Recent, Redirect, Typed
 from jobrunner.web.guard import HEADERS, SAFE_METHODS, foreign
 from jobrunner.web.masking import Masks
 from jobrunner.web.messages import LONGEST_BODY, Request, Response
 from jobrunner.web.pages.payload import check_here
 from jobrunner.web.permissions import Verb, Visitor
-from jobrunner.web.routes import PAGES, Found, find
+from jobrunner.web.routes import PAGES, Found, Route, find
 from jobrunner.web.zones import zone_of
 from jobrunner.worker import metrics
 
@@ -82,20 +83,20 @@ class Web:
             # Relative links need the slash at the end.
             here = request.mount.rstrip("/").rpartition("/")[2]
             return Response(308, (*HEADERS, ("Location", f"{quote(here)}/" if here else "./")))
-        route = find(request.method, request.path)
-        if isinstance(route, tuple):
-            return _refused_method(request, route)
+        found = find(request.method, request.path)
+        if isinstance(found, tuple):
+            return _refused_method(request, found)
         if request.visitor is None:
             return trouble(request, 403, "You are not signed in, or may not see this page.")
-        if route is None:
+        if found is None:
             return trouble(request, 404, "There is no such page.")
-        if route.verb not in request.visitor.verbs:
-            return trouble(request, 403, f"You may look at this page, but not {route.verb}.")
+        if found.route.verb not in request.visitor.verbs:
+            return trouble(request, 403, f"You may look at this page, but not {found.route.verb}.")
         if (reason := foreign(request)) is not None:
             return trouble(request, 403, f"This was not done: {reason}.")
         if (refused := _refused_body(request)) is not None:
             return refused
-        return self._answered(request, request.visitor, route)
+        return self._answered(request, request.visitor, found)
 
     def _metrics(self, request: Request) -> Response:
         try:
@@ -107,7 +108,7 @@ class Web:
     def _answered(self, request: Request, visitor: Visitor, found: Found) -> Response:
         call = Call(request, visitor, found.names, self._access, self._masks, self._recent, self._check)
         try:
-            return _sent(request, found.view(call), visitor, call.verbs)
+            return _sent(request, _viewed(call, found.route), visitor, call.verbs)
         except (NotFound, NotFoundError) as error:
             return trouble(request, 404, f"Not found: {error}.")
         except UsageError as error:
@@ -116,6 +117,23 @@ class Web:
             return trouble(request, 503, f"{error}.")
         except JobrunnerError as error:
             return trouble(request, 409, f"{error}.")
+
+
+def _viewed(call: Call, route: Route) -> Answer:
+    try:
+        return route.view(call)
+    except UsageError as error:
+        if route.form is None or call.wants_json:
+            raise
+        return _form_again(call, route, route.form, f"Not done: {error}.")
+
+
+def _form_again(call: Call, route: Route, show: Callable[[Call], Page], problem: str) -> Page:
+    """The page that has the form, with what was typed and why nothing was done. Its address is made of the fields."""
+    query = urlencode({name: given for name, given in call.form_lists.items() if name != "format"}, doseq=True)
+    page = show(replace(call, request=replace(call.request, query=query)))
+    values = {**page.values, "problem": problem, "typed": Typed(route.verb, call.form_lists)}
+    return replace(page, values=values, status=400)
 
 
 def trouble(request: Request, status: int, text: str) -> Response:
@@ -181,6 +199,7 @@ def _common(request: Request, visitor: Visitor | None) -> Mapping[str, Any]:
         "at": None,
         "live": request.method == "GET",
         "problem": None,
+        "typed": Typed(),
     }
 
 

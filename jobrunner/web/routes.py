@@ -8,26 +8,29 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from jobrunner.web.call import Answer, Call
+from jobrunner.web.call import Answer, Call, Page
 from jobrunner.web.pages import all_schedules, bulk, calendar, now, pausing, run, runs, schedules, trails, types, zone
 from jobrunner.web.permissions import Verb
 
 
 class Route(NamedTuple):
-    """One route. ``{name}`` in the path stands for one part of it."""
+    """One route. ``{name}`` in the path stands for one part of it.
+
+    ``form``: the page that has its form, which shows again what was typed when it has a mistake.
+    """
 
     method: str
     path: str
     verb: Verb
     view: Callable[[Call], Answer]
+    form: Callable[[Call], Page] | None = None
 
 
 @dataclass(frozen=True)
 class Found:
     """The route of a request, and the parts of the path that it names."""
 
-    verb: Verb
-    view: Callable[[Call], Answer]
+    route: Route
     names: Mapping[str, str]
 
 
@@ -46,21 +49,21 @@ ROUTES = (
     Route("GET", "/runs/{id}", Verb.LOOK, run.show),
     Route("GET", "/runs/{id}/attempts/{sequence}/{text}", Verb.LOOK, run.download),
     Route("POST", "/keep-zone", Verb.LOOK, zone.chosen),
-    Route("POST", "/runs/{id}/retry", Verb.RETRY, run.retry),
-    Route("POST", "/runs/{id}/payload", Verb.PAYLOAD, run.replace_payload),
-    Route("POST", "/runs/{id}/cancel", Verb.CANCEL, run.cancel),
-    Route("POST", "/runs/{id}/discard", Verb.DISCARD, run.discard),
-    Route("POST", "/runs/{id}/reschedule", Verb.RESCHEDULE, run.reschedule),
-    Route("POST", "/runs/{id}/priority", Verb.PRIORITY, run.set_priority),
-    *(Route("POST", f"/bulk/{verb}", verb, partial(bulk.change, verb=verb)) for verb in runs.BULK),
+    Route("POST", "/runs/{id}/retry", Verb.RETRY, run.retry, run.show),
+    Route("POST", "/runs/{id}/payload", Verb.PAYLOAD, run.replace_payload, run.show),
+    Route("POST", "/runs/{id}/cancel", Verb.CANCEL, run.cancel, run.show),
+    Route("POST", "/runs/{id}/discard", Verb.DISCARD, run.discard, run.show),
+    Route("POST", "/runs/{id}/reschedule", Verb.RESCHEDULE, run.reschedule, run.show),
+    Route("POST", "/runs/{id}/priority", Verb.PRIORITY, run.set_priority, run.show),
+    *(Route("POST", f"/bulk/{verb}", verb, partial(bulk.change, verb=verb), runs.runs) for verb in runs.BULK),
     Route("POST", "/pause", Verb.PAUSE, pausing.pause),
     Route("POST", "/resume", Verb.RESUME, pausing.resume),
-    Route("POST", "/schedules/pause", Verb.PAUSE, all_schedules.pause),
-    Route("POST", "/schedules/resume", Verb.RESUME, all_schedules.resume),
-    Route("POST", "/schedule/pause", Verb.PAUSE, schedules.pause),
-    Route("POST", "/schedule/resume", Verb.RESUME, schedules.resume),
-    Route("POST", "/schedule/trigger", Verb.TRIGGER, schedules.trigger),
-    Route("POST", "/schedule/backfill", Verb.BACKFILL, schedules.fill),
+    Route("POST", "/schedules/pause", Verb.PAUSE, all_schedules.pause, schedules.schedule),
+    Route("POST", "/schedules/resume", Verb.RESUME, all_schedules.resume, schedules.schedule),
+    Route("POST", "/schedule/pause", Verb.PAUSE, schedules.pause, schedules.schedule),
+    Route("POST", "/schedule/resume", Verb.RESUME, schedules.resume, schedules.schedule),
+    Route("POST", "/schedule/trigger", Verb.TRIGGER, schedules.trigger, schedules.schedule),
+    Route("POST", "/schedule/backfill", Verb.BACKFILL, schedules.fill, schedules.schedule),
     Route("POST", "/effects/settle", Verb.SETTLE, trails.settle),
 )
 PAGES = ("", "runs", "errors", "types", "schedules", "hosts", "effects", "audit")
@@ -74,6 +77,6 @@ def find(method: str, path: str) -> Found | tuple[str, ...] | None:
     for pattern, route in _PATTERNS:
         if match := pattern.fullmatch(path):
             if method == route.method or (method, route.method) == ("HEAD", "GET"):
-                return Found(route.verb, route.view, match.groupdict())
+                return Found(route, match.groupdict())
             methods |= {"GET", "HEAD"} if route.method == "GET" else {route.method}
     return tuple(methods) or None

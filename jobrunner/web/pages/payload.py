@@ -10,7 +10,7 @@ from urllib.parse import quote_plus
 
 from jobrunner.admin.new_payload import new_payload
 from jobrunner.application.registry import registered
-from jobrunner.errors import NotFoundError
+from jobrunner.errors import HandlersUnavailable, NotFoundError, UsageError
 from jobrunner.jobs.payload import Payload, check_match
 from jobrunner.settings import config
 from jobrunner.store.changes import one_run
@@ -58,13 +58,16 @@ def form_of(call: Call, run: Run) -> Form:
 
 
 def typed(call: Call, run_id: int) -> NewPayload:
-    """The payload that was typed. Raises BadPayload, and what the application's check raises."""
+    """The payload that was typed. Raises UsageError if it cannot be used, or not be checked."""
     found = call.access.read(partial(one_run.type_and_status, run_id=run_id))
     if found is None:
         raise NotFoundError(f"there is no run {run_id}")
     limit = config.for_enqueue(os.environ).payload_limit
     check = None if call.form.get("unchecked") == "yes" else call.check
-    return new_payload(call.form.get("payload", ""), limit, found.job_type, check, call.masks.names)
+    try:
+        return new_payload(call.form.get("payload", ""), limit, found.job_type, check, call.masks.names)
+    except HandlersUnavailable as error:
+        raise UsageError(str(error)) from None
 
 
 def check_here(job_type: str, payload: Payload) -> None:

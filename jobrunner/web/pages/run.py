@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 
 from jobrunner.application.enqueueing import check_run_at
-from jobrunner.errors import HandlersUnavailable, UsageError
+from jobrunner.errors import UsageError
 from jobrunner.jobs.run_options import PRIORITY
 from jobrunner.jobs.trace_context import trace_id
 from jobrunner.lifecycle import Event, Status, allowed
@@ -45,13 +45,12 @@ _DONE = {
 }
 
 
-def show(call: Call, problem: str | None = None, mistake: str | None = None) -> Page:
-    """The run. ``problem`` says why it was not changed, ``mistake`` what the form has wrong."""
+def show(call: Call, problem: str | None = None) -> Page:
+    """The run. ``problem`` says why it was not changed."""
     run_id = call.number("id")
-    status = 400 if mistake else 200 if problem is None else 409
+    status = 200 if problem is None else 409
     if call.wants_json:
-        told = mistake or problem
-        return Page("", {}, _data(call, run_id) if told is None else {"error": told}, status)
+        return Page("", {}, _data(call, run_id) if problem is None else {"error": problem}, status)
     at, looked = call.read(partial(run_view.look, run_id=run_id, tick_age=tick_age()))
     if looked is None:
         raise NotFound(f"there is no run {run_id}")
@@ -78,7 +77,7 @@ def show(call: Call, problem: str | None = None, mistake: str | None = None) -> 
         "verbs": [verb for verb in _EVENTS if verb in call.verbs and _is_possible(verb, run)],
         "done": _DONE.get(call.query.get("done", "")),  # type: ignore[call-overload]
         "new_payload": payload.form_of(call, run) if _takes_payload(call, run) else None,
-        "problem": mistake or (problem and f"{problem} {_as_it_is(run, at)}"),
+        "problem": problem and f"{problem} {_as_it_is(run, at)}",
     }
     return Page("run.html", values, None, status)
 
@@ -129,10 +128,7 @@ def retry(call: Call) -> Page | Redirect:
 
 def replace_payload(call: Call) -> Page | Redirect:
     """Give the run another payload, and queue it again. The rules are those of the command."""
-    try:
-        new = payload.typed(call, call.number("id"))
-    except (UsageError, HandlersUnavailable) as error:
-        return show(call, mistake=f"Not done: {error}.")
+    new = payload.typed(call, call.number("id"))
     force = call.form.get("force") == "yes"
     return _change(call, Verb.PAYLOAD, partial(one_run.retry, force=force, payload=new))
 
