@@ -9,7 +9,6 @@ from jobrunner.store.drivers.schema_fit import misfit, number_of
 from jobrunner.store.sql.statement import Prepared
 from jobrunner.store.sql.versions import MOVED_CODE, SCHEMA_REVISION
 
-
 _MARKED_SINCE = 2
 """The version of the schema that has a mark."""
 
