@@ -21,7 +21,7 @@ MUTATIONS = (
     Mutation(
         "page whose forms need no right",
         f"{WEB}/core.py:Web._respond",
-        Swap("route.verb not in request.visitor.verbs", "False"),
+        Swap("found.route.verb not in request.visitor.verbs", "False"),
         [f"{GUARDED}::test_every_route_needs_a_visitor_and_every_form_its_verb"],
     ),
     Mutation(
@@ -136,9 +136,15 @@ MUTATIONS = (
         [f"{ACTIONS}::test_page_of_a_database_that_is_read_only_has_no_buttons"],
     ),
     Mutation(
+        "form with a mistake that loses what was typed",
+        f"{WEB}/core.py:_viewed",
+        Swap("route.form is None or call.wants_json", "True"),
+        ["tests/web/test_web_mistakes.py::test_backfill_with_a_mistake_keeps_what_was_typed"],
+    ),
+    Mutation(
         "page that does not say what became of the run",
         f"{WEB}/pages/run.py:show",
-        Swap('mistake or (problem and f"{problem} {_as_it_is(run, at)}")', "mistake or problem"),
+        Swap('problem and f"{problem} {_as_it_is(run, at)}"', "problem"),
         [f"{ACTIONS}::test_who_was_too_late_is_told_what_became_of_the_run"],
     ),
     Mutation(
