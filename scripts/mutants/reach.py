@@ -18,6 +18,13 @@ from sandbox import ROOT, Sandbox
 KEPT = ROOT / ".mutants" / "reach"
 _TOGETHER = 10
 """Files of tests that one pytest runs: its start takes as long as a file."""
+_IMPORT = """
+try:
+    from reach_probe import reach as _reach_
+except ImportError:  # a file that a bare interpreter runs, which does not know the copy
+    def _reach_(place):
+        pass
+"""
 _PROBE = """
 import os
 
@@ -119,7 +126,7 @@ def instrument(sandbox: Sandbox) -> None:
                 call = ast.parse("isinstance(statement, Prepared) and _reach_(f'{database}:{statement.name}')").body
             node.body[_after_docstring(node.body) : _after_docstring(node.body)] = call
         first = next((i for i, each in enumerate(tree.body) if not _is_head(each)), len(tree.body))
-        tree.body[first:first] = ast.parse("from reach_probe import reach as _reach_").body
+        tree.body[first:first] = ast.parse(_IMPORT).body
         path.write_text(ast.unparse(ast.fix_missing_locations(tree)) + "\n")
 
 
