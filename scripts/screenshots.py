@@ -53,7 +53,7 @@ def take_all(page: Page, home: str, runs: dict[str, int], folder: Path) -> None:
     for path in (*PAGES, *(f"runs/{run_id}" for run_id in runs.values())):
         page.goto(home + path)
         name = re.sub(r"\W+", "-", path) or "now"
-        for scheme, width in (("light", 1200), ("dark", 1200), ("small", 360)):
+        for scheme, width in (("light", 1280), ("dark", 1200), ("small", 360)):
             page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
             page.set_viewport_size({"width": width, "height": 800})
             page.screenshot(path=folder / f"{name}-{scheme}.png", full_page=True)

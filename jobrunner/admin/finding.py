@@ -17,6 +17,7 @@ from jobrunner.text import iso_instant, one_line
 
 _NAMED = 3
 _LONGEST_SENTENCE = 300
+_NAMING = ("id", "job_type", "host", "kind", "name")
 
 
 class Severity(StrEnum):
@@ -31,7 +32,8 @@ class Finding:
     """What is wrong. ``name`` never changes, the sentence may.
 
     ``remedy`` is a command that repairs it, or where none can a sentence that names what must be changed. ``detail`` is
-    a traceback, if there is one.
+    a traceback, if there is one. ``about`` names what it is about, the first of several: the ``id`` of a run, a
+    ``job_type``, a ``host``, the ``name`` of a schedule, or the ``kind`` and ``name`` of a pause.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Finding:
     sentence: str
     remedy: str
     detail: str | None
+    about: Mapping[str, str | int]
 
     def __str__(self) -> str:
         """In one line, without the name."""
@@ -84,7 +87,12 @@ class Rule(NamedTuple):
         """A finding of this rule, whose sentence is one line."""
         remedy = _Remedy().format(said.remedy or self.remedy, **said.values)
         severity = said.severity or self.severity
-        return Finding(self.name, severity, one_line(said.sentence, _LONGEST_SENTENCE), remedy, said.detail)
+        about = {
+            name: value if isinstance(value, int) else str(value)
+            for name, value in said.values.items()
+            if name in _NAMING and value is not None
+        }
+        return Finding(self.name, severity, one_line(said.sentence, _LONGEST_SENTENCE), remedy, said.detail, about)
 
 
 class _Remedy(string.Formatter):

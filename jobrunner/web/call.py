@@ -64,13 +64,13 @@ class Typed:
     verb: Verb | None = None
     fields: Mapping[str, list[str]] = field(default_factory=dict)
 
-    def all(self, name: str, verb: Verb | None = None) -> list[str]:
-        """The texts of a field of the form of this verb. None: the page has one form for all verbs."""
-        return self.fields.get(name, []) if verb in (None, self.verb) else []
+    def all(self, name: str, *verbs: Verb) -> list[str]:
+        """The texts of a field of the form of these verbs. Without verbs the page has one form for all."""
+        return self.fields.get(name, []) if not verbs or self.verb in verbs else []
 
-    def first(self, name: str, verb: Verb | None = None) -> str:
+    def first(self, name: str, *verbs: Verb) -> str:
         """The text of a field that comes once, as ``all``."""
-        return next(iter(self.all(name, verb)), "")
+        return next(iter(self.all(name, *verbs)), "")
 
 
 class NotFound(Exception):

@@ -23,6 +23,20 @@ class Verb(StrEnum):
     SETTLE = "settle"
 
 
+WORDS = {
+    Verb.RETRY: "Retry",
+    Verb.PAYLOAD: "Replace the payload",
+    Verb.CANCEL: "Cancel",
+    Verb.DISCARD: "Discard",
+    Verb.RESCHEDULE: "Change the time",
+    Verb.PRIORITY: "Change the priority",
+    Verb.PAUSE: "Pause",
+    Verb.RESUME: "Resume",
+    Verb.TRIGGER: "Run it now",
+    Verb.BACKFILL: "Fill in past slots",
+    Verb.SETTLE: "Settle",
+}
+"""What stands on the button of a verb."""
 EVERYTHING = frozenset(Verb)
 READ_ONLY = frozenset({Verb.LOOK})
 

@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jobrunner.durations import format_duration
 from jobrunner.masking.shapes import without_secrets
 from jobrunner.text import columns_of, plain, visible_block
+from jobrunner.web.permissions import WORDS
 
 # Of the page that is being made: a macro does not see the values of its page.
 _zone = ContextVar[tzinfo]("_zone", default=UTC)
@@ -89,6 +90,8 @@ def _environment() -> Environment:
         "clock": lambda value: f"{value:%H:%M} {value.isoformat(timespec='minutes')[16:] or '+00:00'}",
         "columns": columns_of,
         "words": lambda name: str(name).replace("_", " "),
+        "action": lambda verb: WORDS[verb],
+        "mebibytes": lambda count: f"{count / 2**20:.1f} MiB",
     }
     made.globals["version_of"] = version_of
     return made

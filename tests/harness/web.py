@@ -46,6 +46,7 @@ TAGS = {
         "b",
         "details",
         "summary",
+        "progress",
     ),
     *("svg", "rect", "g", "text", "line", "path", "circle", "figure", "figcaption", "ol", "ul", "li"),
 }

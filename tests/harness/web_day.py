@@ -204,7 +204,7 @@ def plant_unfinished(database: Database) -> dict[str, int]:
     lease |= {"locked_until": now + timedelta(minutes=5), "heartbeat_at": now - timedelta(seconds=9), "attempts": 1}
     begun = now - timedelta(seconds=74)
     log = "read 1 204 orders\nread 2 408 orders\n"
-    at_work = {**lease, "started_at": begun, "progress": {"orders": 2408, "of": 6100}, "output": log}
+    at_work = {**lease, "started_at": begun, "progress": {"done": 2408, "total": 6100, "message": "orders read"}, "output": log}
     bad = {"error_type": ERRORS[0][0], "last_error": ERRORS[0][1], "failed_at": now - timedelta(minutes=4)}
     stopped = {"cancel_requested_at": now - timedelta(hours=2), "finished_at": now - timedelta(hours=2)}
     rows = [

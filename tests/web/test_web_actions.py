@@ -63,7 +63,7 @@ def test_all_runs_that_match_are_counted_and_asked_before_they_change(database: 
     again = hidden(page)
     assert again["since"] != ["2h"], "the same runs in the second step"
     done = asked("/bulk/retry", {**again, "reason": ["the host is back"]}).body.decode()
-    assert "retry: 60 of 60 runs changed" in done
+    assert "Retry: 60 of 60 runs changed" in done
     assert database.value("SELECT count(*) FROM job_runs WHERE status = 'queued'") == 60
     (event,) = database.query("SELECT actor, action, detail FROM job_events")
     assert (event["actor"], event["action"], event["detail"]["reason"]) == ("ada (page)", "retry", "the host is back")

@@ -17,6 +17,7 @@ from harness.long import leaves_nothing_out
 from harness.web import TAGS, one_of_each
 from harness.web_server import served
 from jobrunner.web.pages.runs import BULK
+from jobrunner.web.permissions import Verb
 from jobrunner.web.routes import ROUTES
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ NAMES_OF_TAGS = """[...document.querySelectorAll('*')]
   .filter((each) => !each.matches('head > script[src*="/static/live.js?v="]')).map((each) => each.localName)"""
 HANDLERS = """[...document.querySelectorAll('*')].flatMap((each) => [...each.attributes])
   .map((each) => each.name).filter((name) => name.startsWith('on') || name === 'style' || name === 'srcdoc')"""
-LINKS = "links => links.map((link) => [link.innerText, link.href])"
+# The href of a link in a drawing is an object.
+LINKS = "links => links.map((link) => [link.textContent, new URL(link.getAttribute('href'), document.baseURI).href])"
 # The same button stands on the pages of many runs and schedules.
 MOST_PRESSED = 2
 NewPerson = Callable[..., Person]
@@ -51,9 +53,8 @@ def walk(person: Person) -> dict[str, list[str]]:
             continue
         assert person.go(url).status == 200, url
         links = person.page.locator("a[href]")
-        found = links.evaluate_all("links => links.map((link) => link.href)")
-        todo += [urldefrag(each).url for each in found]
-        buttons = person.page.locator("form[method=post] button")
+        todo += [urldefrag(href).url for _, href in links.evaluate_all(LINKS)]
+        buttons = person.page.locator("form[method=post] button:not([disabled])")
         if actions := buttons.evaluate_all(
             "buttons => buttons.map((each) => each.hasAttribute('formaction') ? each.formAction : each.form.action)"
         ):
@@ -71,12 +72,18 @@ def shape_of(url: str) -> str:
 def button_of(person: Person, action: str) -> "Locator":
     """The first button that sends a form to this address."""
     path = re.sub(r"^.*?/(?=(runs/\d+|bulk|schedules?|effects)/\w+$|pause$|resume$)", "", urlsplit(action).path)
-    own, of_form = f'button[formaction$="{path}"]', f'form[method=post][action$="{path}"] button:not([formaction])'
+    own = f'button[formaction$="{path}"]'
+    of_form = f'form[method=post][action$="{path}"] button:not([formaction], [disabled])'
     return person.page.locator(f"{own}, {of_form}").first
 
 
 def days_ago(days: int) -> str:
     return f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%d}"
+
+
+def order_of(action: str) -> int:
+    verb = action.rpartition("/")[2]
+    return BULK.index(Verb(verb)) + 1 if verb in BULK else 0
 
 
 FILLED = {
@@ -93,7 +100,9 @@ def press(person: Person, action: str) -> None:
     """Fill in the form of this action, press its button, and agree if the page asks."""
     button = button_of(person, action)
     form = button.locator("xpath=ancestor::form")
-    for each in form.locator("xpath=ancestor::details[not(@open)]/summary").all():
+    for each in button.locator("xpath=ancestor::details[not(@open)]/summary").all():
+        each.click()
+    for each in form.locator("details:not([open]) > summary").all():
         each.click()
     for each in form.locator("input[type=checkbox][required]").all():
         each.check()
@@ -102,7 +111,7 @@ def press(person: Person, action: str) -> None:
             each.check()
         form.locator("[name=force]").check()
     for name, value in FILLED.items():
-        for each in form.locator(f":is(input:not([type=hidden]), textarea)[name={name}]").all():
+        for each in form.locator(f":is(input:not([type=hidden]), textarea)[name={name}]:visible").all():
             each.fill(value)
     person.press(button)
     if (agree := person.page.locator("form:has(input[name=agreed]) button")).count():
@@ -149,8 +158,8 @@ def test_every_link_leads_to_a_page_and_every_button_does_what_it_says(
         ada.page.locator("select[name=zone]").select_option("Asia/Kolkata")
         ada.press(ada.page.get_by_role("button", name="show times in this zone"))
         assert (ada.page.url, "Asia/Kolkata" in ada.page.inner_text("header")) == (f"{ada.home}hosts", True)
-        # Those of many runs last: they leave nothing for the others to do. So would the new payload of each run.
-        todo.sort(key=lambda each: ("/bulk/" in each[1], not each[1].endswith("/payload")))
+        # Those of many runs last, and in each case first what leaves something for the others to do.
+        todo.sort(key=lambda each: ("/bulk/" in each[1], order_of(each[1])))
         pressed = Counter[str]()
         while todo:
             url, action = todo.pop(0)
@@ -207,9 +216,7 @@ def test_hostile_texts_in_every_column_run_nothing_and_ask_nobody(
             assert ada.go(url).status == 200, url
             assert set(ada.page.evaluate(NAMES_OF_TAGS)) <= TAGS, url
             assert ada.page.evaluate(HANDLERS) == [], url
-            links = ada.page.locator("a[href]").evaluate_all(
-                "links => links.map((link) => [link.innerText, link.href])"
-            )
+            links = ada.page.locator("a[href]").evaluate_all(LINKS)
             assert [href for _, href in links if not href.startswith(ada.home)] == [], url
             todo += [href for text, href in links if text == "older"]
             shown.add(shape_of(url))

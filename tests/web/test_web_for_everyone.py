@@ -96,7 +96,7 @@ def test_run_is_retried_with_the_keyboard_alone(jobrunner: Commands, database: D
         ada = person(viewport={"width": 700, "height": 500}).come(server.link())
         ada.go(f"{ada.home}runs/{dead}")
         words = []
-        while "retry" not in words:
+        while "Retry" not in words:
             ada.page.keyboard.press("Tab")
             word, is_seen = ada.page.evaluate(FOCUSED)
             assert is_seen, f"nobody can see where the keyboard is: {word}"

@@ -23,7 +23,7 @@ ONE_RUN = {
 def fields_of(response: Response, action: str) -> dict[str, list[str]]:
     """What the fields of a form have, as a browser would send them, without those that are hidden or empty."""
     page = response.body.decode()
-    forms = re.findall(r'<form method="post".*?</form>', page, re.DOTALL)
+    forms = re.findall(r'<form[^>]* method="post".*?</form>', page, re.DOTALL)
     (form,) = (each for each in forms if f'/{action}"' in each)
     found: dict[str, list[str]] = {}
     for tag, attributes in Tags(form).found:
@@ -59,14 +59,15 @@ def test_form_of_a_run_with_a_mistake_keeps_what_was_typed_and_the_other_forms_a
     visible = HOSTILE.partition("\x1b")[0]
     mistake, says = ONE_RUN[verb]
     before = database.query("SELECT * FROM job_runs ORDER BY id")
-    others = fields_of(asked(f"/runs/{run_id}"), "cancel")
+    others = fields_of(asked(f"/runs/{run_id}"), "payload")
     path, form = f"/runs/{run_id}/{verb}", {**mistake, "reason": f"because {visible}"}
     refused = asked(path, form)
     page = refused.body.decode()
     Tags(page).check()
     assert (refused.status, "Not done: " in page, says in unescape(page)) == (400, True, True)
-    assert fields_of(refused, verb) == {name: [value] for name, value in form.items()}
-    assert fields_of(refused, "cancel") == others
+    expected = {"priority": "0", **form}
+    assert fields_of(refused, verb) == {name: [value] for name, value in expected.items()}
+    assert fields_of(refused, "payload") == others
     check_links(refused, path)
     assert database.query("SELECT * FROM job_runs ORDER BY id") == before
     told = asked(f"{path}?format=json", form)
@@ -122,6 +123,5 @@ def test_backfill_with_a_mistake_keeps_what_was_typed(database: Database) -> Non
     page = refused.body.decode()
     assert (refused.status, "Not done: since is later than until" in page) == (400, True)
     assert fields_of(refused, "backfill") == {name: [value] for name, value in form.items() if name != "name"}
-    assert fields_of(refused, "trigger") == {}
     check_links(refused, "/schedule/backfill")
     assert asked("/schedule/backfill", {**form, "name": "nobody"}).status == 404

@@ -32,17 +32,17 @@ def test_people_of_three_applications_sign_in_and_act_on_one_database(
         assert ada.page.url == f"http://127.0.0.1:{ports[name]}/jobs/", name
         own = queue(database, "append")
         ada.go(f"runs/{own}")
-        ada.press(ada.page.get_by_role("button", name="cancel", exact=True))
+        ada.press(ada.page.get_by_role("button", name="Cancel", exact=True))
         assert ada.page.url.endswith(f"/jobs/runs/{own}?done=cancel"), name
         assert status_of(database, own) == "cancelled"
-        ada.press(ada.page.get_by_role("button", name="retry", exact=True))
+        ada.press(ada.page.get_by_role("button", name="Retry", exact=True))
         assert status_of(database, own) == "queued", name
         ada.go(f"../runs/{contended}")
         ada.stop_refreshing()
         people.append(ada)
     # Each has the button before their eyes; the second and the third are told what the first has done.
     for ada in people:
-        ada.press(ada.page.get_by_role("button", name="cancel", exact=True))
+        ada.press(ada.page.get_by_role("button", name="Cancel", exact=True))
     assert [("Not done" in each.page.inner_text("main")) for each in people] == [False, True, True]
     for ada in people[1:]:
         ada.forgive("409 for")

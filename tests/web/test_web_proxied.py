@@ -64,7 +64,7 @@ def acts(ada: Person, server: Served, home: str, database: Database) -> None:
     ada.press(ada.page.get_by_role("link", name="runs", exact=True))
     ada.press(ada.page.get_by_role("link", name=str(run_id), exact=True))
     assert ada.page.url == f"{home}runs/{run_id}"
-    ada.press(ada.page.get_by_role("button", name="cancel", exact=True))
+    ada.press(ada.page.get_by_role("button", name="Cancel", exact=True))
     assert ada.page.url == f"{home}runs/{run_id}?done=cancel"
     assert status_of(database, run_id) == "cancelled"
 

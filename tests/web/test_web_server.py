@@ -144,7 +144,7 @@ def test_people_of_the_user_file_sign_in_with_their_passwords(
             answer, _ = browser(f"/runs/{run_id}")
             assert (answer.status, answer.headers["Location"]) == (303, "../login")
             answer, text = browser("/login")
-            assert '<form class="actions" method="post" action="login">' in text
+            assert '<form class="line" method="post" action="login">' in text
             answer, _ = browser("/login", {"name": name, "password": password}, **SAME)
             assert (answer.status, answer.headers["Location"]) == (303, "./")
             browser.cookie = answer.headers["Set-Cookie"].partition(";")[0]

@@ -90,7 +90,7 @@ def test_filter_by_error_tells_nothing_of_what_the_page_hides(database: Database
         groups = asked.json(f"/errors?{query}")
         assert (len(groups["groups"]), groups["runs"]) == (count, count), part
         counted = asked("/bulk/retry", {"which": "all", "error": part}).body.decode()
-        assert (f"retry {count} run" in counted) is (count > 0), part
+        assert (f"Retry: {count} run" in counted) is (count > 0), part
     asked("/bulk/retry", {"which": "all", "error": "hunter2", "agreed": "yes"})
     assert database.query("SELECT status FROM job_runs WHERE id = ?", [secret])[0]["status"] == "dead"
     asked("/bulk/retry", {"which": "all", "error": "login with", "agreed": "yes"})

@@ -33,16 +33,21 @@ class RunningRun:
         "id, type=job_type, host, since=started_at, last beat=heartbeat_at, attempt=tries, progress=doing"
     )
     AGES: ClassVar = ("started_at", "heartbeat_at")
-    tries = property(lambda self: f"{self.attempt} of {self.max_attempts}")
+    tries = property(lambda self: _of(self.attempt, self.max_attempts))
+    doing = property(lambda self: progress_in_words(self.progress))
 
-    @property
-    def doing(self) -> str | None:
-        """The progress in words. A handler may report any value; to show it must not fail."""
-        progress = self.progress
-        if not isinstance(progress, dict):
-            return None if progress is None else str(progress)[:40]
-        total = "" if progress.get("total") is None else f"/{_number(progress['total'])}"
-        return f"{_number(progress.get('done', 0))}{total} {progress.get('message', '')}".strip()
+
+def _of(made: int, most: int | None) -> str:
+    # A row that no code of ours has written may have no limit.
+    return str(made) if most is None else f"{made} of {most}"
+
+
+def progress_in_words(progress: Any) -> str | None:
+    """The progress of a run in words. A handler may report any value; to show it must not fail."""
+    if not isinstance(progress, dict):
+        return None if progress is None else str(progress)[:40]
+    total = "" if progress.get("total") is None else f"/{_number(progress['total'])}"
+    return f"{_number(progress.get('done', 0))}{total} {progress.get('message', '')}".strip()
 
 
 def _number(value: object) -> str:
@@ -66,7 +71,7 @@ class FailingRun:
     last_error: str | None
     next_try_at: datetime
     COLUMNS: ClassVar = "id, type=job_type, attempts=tries, next try=next_try_at, error"
-    tries = property(lambda self: f"{self.attempts} of {self.max_attempts}")
+    tries = property(lambda self: _of(self.attempts, self.max_attempts))
     error = ERROR
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import Float, Table, literal, select
+from sqlalchemy import ColumnElement, Float, Table, literal, select
 
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.reading import columns_of, read
@@ -52,9 +52,6 @@ class PastEvent:
     detail: Any
 
 
-_TABLES: dict[type[Any], Table] = {PastTick: job_ticks, PastEvent: job_events}
-
-
 def last_ticks(connection: Connection) -> list[PastTick]:
     """The last tick of each host."""
     columns = job_ticks.c
@@ -62,10 +59,19 @@ def last_ticks(connection: Connection) -> list[PastTick]:
     return read(connection, PastTick, found.order_by(columns.host))
 
 
-def newest(connection: Connection, kind: type[T], limit: int, before: int) -> list[T]:
-    """The newest ticks (``PastTick``) or events (``PastEvent``) with ids below ``before``."""
-    table = _TABLES[kind]
-    found = select(*columns_of(kind, table)).where(table.c.id < before)
+def newest_ticks(connection: Connection, limit: int, before: int, host: str | None = None) -> list[PastTick]:
+    """The newest ticks with ids below ``before``, of all hosts or of one."""
+    of_host = () if host is None else (job_ticks.c.host == host,)
+    return _newest(connection, PastTick, job_ticks, limit, job_ticks.c.id < before, *of_host)
+
+
+def newest_events(connection: Connection, limit: int, before: int) -> list[PastEvent]:
+    """The newest events with ids below ``before``."""
+    return _newest(connection, PastEvent, job_events, limit, job_events.c.id < before)
+
+
+def _newest(connection: Connection, kind: type[T], table: Table, limit: int, *wanted: ColumnElement[bool]) -> list[T]:
+    found = select(*columns_of(kind, table)).where(*wanted)
     return read(connection, kind, found.order_by(table.c.id.desc()).limit(limit))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
 from jobrunner.store.questions.trails import LeftBehind
-from jobrunner.web.pages.charts import LARGE, Bar, Chart, labels
+from jobrunner.web.pages.charts import LARGE, Bar, Chart, labels, place, runs_between
 
 _SPAN = timedelta(minutes=15)
 _BARS = 96
@@ -43,12 +43,12 @@ def backlog(found: Sequence[LeftBehind], at: datetime, zone: tzinfo) -> Backlog:
 
 
 def _bar(index: int, begin: datetime, found: LeftBehind | None, most: int, zone: tzinfo) -> Bar:
-    begin, width = begin.astimezone(zone), LARGE.width / _BARS
-    x, total = round(LARGE.left + index * width, 1), 0 if found is None else found.total
+    total = 0 if found is None else found.total
     tall = round(LARGE.height * total / max(1, most), 1)
-    parts = [("left", round(LARGE.height - tall, 1), tall)] if tall else []
+    parts = [("left", round(LARGE.above + LARGE.height - tall, 1), tall)] if tall else []
     words = "" if found is None else _in_words(found)
-    return Bar(x, round(width * 0.85, 1), parts, f"{begin:%Y-%m-%d %H:%M}: {words}", begin, {})
+    shown, link = begin.astimezone(zone), runs_between(begin, begin + _SPAN)
+    return Bar(*place(index, _BARS), parts, f"{shown:%Y-%m-%d %H:%M}: {words}", shown, {}, link)
 
 
 def _in_words(found: LeftBehind) -> str:

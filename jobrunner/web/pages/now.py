@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from jobrunner.admin import stats
 from jobrunner.admin.finding import Finding
 from jobrunner.admin.findings import asked, findings
 from jobrunner.admin.stats import Part
-from jobrunner.admin.status import Status
+from jobrunner.admin.status import Status as Shown
 from jobrunner.errors import ConfigurationError
+from jobrunner.lifecycle import Status
 from jobrunner.settings import config
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions import findings as facts
@@ -19,16 +20,27 @@ from jobrunner.store.questions.combined_questions import together
 from jobrunner.store.questions.explain import prefetched
 from jobrunner.store.questions.explain.explanation import Explanation
 from jobrunner.store.questions.explain.runs import OLDEST_DUE, explain_run, oldest_due_id
-from jobrunner.store.questions.state import State
+from jobrunner.store.questions.state import DeadRun, FailingRun, State
 from jobrunner.store.questions.trails import LeftBehind
 from jobrunner.store.sql.statement import Question
 from jobrunner.text import picked
 from jobrunner.web.call import Call, Page
 from jobrunner.web.pages import backlog, pausing
 from jobrunner.web.pages.charts import chart, part_of
+from jobrunner.web.pages.leads import led
 from jobrunner.web.pages.thresholds import tick_age
 
 _DAY = timedelta(hours=24)
+_MOST = 10
+"""Runs of a list. The link beside its heading leads to all."""
+_FOLDED = {
+    "schedules": "Schedules",
+    "uncertain_effects": "Uncertain effects",
+    "limits": "Limits of waiting runs",
+    "running_limits": "Limits over all hosts",
+    "unsent_notifications": "Notifications that were not sent",
+}
+"""The tables below, which are closed at first."""
 
 
 def now(call: Call) -> Page:
@@ -37,7 +49,7 @@ def now(call: Call) -> Page:
     if call.wants_json:
         _, (state, wrong, why) = call.recent.get("status", lambda: call.read(_read_all))
         due, of_host = None if why is None else why.brief(), {"handlers_problem": None, "state_problem": None}
-        return Page("", {}, picked(Status, state, database=label, findings=wrong, oldest_due=due, **of_host))
+        return Page("", {}, picked(Shown, state, database=label, findings=wrong, oldest_due=due, **of_host))
     at, (state, wrong, hours, left) = call.recent.get("now", lambda: call.read(_read_with_hours))
     done = pausing.DONE.get(call.query.get("done", ""))
     return Page(
@@ -45,15 +57,23 @@ def now(call: Call) -> Page:
         {
             "at": at,
             "state": state,
-            # What is paused has buttons.
-            "tables": state.tables()[1:],
-            "findings": wrong,
+            "most": _MOST,
+            "troubled": _troubled(state),
+            "tables": [(title, getattr(state, name)) for name, title in _FOLDED.items()],
+            "findings": None if wrong is None else [led(each, call.verbs) for each in wrong],
             "database": label,
             "done": done,
             "chart": chart(hours, call.zone),
             "backlog": backlog.backlog(left, at, call.zone),
         },
     )
+
+
+def _troubled(state: State) -> list[tuple[FailingRun | DeadRun, Status, datetime]]:
+    """The newest dead runs, and those that fail, which are tried next: with the time of the one or the other."""
+    failing = [(run, Status.FAILED, run.next_try_at) for run in state.failing]
+    dead = [(run, Status.DEAD, run.finished_at) for run in state.dead]
+    return [*failing[: _MOST // 2], *dead][:_MOST]
 
 
 def _read(connection: Connection, *also: Question) -> tuple[Connection, State, list[Finding] | None]:

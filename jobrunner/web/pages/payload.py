@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from functools import partial
 from urllib.parse import quote_plus
 
@@ -25,36 +24,18 @@ _LONGEST = LONGEST_BODY - 8 * 1024
 """Of a payload as a form is sent; the rest is for the other fields."""
 
 
-@dataclass(frozen=True)
-class Form:
-    """The form: the payload as it is, without its secrets, or what was typed. ``text`` None: it is too long for a form.
+def text_of(call: Call, run: Run) -> str | None:
+    """What the form shows: the payload as it is, without its secrets, or what was typed and refused.
 
-    ``is_open``: it was sent, and refused.
+    None: it is too long for a form.
     """
-
-    text: str | None
-    reason: str = ""
-    force: bool = False
-    unchecked: bool = False
-    is_open: bool = False
-
-
-def form_of(call: Call, run: Run) -> Form:
-    """The form for this run. What was typed and refused stays in it."""
     if "payload" in call.form:
-        given = call.form
-        return Form(
-            given["payload"],
-            given.get("reason", ""),
-            given.get("force") == "yes",
-            given.get("unchecked") == "yes",
-            is_open=True,
-        )
+        return call.form["payload"]
     text = pretty(run.payload)
     if visible_block(text) != text:
         # The page shows such a character by a name that is no JSON.
         text = json.dumps(run.payload, indent=2).replace("\x7f", "\\u007f")
-    return Form(text if len(quote_plus(text)) <= _LONGEST else None)
+    return text if len(quote_plus(text)) <= _LONGEST else None
 
 
 def typed(call: Call, run_id: int) -> NewPayload:

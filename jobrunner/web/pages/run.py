@@ -19,8 +19,8 @@ from jobrunner.store.questions.explain.explanation import Explanation
 from jobrunner.store.questions.runs import run_details, run_view, shown_run
 from jobrunner.store.questions.runs.run_details import Run
 from jobrunner.web import fields
-from jobrunner.web.call import Call, Download, NotFound, Page, Redirect
-from jobrunner.web.pages import life, payload
+from jobrunner.web.call import Call, Download, NotFound, Page, Redirect, Typed
+from jobrunner.web.pages import life, payload, timeline
 from jobrunner.web.pages.thresholds import tick_age
 from jobrunner.web.permissions import Verb
 from jobrunner.web.rendering import since
@@ -45,8 +45,8 @@ _DONE = {
 }
 
 
-def show(call: Call, problem: str | None = None) -> Page:
-    """The run. ``problem`` says why it was not changed."""
+def show(call: Call, problem: str | None = None, verb: Verb | None = None) -> Page:
+    """The run. ``problem`` says why it was not changed by this verb."""
     run_id = call.number("id")
     status = 200 if problem is None else 409
     if call.wants_json:
@@ -72,11 +72,18 @@ def show(call: Call, problem: str | None = None) -> Page:
         "neighbours": found.neighbours,
         "fields": fields,
         "life": life.life_of(run),
+        "timeline": timeline.timeline(run, at),
+        "progress": timeline.progress(run, at),
+        "row": timeline.ROW,
+        "tall": timeline.TALL,
+        "ends": timeline.ENDS,
         "attempts": run.attempt_log[::-1],
         "older": found.older,
         "verbs": [verb for verb in _EVENTS if verb in call.verbs and _is_possible(verb, run)],
         "done": _DONE.get(call.query.get("done", "")),  # type: ignore[call-overload]
-        "new_payload": payload.form_of(call, run) if _takes_payload(call, run) else None,
+        "takes_payload": _takes_payload(call, run),
+        "payload_text": payload.text_of(call, run),
+        "typed": Typed(verb, call.form_lists),
         "problem": problem and f"{problem} {_as_it_is(run, at)}",
     }
     return Page("run.html", values, None, status)
@@ -171,6 +178,6 @@ def _change(call: Call, verb: Verb, change: Callable[..., Done]) -> Page | Redir
         answer = {"id": run_id, "applied": done.applied, "requested": done.requested}
         return Redirect(f"runs/{run_id}?done={verb}", answer)
     if done.key_holder is not None:
-        return show(call, f"Not done: its key is taken by run {done.key_holder}. Cancel that one first.")
+        return show(call, f"Not done: its key is taken by run {done.key_holder}. Cancel that one first.", verb)
     what = "another payload" if verb is Verb.PAYLOAD else str(verb)
-    return show(call, f"Not done: {what} is not possible.")
+    return show(call, f"Not done: {what} is not possible.", verb)

@@ -32,6 +32,8 @@ LARGEST_ID = 10**18 - 1
 _TEXTS = ("schedule", "key", "error")
 BULK = (Verb.RETRY, Verb.RESCHEDULE, Verb.PRIORITY, Verb.CANCEL, Verb.DISCARD)
 """What can be done to many runs at once."""
+_SPAN = ("since", "until", "schedule", "key")
+"""What of a filter narrows the runs of a group of errors, too."""
 _FIELDS = ("status", "type", *_TEXTS, "since", "until", "waiting_for")
 
 
@@ -94,7 +96,8 @@ def errors(call: Call) -> Page:
         problem, status = f"{error}.", 400
     except DatabaseUnavailable as error:
         problem, status = f"{error}. A narrower filter, such as since or type, is quicker.", 503
-    values = {"filter": asked, "found": found, "problem": problem, "at": at, "others": others, "retry_all": _retry_all}
+    values = {"filter": asked, "found": found, "problem": problem, "at": at, "others": others}
+    values |= {"retry_all": _retry_all, "runs_of": partial(_runs_of, asked)}
     return Page("errors.html", values, found if problem is None else {"error": problem}, status)
 
 
@@ -116,6 +119,12 @@ def _retry_all(group: ErrorGroup) -> list[tuple[str, list[str]]]:
     """The fields of a form that retries the runs of a group. The text goes up to the first number or secret."""
     text = f"{group.error_type or ''}: {group.error}".partition("#")[0].partition(MASK)[0]
     return [("type", [group.job_type]), ("status", [each.value for each in error_groups.STATUSES]), ("error", [text])]
+
+
+def _runs_of(asked: Filter, group: ErrorGroup, *statuses: str) -> str:
+    """The address of the list of the runs of a group, of all its statuses or of these, below the mount."""
+    fields = dict(_retry_all(group)) | {name: asked.written[name] for name in _SPAN if asked.written.get(name)}
+    return "runs?" + urlencode(fields | ({"status": list(statuses)} if statuses else {}), doseq=True)
 
 
 def _choices() -> dict[str, Any]:

@@ -9,7 +9,6 @@ from jobrunner.store.changes import settlement
 from jobrunner.store.changes.settlement import Settled
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions import trails, uncertain
-from jobrunner.store.questions.trails import PastEvent, PastTick
 from jobrunner.store.queue import pauses
 from jobrunner.text import whole_number
 from jobrunner.web.call import Call, NotFound, Page, Redirect
@@ -21,25 +20,25 @@ _LARGEST = 10**18 - 1
 
 
 def hosts(call: Call) -> Page:
-    """The last tick of each host, and the newest ticks of all."""
-    before = _before(call)
+    """The last tick of each host, and the newest ticks of all, or of the one that the address names."""
+    before, only = _before(call), call.query.get("host") or None
     at, (last, found, paused) = call.read(
         lambda connection: (
             trails.last_ticks(connection),
-            trails.newest(connection, PastTick, _A_PAGE, before),
+            trails.newest_ticks(connection, _A_PAGE, before, only),
             pauses.listed(connection),
         )
     )
     more = found[-1].id if len(found) == _A_PAGE else None
     done = pausing.DONE.get(call.query.get("done", ""))
-    values = {"at": at, "hosts": last, "ticks": found, "more": more, "paused": paused, "done": done}
+    values = {"at": at, "hosts": last, "ticks": found, "more": more, "paused": paused, "done": done, "only": only}
     return Page("hosts.html", values, {"hosts": last, "ticks": found})
 
 
 def audit(call: Call) -> Page:
     """What people and ticks changed, the newest first."""
     before = _before(call)
-    at, found = call.read(lambda connection: trails.newest(connection, PastEvent, _A_PAGE, before))
+    at, found = call.read(lambda connection: trails.newest_events(connection, _A_PAGE, before))
     more = found[-1].id if len(found) == _A_PAGE else None
     return Page("audit.html", {"at": at, "events": found, "more": more}, found)
 

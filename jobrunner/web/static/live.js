@@ -14,10 +14,12 @@ let tag = "";
 let isPaused = false;
 let isPressed = false;
 let touchedAt = Date.now();
-let began = openedBoxes();
+let shownAt = 0;
 
-function openedBoxes() {
-  return [...main.querySelectorAll("details")].map((each) => each.open).join();
+// What somebody has opened or closed stays so. The words of a lid may change with its numbers.
+function lids(root) {
+  const named = (each) => each.querySelector("summary").textContent.replace(/\d+/g, "");
+  return [...root.querySelectorAll("details")].map((each) => [named(each), each]);
 }
 
 function isChanged(field) {
@@ -28,12 +30,11 @@ function isChanged(field) {
   return field.type !== "hidden" && (field.value !== field.defaultValue || field.checked !== field.defaultChecked);
 }
 
-// Something is selected, focused, filled in or opened: a new page would take it away.
+// Something is selected, focused or filled in: a new page would take it away.
 function isInUse() {
   return isPressed
     || !getSelection().isCollapsed
     || main.contains(document.activeElement)
-    || openedBoxes() !== began
     || [...main.querySelectorAll("input, select, textarea")].some(isChanged);
 }
 
@@ -41,6 +42,7 @@ function isIdle() {
   return Date.now() - touchedAt > STOPS_AFTER;
 }
 
+// Of a page that is not refreshed it is said why, and how old it is.
 function show(text) {
   note.textContent = text;
   button.textContent = isPaused || isIdle() ? "refresh again" : "stop refreshing";
@@ -48,14 +50,38 @@ function show(text) {
 
 function replace(text) {
   const found = new DOMParser().parseFromString(text, "text/html");
-  const places = (root) => [...root.querySelectorAll("pre, .wide")];
+  const places = (root) => [...root.querySelectorAll("pre:not(.live), .wide")];
+  const output = main.querySelector("pre.live");
+  const read = output?.scrollTop;
+  const follows = !output || output.scrollTop + output.clientHeight >= output.scrollHeight - 4;
   const before = places(main).map(({ scrollTop, scrollLeft, scrollHeight, clientHeight }) =>
     // Who reads the end goes on reading the end.
     ({ scrollLeft, scrollTop: scrollTop && scrollTop + clientHeight >= scrollHeight - 4 ? 1e9 : scrollTop }));
+  const opened = new Map(lids(main).map(([name, each]) => [name, each.open]));
   main.replaceChildren(...found.querySelector("main").childNodes);
   footer.querySelector("p").replaceWith(found.querySelector("footer p"));
+  for (const [name, each] of lids(main)) if (opened.has(name)) each.open = opened.get(name);
   places(main).forEach((each, index) => Object.assign(each, before[index]));
-  began = openedBoxes();
+  toEnd(follows ? undefined : read);
+  prepare();
+}
+
+// Live output is read at its end, and goes on there until somebody scrolls.
+function toEnd(top) {
+  const output = main.querySelector("pre.live");
+  if (output) output.scrollTop = top ?? output.scrollHeight;
+}
+
+// What works without a script, too, and better with one.
+function prepare() {
+  for (const head of main.querySelectorAll("[data-all]")) {
+    const all = document.createElement("input");
+    const boxes = () => [...head.closest("table").querySelectorAll(`input[name="${head.dataset.all}"]`)];
+    all.type = "checkbox";
+    all.setAttribute("aria-label", "select all of this page");
+    all.addEventListener("change", () => { for (const each of boxes()) each.checked = all.checked; });
+    head.replaceChildren(all);
+  }
 }
 
 // The same words as the server's: rendering.since.
@@ -99,24 +125,31 @@ async function refresh() {
   show("");
 }
 
+function sayAge() {
+  const seconds = Math.round((Date.now() - shownAt) / 1000);
+  since.textContent = `Updated ${seconds < 2 ? "just now" : `${age(0, seconds * 1000)}`}.`;
+}
+
 async function turn() {
   const asked = Date.now();
   if (!document.hidden && !isPaused && !isIdle() && !isInUse()) {
     try {
       await refresh();
+      shownAt = Date.now();
     } catch (error) {
-      show(`Not refreshed: ${error.message}.`);
+      show(`The server does not answer as it should (${error.message}): this page is old.`);
     }
   } else if (isIdle()) {
     show("Not refreshed: nobody has touched it for ten minutes.");
   } else if (!isPaused && isInUse()) {
-    show("Not refreshed while something is selected, filled in or opened.");
+    show("Not refreshed while something is selected or filled in.");
   }
   setTimeout(turn, Math.min(LONGEST, Math.max(EVERY, REST * (Date.now() - asked))));
 }
 
 const button = document.createElement("button");
 const note = document.createElement("span");
+const since = document.createElement("span");
 button.type = "button";
 button.addEventListener("click", () => {
   isPaused = button.textContent === "stop refreshing";
@@ -124,7 +157,18 @@ button.addEventListener("click", () => {
   show(isPaused ? "Not refreshed: stopped." : "");
 });
 
+// Enter in a field that has a button of its own means that button.
+main.addEventListener("keydown", (event) => {
+  const meant = event.key === "Enter" && event.target.dataset.enter;
+  if (!meant) return;
+  event.preventDefault();
+  event.target.form.querySelector(`button[formaction$="/${meant}"]`).click();
+});
+prepare();
+toEnd();
+
 if (footer) {
+  shownAt = Date.now();
   for (const name of ["pointermove", "pointerdown", "keydown", "wheel", "touchstart"]) {
     addEventListener(name, () => { touchedAt = Date.now(); }, { passive: true });
   }
@@ -133,7 +177,9 @@ if (footer) {
     addEventListener(name, () => { isPressed = false; });
   }
   note.setAttribute("role", "status");
-  footer.append(button, " ", note);
+  footer.append(since, button, note);
   show("");
+  sayAge();
+  setInterval(sayAge, 1000);
   setTimeout(turn, EVERY);
 }
