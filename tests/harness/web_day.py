@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
@@ -204,7 +204,12 @@ def plant_unfinished(database: Database) -> dict[str, int]:
     lease |= {"locked_until": now + timedelta(minutes=5), "heartbeat_at": now - timedelta(seconds=9), "attempts": 1}
     begun = now - timedelta(seconds=74)
     log = "read 1 204 orders\nread 2 408 orders\n"
-    at_work = {**lease, "started_at": begun, "progress": {"done": 2408, "total": 6100, "message": "orders read"}, "output": log}
+    at_work = {
+        **lease,
+        "started_at": begun,
+        "progress": {"done": 2408, "total": 6100, "message": "orders read"},
+        "output": log,
+    }
     bad = {"error_type": ERRORS[0][0], "last_error": ERRORS[0][1], "failed_at": now - timedelta(minutes=4)}
     stopped = {"cancel_requested_at": now - timedelta(hours=2), "finished_at": now - timedelta(hours=2)}
     rows = [
@@ -267,3 +272,13 @@ def plant_trails(database: Database, runs: Mapping[str, int]) -> None:
         for age, actor, action, run_id, detail in people
     ]
     insert(database, "job_events", rows)
+
+
+def end_of(database: Database, run_id: int, status: str, now: datetime, waited: float = 0.0, ran: float = 0.0) -> None:
+    """The row of an attempt, from which the tallies are made."""
+    began = now - timedelta(seconds=ran)
+    database.execute(
+        "INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, due_at, started_at,"
+        " finished_at, outcome, status) VALUES (?, 1, 1, 't', 'w', 'h', ?, ?, ?, ?, ?)",
+        [run_id, began - timedelta(seconds=waited), began, now, "failed" if status == "dead" else "succeeded", status],
+    )

@@ -23,6 +23,10 @@ from jobrunner.settings import config
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
 from jobrunner.store.questions.explain.reasons import REASONS
+from jobrunner.web.pages.leads import LEADS, led
+from jobrunner.web.permissions import EVERYTHING
+from jobrunner.web.routes import Found
+from jobrunner.web.routes import find as find_route
 
 TESTS = Path(__file__).parents[1]
 CLEARED = ("job_runs", "job_definitions", "job_effects", "job_pauses", "job_events", "job_ticks")
@@ -44,6 +48,17 @@ def find(store: Store, problem: str | None = None) -> dict[str, Finding]:
     return {each.name: each for each in found}
 
 
+def check_lead(finding: Finding) -> None:
+    """What the page links beside it is a page, and its button a form."""
+    found = led(finding, EVERYTHING)
+    assert found.words
+    assert found.path.startswith("#") or isinstance(find_route("GET", f"/{found.path.partition('?')[0]}"), Found)
+    if found.button is not None:
+        assert isinstance(find_route("POST", f"/{found.button[1]}"), Found)
+        assert "" not in [found.button[0], *found.button[2]]
+    assert led(finding, ()).button is None
+
+
 @pytest.mark.promise("P12")
 def test_the_first_remedy_of_each_finding_of_health_makes_it_go(scene: Scene, store: Store) -> None:
     """Many were commands that only look, such as `crontab -l`: executed as printed, nothing was mended."""
@@ -55,6 +70,7 @@ def test_the_first_remedy_of_each_finding_of_health_makes_it_go(scene: Scene, st
         plant(scene)
         found = find(store)
         assert name in found, (name, found)
+        check_lead(found[name])
         cure.apply(scene, found[name].remedy)
         assert name not in find(store), found[name]
 
@@ -73,7 +89,7 @@ def test_every_reason_and_every_finding_that_the_code_can_name_has_a_row() -> No
     skipped = {name for name in REASONS["schedule"] if name.startswith("skipped_")}
     assert of_schedules == set(REASONS["schedule"]) - skipped - {"ticks_elsewhere"}
     assert of_schedules == {*SCHEDULES, *ELSEWHERE["schedule"], *NEVER} - skipped
-    assert {*(name for name, _, _ in FOUND), *FOUND_ELSEWHERE} == set(FINDINGS)
+    assert {*(name for name, _, _ in FOUND), *FOUND_ELSEWHERE} == set(FINDINGS) == set(LEADS)
 
 
 def test_what_is_tested_elsewhere_is_tested_there() -> None:

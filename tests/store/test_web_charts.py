@@ -1,12 +1,12 @@
 """The drawings of the page: SVG that the server makes, each with a table of its numbers."""
 
 import re
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from harness import Database
 from harness.invariants import insert_runs
 from harness.web import HOSTILE, Asked, Tags
-from harness.web_day import insert
+from harness.web_day import end_of, insert
 from jobrunner.admin.stats import Durations, TypeStats
 from jobrunner.web.pages.spans import MOST, spans
 
@@ -110,13 +110,3 @@ def test_backlog_is_drawn_from_what_ticks_left_behind(database: Database) -> Non
     assert words.index("40 (30 send, 10 ") < words.index("at least 20 (19 send, 1 other)"), "the newest first"
     # Not in the page itself: an instant in it may have these digits.
     assert "900" not in words, "longer ago than a day"
-
-
-def end_of(database: Database, run_id: int, status: str, now: datetime, waited: float = 0.0, ran: float = 0.0) -> None:
-    """The row of an attempt, from which the tallies are made."""
-    began = now - timedelta(seconds=ran)
-    database.execute(
-        "INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, due_at, started_at,"
-        " finished_at, outcome, status) VALUES (?, 1, 1, 't', 'w', 'h', ?, ?, ?, ?, ?)",
-        [run_id, began - timedelta(seconds=waited), began, now, "failed" if status == "dead" else "succeeded", status],
-    )

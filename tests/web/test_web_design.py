@@ -31,8 +31,7 @@ LIGHT, DARK = (variables(block) for block in re.findall(r":root \{(.*?)\n *\}", 
 
 def rules() -> Iterator[tuple[str, str]]:
     """The properties of all rules, but for those that give the variables their values."""
-    for name, value in re.findall(r"[{;]\s*([a-z-]+): ([^;{}]+);", re.sub(r":root \{.*?\n *\}", "", STYLE, flags=re.DOTALL)):
-        yield name, value
+    yield from re.findall(r"[{;]\s*([a-z-]+): ([^;{}]+);", re.sub(r":root \{.*?\n *\}", "", STYLE, flags=re.DOTALL))
 
 
 def luminance(colour: str) -> float:
@@ -52,7 +51,9 @@ def test_every_colour_of_text_can_be_read_on_every_ground(scheme: dict[str, str]
 
 
 def test_page_of_the_design_names_every_variable_with_its_values() -> None:
-    rows = re.findall(r"^\| `--([\w-]+)` \| `([^`]+)`(?: \| `([^`]+)`)?", text_of("explanation/design.md"), re.MULTILINE)
+    rows = re.findall(
+        r"^\| `--([\w-]+)` \| `([^`]+)`(?: \| `([^`]+)`)?", text_of("explanation/design.md"), re.MULTILINE
+    )
     told = {name: (light, dark or None) for name, light, dark in rows}
     assert told == {name: (value, DARK.get(name)) for name, value in LIGHT.items()}
 
@@ -65,7 +66,10 @@ def test_nothing_but_the_variables_gives_a_colour_a_size_of_text_or_a_distance()
         if name in ("font", "font-size"):
             assert re.fullmatch(r"inherit|var\(--\w+\)(/[\d.]+ var\(--\w+\))?", value), (name, value)
         if re.match("margin|padding|gap", name):
-            assert all(re.fullmatch(r"0|auto|[123]px|\.6em|var\(--\w+\)", part) for part in value.split()), (name, value)
+            assert all(re.fullmatch(r"0|auto|[123]px|\.6em|var\(--\w+\)", part) for part in value.split()), (
+                name,
+                value,
+            )
     used = set(re.findall(r"var\(--([\w-]+)\)", STYLE))
     assert used == set(LIGHT)
 

@@ -74,9 +74,14 @@ def test_form_of_a_run_with_a_mistake_keeps_what_was_typed_and_the_other_forms_a
     assert (told.status, says in json.loads(told.body)["error"]) == (400, True)
 
 
-def test_links_of_the_page_that_says_that_a_change_came_too_late_lead_to_pages(database: Database) -> None:
+def test_page_that_says_that_a_change_came_too_late_has_links_that_lead_to_pages_and_what_was_typed(
+    database: Database,
+) -> None:
     path = f"/runs/{one_of_each(database)['succeeded']}/cancel"
-    check_links(Asked(database)(path, {"x": "y"}), path)
+    late = Asked(database)(path, {"reason": "a long story"})
+    check_links(late, path)
+    assert (late.status, fields_of(late, "retry")) == (409, {"reason": ["a long story"]})
+    assert fields_of(late, "payload") == {}
 
 
 @pytest.mark.parametrize("which", ["selected", "all"])

@@ -67,7 +67,9 @@ LEADS: dict[str, Lead] = {
     "paused": Lead(
         "Paused",
         "#paused",
-        Button("Resume", Verb.RESUME, "resume", lambda about: {each: str(about.get(each, "")) for each in ("kind", "name")}),
+        Button(
+            "Resume", Verb.RESUME, "resume", lambda about: {each: str(about.get(each, "")) for each in ("kind", "name")}
+        ),
     ),
     "state_folder": _TICKS,
 }
@@ -79,5 +81,9 @@ def led(finding: Finding, verbs: Collection[Verb]) -> Led:
     lead = LEADS[finding.name]
     named = {name: quote_plus(str(value)) for name, value in finding.about.items()}
     button = lead.button
-    shown = None if button is None or button.verb not in verbs else (button.words, button.path, button.fields(finding.about))
+    shown = (
+        None
+        if button is None or button.verb not in verbs
+        else (button.words, button.path, button.fields(finding.about))
+    )
     return Led(finding, lead.words.format(**finding.about), lead.path.format(**named), shown)

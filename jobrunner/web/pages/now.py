@@ -70,10 +70,11 @@ def now(call: Call) -> Page:
 
 
 def _troubled(state: State) -> list[tuple[FailingRun | DeadRun, Status, datetime]]:
-    """The newest dead runs, and those that fail, which are tried next: with the time of the one or the other."""
-    failing = [(run, Status.FAILED, run.next_try_at) for run in state.failing]
-    dead = [(run, Status.DEAD, run.finished_at) for run in state.dead]
-    return [*failing[: _MOST // 2], *dead][:_MOST]
+    """Runs that fail, with the time of their next try, and the newest dead ones, with that of their end."""
+    found: list[tuple[FailingRun | DeadRun, Status, datetime]] = []
+    found += [(run, Status.FAILED, run.next_try_at) for run in state.failing[: _MOST // 2]]
+    found += [(run, Status.DEAD, run.finished_at) for run in state.dead]
+    return found[:_MOST]
 
 
 def _read(connection: Connection, *also: Question) -> tuple[Connection, State, list[Finding] | None]:

@@ -84,6 +84,7 @@ def show(call: Call, problem: str | None = None, verb: Verb | None = None) -> Pa
         "takes_payload": _takes_payload(call, run),
         "payload_text": payload.text_of(call, run),
         "typed": Typed(verb, call.form_lists),
+        "in_bar": list(_EVENTS),
         "problem": problem and f"{problem} {_as_it_is(run, at)}",
     }
     return Page("run.html", values, None, status)

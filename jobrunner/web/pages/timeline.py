@@ -15,7 +15,11 @@ _THINNEST = 0.5
 _LONGEST_FORECAST = 30 * 86400
 ROW, TALL = 24, 12
 _FAILED = (Outcome.FAILED, Outcome.DISCARDED, Outcome.TIMED_OUT, Outcome.CRASHED, Outcome.LEASE_EXPIRED)
-ENDS = {Outcome.SUCCEEDED: "succeeded", "running": "running", **dict.fromkeys(_FAILED, "failed")}
+ENDS: dict[str, str] = {
+    Outcome.SUCCEEDED: "succeeded",
+    Status.RUNNING: "running",
+    **dict.fromkeys(_FAILED, "failed"),
+}
 """The colour of an attempt, by its outcome. All others are neither good nor bad."""
 
 
@@ -64,7 +68,7 @@ def timeline(run: Run, at: datetime) -> Timeline | None:
     rows = []
     for (number, outcome, started, ended), since in zip(shown, waits_from, strict=False):
         wait = max(timedelta(0), started - since)
-        x = _share(started, begin, end)
+        x = min(100 - _THINNEST, _share(started, begin, end))
         ran = (x, round(min(100 - x, max(_THINNEST, _share(ended, begin, end) - x)), 2))
         left = _share(since, begin, end)
         waited = (left, round(x - left, 2)) if x - left >= _THINNEST else None
@@ -73,7 +77,7 @@ def timeline(run: Run, at: datetime) -> Timeline | None:
 
 
 def _share(instant: datetime, begin: datetime, end: datetime) -> float:
-    return round(min(100 - _THINNEST, max(0.0, 100 * ((instant - begin) / (end - begin)))), 2)
+    return round(min(100.0, max(0.0, 100 * ((instant - begin) / (end - begin)))), 2)
 
 
 def progress(run: Run, at: datetime) -> Progress | None:

@@ -34,7 +34,7 @@ function isChanged(field) {
 function isInUse() {
   return isPressed
     || !getSelection().isCollapsed
-    || main.contains(document.activeElement)
+    || (main.contains(document.activeElement) && !document.activeElement.matches("summary"))
     || [...main.querySelectorAll("input, select, textarea")].some(isChanged);
 }
 
@@ -58,9 +58,13 @@ function replace(text) {
     // Who reads the end goes on reading the end.
     ({ scrollLeft, scrollTop: scrollTop && scrollTop + clientHeight >= scrollHeight - 4 ? 1e9 : scrollTop }));
   const opened = new Map(lids(main).map(([name, each]) => [name, each.open]));
+  const [focused] = lids(main).find(([, each]) => each.firstElementChild === document.activeElement) || [];
   main.replaceChildren(...found.querySelector("main").childNodes);
   footer.querySelector("p").replaceWith(found.querySelector("footer p"));
-  for (const [name, each] of lids(main)) if (opened.has(name)) each.open = opened.get(name);
+  for (const [name, each] of lids(main)) {
+    if (opened.has(name)) each.open = opened.get(name);
+    if (name === focused) each.firstElementChild.focus({ preventScroll: true });
+  }
   places(main).forEach((each, index) => Object.assign(each, before[index]));
   toEnd(follows ? undefined : read);
   prepare();
