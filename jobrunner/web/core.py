@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import re
 import traceback
@@ -18,7 +17,7 @@ from jobrunner.masking.shapes import without_secrets
 from jobrunner.store.drivers.location import Location
 from jobrunner.store.drivers.waits import Waits
 from jobrunner.text import first_line_of, one_line
-from jobrunner.web import rendering
+from jobrunner.web import parts, rendering
 from jobrunner.web.access import READING, Access
 from jobrunner.web.call import Answer, Call, Download, NotFound, Page, Recent, Redirect, Typed
 from jobrunner.web.guard import HEADERS, SAFE_METHODS, foreign
@@ -35,7 +34,6 @@ _FORM = "application/x-www-form-urlencoded"
 _NOT_STORED = ("Cache-Control", "no-store")
 _KEPT = ("Cache-Control", "private, max-age=31536000, immutable")
 _SHOWN_AT = re.compile(rb'<time datetime="([^"]*)"[^>]*>([^<]*)</time>')
-_AGES = re.compile(rb'(<time class="age"[^>]*>)[^<]*')
 _log = logging.getLogger("jobrunner.web")
 
 
@@ -171,7 +169,7 @@ def _unless_known(request: Request, page: Response) -> Response:
     The time in the footer and ages such as "9s ago" are no change: ``live.js`` makes them anew from the instant.
     """
     content, _, footer = page.body.rpartition(b"<footer")
-    digest = hashlib.sha256(_AGES.sub(rb"\1", content)).hexdigest()
+    digest = parts.digest(content)
     tag = f'"{digest[:32]}"'
     shown_at = _SHOWN_AT.search(footer)
     at, text = (each.decode() for each in shown_at.groups()) if shown_at else ("", "")
@@ -179,7 +177,8 @@ def _unless_known(request: Request, page: Response) -> Response:
     # A proxy that compresses makes a weak tag of it.
     if request.headers.get("if-none-match", "").removeprefix("W/") == tag:
         return Response(304, (*HEADERS, _NOT_STORED, *more))
-    return Response(200, (*page.headers, *more), page.body)
+    have = request.headers.get("x-have")
+    return Response(200, (*page.headers, *more), page.body if have is None else parts.changed(page.body, have))
 
 
 def _fields(request: Request) -> list[tuple[str, str]]:

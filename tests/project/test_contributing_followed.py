@@ -175,7 +175,11 @@ def test_a_finding_a_reason_and_a_check_are_added_by_their_lists_alone(tmp_path:
         tmp_path,
         (rules, (ROOT / rules).read_text("utf-8"), RULE),
         ("jobrunner/admin/findings.py", "        tick_rules.state_folder,\n", "        tick_rules.quiet_host,\n"),
-        ("jobrunner/web/pages/leads.py", '    "state_folder": _TICKS,\n', '    "quiet_host": Lead("{host}", "hosts"),\n'),
+        (
+            "jobrunner/web/pages/leads.py",
+            '    "state_folder": _TICKS,\n',
+            '    "quiet_host": Lead("{host}", "hosts"),\n',
+        ),
         ("jobrunner/store/questions/explain/subjects.py", "    views = hosts.views(job_type)\n", SAID),
         ("jobrunner/store/questions/explain/reasons.py", '    "run": {\n', '        "quiet": "is quiet",\n'),
         ("jobrunner/admin/doctor/examine.py", "    add([_host_time_zone()])\n", CHECKED),

@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 from harness import Database
 from harness.handlers_rows import queue
-from harness.web import SAME, Asked, one_of_each
+from harness.invariants import insert_runs
+from harness.web import HOSTILE, SAME, Asked, one_of_each
 
 
 def test_page_is_sent_again_only_if_more_than_its_time_has_changed(database: Database) -> None:
@@ -57,3 +58,30 @@ def test_page_is_for_another_visitor_another_page(database: Database) -> None:
         asked.visitor = type(asked.visitor)(name)
         tags.add(dict(asked("/audit").headers)["ETag"])
     assert len(tags) == 2
+
+
+def test_only_the_parts_that_have_changed_are_sent_again_and_make_the_same_page(database: Database) -> None:
+    runs = insert_runs(database, 40, "send", last_error=f"{HOSTILE}<!--have {'0' * 12}-->")
+    asked, marks = Asked(database), re.compile(r"<!--(have|part) (\w{12})-->")
+    first = asked("/runs", headers={**SAME, "x-have": ""}).body.decode()
+    known = dict(zip(marks.split(first)[2::3], marks.split(first)[3::3], strict=True))
+    # As many as there are rows, with the head of the table and what stands before it.
+    assert len(known) == len(runs) + 2
+    assert "".join(known.values()) == marks.sub("", first)
+    assert asked(f"/runs/{runs[7]}/cancel", {"x": "y"}).status == 303
+    headers = {**SAME, "x-have": ",".join(known)}
+    second = asked("/runs", headers=headers).body.decode()
+    (_, *pieces) = marks.split(second)
+    sent = [(kind, name, text) for kind, name, text in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True)]
+    # The row, and the last part with the time.
+    assert [kind for kind, _, _ in sent].count("part") <= 2
+    assert len(second) < len(first) / 4
+    whole = "".join(text if kind == "part" else known[name] for kind, name, text in sent)
+    assert without_ages(whole) == without_ages(asked.text("/runs"))
+    # Names that nobody has, and too many.
+    odd = asked("/runs", headers={**SAME, "x-have": ",,x," + ",".join(["0" * 12] * 9000)})
+    assert (odd.status, without_ages(marks.sub("", odd.body.decode()))) == (200, without_ages(whole))
+
+
+def without_ages(page: str) -> str:
+    return re.sub(r"<time[^>]*>[^<]*", "", page)

@@ -11,10 +11,23 @@ const main = document.querySelector("main");
 const footer = document.querySelector("footer[data-live]");
 
 let tag = "";
+// By their digests: the parts of the page as it was read last.
+let parts = new Map();
 let isPaused = false;
 let isPressed = false;
 let touchedAt = Date.now();
 let shownAt = 0;
+
+// The answer with the parts that have not changed, which the server only names.
+function whole(text) {
+  const found = new Map();
+  const put = text.replace(/<!--(have|part) (\w+)-->([^]*?)(?=<!--(?:have|part) |$)/g, (_, kind, name, part) => {
+    found.set(name, kind === "have" ? parts.get(name) : part);
+    return found.get(name);
+  });
+  parts = found;
+  return put;
+}
 
 // What somebody has opened or closed stays so. The words of a lid may change with its numbers.
 function lids(root) {
@@ -115,7 +128,7 @@ async function refresh() {
   const answer = await fetch(location.href, {
     cache: "no-store",
     redirect: "error",
-    headers: tag ? { "If-None-Match": tag } : {},
+    headers: { "X-Have": [...parts.keys()].join(), ...(tag && { "If-None-Match": tag }) },
   });
   if (answer.status !== 200 && answer.status !== 304) throw new Error(`the page answers ${answer.status}`);
   const text = await answer.text();
@@ -123,8 +136,9 @@ async function refresh() {
   if (answer.status === 304) {
     grow(answer.headers);
   } else {
-    replace(text);
+    replace(whole(text));
     tag = answer.headers.get("ETag") || "";
+    grow(answer.headers);
   }
   show("");
 }
