@@ -157,8 +157,20 @@ MUTATIONS = (
     ),
     Mutation(
         "page that is sent again for its ages",
-        f"{WEB}/core.py:_unless_known",
+        f"{WEB}/parts.py:digest",
         Swap(r'_AGES.sub(rb"\1", content)', "content"),
         ["tests/web/test_web_live.py"],
+    ),
+    Mutation(
+        "page that keeps a part that has changed",
+        f"{WEB}/parts.py:changed",
+        Swap("name in known", "known"),
+        ["tests/web/test_web_live.py"],
+    ),
+    Mutation(
+        "page that divides progress by nothing",
+        f"{WEB}/pages/timeline.py:_of_one",
+        Swap("total > 0", "True"),
+        ["tests/unit/test_timeline.py"],
     ),
 )
