@@ -75,7 +75,7 @@ def test_progress_has_a_share_and_a_forecast_where_they_are_known(reported: Any,
     assert progress(found, AT + 10 * SECOND) == expected
 
 
-@pytest.mark.parametrize("value", [True, "7", float("nan"), float("inf"), -1, 10**400, [1], None], ids=str)
+@pytest.mark.parametrize("value", [0, True, "7", float("nan"), float("inf"), -1, 10**400, [1], None], ids=str)
 def test_progress_of_any_value_breaks_no_page(value: Any) -> None:
     for reported in ({"done": value, "total": 10}, {"done": 3, "total": value}, {"done": value, "total": value}):
         found = progress(run(status="running", started_at=AT, progress=reported), AT + SECOND)
