@@ -1,13 +1,16 @@
 """What is said of a database without our tables, with others, or with those of another version."""
 
+from typing import Any
+
 import pytest
 
+import jobrunner as library
 from harness import Commands, Database, SQLiteDatabase
 from harness.calls import WITH_A_SCHEMA
 from harness.databases import url
 from harness.handlers_rows import queue
 from harness.long import leaves_nothing_out
-from harness.schemas import objects
+from harness.schemas import objects, schema
 from jobrunner.store.schema import metadata
 
 
@@ -62,6 +65,18 @@ def test_newer_schema_that_fits_this_code_is_used(jobrunner: Commands, database:
     assert database.value("SELECT status FROM job_runs") == "succeeded"
     assert "its schema 9999 is newer than this jobrunner's" in jobrunner("migrate").stdout
     assert database.value("SELECT version_num FROM job_schema_version") == "9999"
+
+
+def test_newer_schema_that_fits_this_code_is_left_as_it_is_by_a_migration_in_the_callers_transaction(
+    database: Database, connection: Any
+) -> None:
+    """It has no index that the newer program has dropped, for want of a use."""
+    database.execute("UPDATE job_schema_version SET version_num = '9999'")
+    database.execute("DROP INDEX job_runs_due")
+    before = schema(database)
+    assert not library.migrate(connection)
+    connection.commit()
+    assert schema(database) == before
 
 
 def test_refusal_by_a_users_own_constraint_is_reported_without_the_payload(

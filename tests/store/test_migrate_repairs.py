@@ -1,12 +1,15 @@
 """`jobrunner migrate` makes again what another tool has dropped and what holds no rows. It names everything else."""
 
+from typing import Any
+
 import pytest
 
+import jobrunner as library
 from harness import Commands, Database, SQLiteDatabase
 from harness.handlers_rows import queue
 from harness.schemas import objects, schema
 from jobrunner.store.schema import metadata
-from jobrunner.store.sql.versions import VERSION_TABLE
+from jobrunner.store.sql.versions import SCHEMA_REVISION, VERSION_TABLE
 
 DAMAGE = {
     "job_runs_claim": "DROP INDEX job_runs_claim",
@@ -66,6 +69,16 @@ def test_migrate_creates_again_what_holds_no_rows(jobrunner: Commands, database:
     assert jobrunner.show(kept)["status"] == "queued"
 
 
+def test_migration_in_the_callers_transaction_that_only_makes_a_view_again_counts_as_a_change(
+    database: Database, connection: Any
+) -> None:
+    execute(database, "DROP VIEW job_due")
+    assert library.migrate(connection)
+    connection.commit()
+    assert database.query("SELECT * FROM job_due") == []
+    assert not library.migrate(connection)
+
+
 @pytest.mark.parametrize("damage", [f"DELETE FROM {VERSION_TABLE}", f"DROP TABLE {VERSION_TABLE}"])
 def test_migrate_finds_out_the_version_when_its_table_is_lost(
     jobrunner: Commands, database: Database, damage: str
@@ -90,6 +103,17 @@ def test_migrate_begins_anew_when_all_tables_are_lost(jobrunner: Commands, datab
     assert "its tables were gone" in jobrunner("migrate").stdout
     assert schema(database) == whole
     check_works(jobrunner, database)
+
+
+def test_migrate_says_that_all_runs_are_gone_where_only_the_table_of_the_version_is_left(
+    jobrunner: Commands, database: Database
+) -> None:
+    whole = schema(database)
+    jobrunner("downgrade", 0, "--delete-data")
+    execute(database, f"CREATE TABLE {VERSION_TABLE} (version_num VARCHAR(32) NOT NULL)")
+    database.execute(f"INSERT INTO {VERSION_TABLE} VALUES (?)", [f"{SCHEMA_REVISION:04}"])
+    assert "its tables were gone, and all runs with them" in jobrunner("migrate").stdout
+    assert schema(database) == whole
 
 
 def test_migrate_names_the_tables_that_only_a_backup_has(jobrunner: Commands, database: Database) -> None:
