@@ -14,6 +14,7 @@ from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, sqlite
 from harness.binaries import find_binaries
 from harness.databases import url
 from harness.handlers_rows import queue
+from harness.next_version import HELD_UNTIL, NEXT, NextVersion
 from harness.releases import FIRST_SCHEMA, Release
 from harness.schemas import schema
 from jobrunner.store.sql.versions import SCHEMA_REVISION
@@ -80,6 +81,15 @@ def test_printed_steps_from_the_first_schema_make_what_migrate_makes(
     assert jobrunner("migrate").stdout.endswith(": up to date\n")
     jobrunner.tick()
     assert database.query("SELECT id, status FROM job_runs") == [{"id": run_id, "status": "succeeded"}]
+
+
+def test_printed_steps_that_take_away_what_old_code_uses_stop_that_code(
+    jobrunner: Commands, database: Database, tmp_path: Path
+) -> None:
+    contracting = NextVersion(tmp_path, jobrunner, HELD_UNTIL, oldest_code=NEXT)
+    run_sql(database, contracting("schema", "--from-version", str(SCHEMA_REVISION)))
+    jobrunner.refused(78, "tick", says=["upgrade jobrunner"])
+    assert contracting("migrate").endswith(": up to date\n")
 
 
 def made(database: Database) -> tuple[str, object, object, object]:
