@@ -1,17 +1,22 @@
 """What `jobrunner migrate` does beside ticks at work: brief locks, indexes outside of its transaction, and slices."""
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from harness import Commands, Database, postgresql_only, wait_for
 from harness.handlers_rows import queue
 from harness.next_version import HELD_UNTIL, NEXT, NextVersion
 from harness.schemas import schema
 from harness.waiting import span, stretched
+from jobrunner.store.drivers import waits
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.upkeep.migrate import Migrated, migrate
 
 _HELD = """
 from jobrunner.store.schema.base import partial, text
@@ -91,6 +96,32 @@ def test_index_is_made_beside_writers_and_one_that_a_crash_left_half_made_is_mad
     assert ("missing or different: index job_runs_due" in found) == (database.value(building) == 1)
     assert jobrunner("migrate").stdout.endswith((": created again: job_runs_due\n", ": up to date\n"))
     assert schema(database) == whole
+
+
+@postgresql_only
+def test_index_that_takes_longer_than_a_transaction_may_stand_still_is_made_with_other_migrations_kept_out(
+    database: Database, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The transaction that keeps them out has nothing to do meanwhile, and the server would end it."""
+    limit = stretched(1)
+    monkeypatch.setattr(waits, "_LONGEST_PAUSE_SECONDS", limit)
+    database.execute("DROP INDEX job_runs_due")
+    made: list[Migrated] = []
+    migrating = threading.Thread(target=lambda: made.append(migrate(store)))
+    building = "SELECT count(*) FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid WHERE NOT indisvalid"
+    idle = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'jobrunner'"
+        " AND state = 'idle in transaction'"
+    )
+    with holding(database, "UPDATE job_runs SET updated_at = updated_at"):
+        migrating.start()
+        wait_for(lambda: database.value(building), describe="the index is begun")
+        recently = f"{idle} AND state_change > clock_timestamp() - {1.5 * limit} * interval '1 second'"
+        wait_for(lambda: database.value(recently) == 0, describe="a transaction has stood still, or was ended")
+        left = database.value(idle)
+    migrating.join(stretched(20))
+    assert left == 1
+    assert [each.again for each in made] == [["job_runs_due"]]
 
 
 def test_rows_are_changed_in_slices_after_the_migration_and_the_next_one_finishes_what_was_begun(
