@@ -25,12 +25,24 @@ connection.execute("BEGIN IMMEDIATE")
 print("held", flush=True)
 sys.stdin.read()
 """
+LOCK_WHOLE_FILE = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    print("held", flush=True)
+    sys.stdin.read()
+"""
 WHAT = {
     "the row": ("SELECT id FROM job_runs WHERE id = {run} FOR UPDATE", "the row of run {run}"),
     "all rows": ("SELECT id FROM job_runs FOR UPDATE", "the row of run {run}"),
     "a change of the row": ("UPDATE job_runs SET priority = 1 WHERE id = {run}", "the row of run {run}"),
     "the table": ("LOCK TABLE job_runs IN EXCLUSIVE MODE", "the table job_runs"),
 }
+
+
+linux_tells = pytest.mark.skipif(
+    not Path("/proc/locks").exists(), reason="only Linux tells who holds the lock of a file"
+)
 
 
 @pytest.fixture
@@ -50,10 +62,10 @@ def session(database: Database, statement: str) -> Iterator[int]:
 
 
 @contextmanager
-def process(database: Database) -> Iterator[int]:
+def process(database: Database, program: str = HOLD_FILE) -> Iterator[int]:
     """A process that holds the write lock of the file."""
     assert isinstance(database, SQLiteDatabase)
-    command = [sys.executable, "-c", HOLD_FILE, str(database.path)]
+    command = [sys.executable, "-c", program, str(database.path)]
     with Patient(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         assert holder.stdin is not None
@@ -140,8 +152,8 @@ def test_a_role_that_may_not_see_the_session_of_another_one_is_told_so(scene: Sc
             admin.execute(f'DROP ROLE "{name}"')
 
 
+@linux_tells
 @sqlite_only
-@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="only Linux tells who holds the lock of a file")
 def test_the_process_that_holds_the_write_lock_of_a_file_is_named(scene: Scene) -> None:
     assert isinstance(scene.database, SQLiteDatabase)
     run_id = scene.queue()
@@ -165,6 +177,15 @@ def test_the_process_that_holds_the_write_lock_of_a_file_is_named(scene: Scene) 
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM job_runs")
         assert scene.explain(run_id)["reason"] == "ready"
+
+
+@linux_tells
+@sqlite_only
+def test_process_that_has_locked_a_file_up_to_its_end_is_named(jobrunner: Commands, database: Database) -> None:
+    """As a program that copies it: SQLite itself locks single bytes."""
+    with process(database, LOCK_WHOLE_FILE) as pid:
+        named = [f"process {pid} (", "holds the write lock of the file"]
+        jobrunner.refused(69, "status", env={"JOBRUNNER_PATIENCE": span(1)}, says=named)
 
 
 def test_the_tables_whose_locks_are_looked_at_are_ours() -> None:

@@ -90,3 +90,8 @@ def test_connection_that_nobody_has_closed_keeps_no_descriptor(database: Postgre
     with pytest.warns(ResourceWarning):
         after = open_and_forget()
     assert after == before
+
+
+def test_call_that_waits_for_nobody_has_no_holder(store: Store) -> None:
+    """It may only be slow. Who looks for its holder goes on, and cuts it when its time is over."""
+    assert store.write(lambda connection: connection.wire.holder()) is None
