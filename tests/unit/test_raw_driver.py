@@ -1,5 +1,7 @@
 """A database URL is read without SQLAlchemy in the same way as with it, or not at all."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -112,8 +114,6 @@ def test_raw_driver_opens_the_same_sqlite_file(url: str, read: bool) -> None:
 
 
 def test_raw_driver_opens_a_file_of_any_name(tmp_path: Path) -> None:
-    import sqlite3
-
     for name in ("a b", "a?b", "a#b", "a%20b", "a&mode=rwc"):
         path = tmp_path / name
         with pytest.raises(sqlite3.OperationalError):
@@ -121,3 +121,23 @@ def test_raw_driver_opens_a_file_of_any_name(tmp_path: Path) -> None:
         path.touch()
         sqlite3.connect(raw_driver.file_uri(path), uri=True).close()
     assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_raw_driver_reads_a_whole_file_for_damage_only_where_it_is_told_to(tmp_path: Path) -> None:
+    """A large file would be read by each tick."""
+    path = tmp_path / "damaged.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript("CREATE TABLE used (n TEXT); CREATE TABLE damaged (n TEXT)")
+        ((page,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'damaged'")
+        ((size,),) = connection.execute("PRAGMA page_size")
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"x" * size)
+
+    def insert(*, is_checked: bool) -> int:
+        words = ("INSERT INTO used VALUES (?)", ("1",))
+        return raw_driver.change(f"sqlite:///{path}", None, lambda _: words[0], words[1], is_checked=is_checked)
+
+    with pytest.raises(raw_driver.FileDamaged):
+        insert(is_checked=True)
+    assert insert(is_checked=False) == 1
