@@ -74,7 +74,7 @@ print(json.dumps(found))
 def refused(allowed: list[str], tried: list[tuple[str, str]], real: Sequence[str] = ()) -> dict[str, str]:
     """What a process refuses that may open these databases only."""
     told = json.dumps({"allowed": allowed, "real": list(real), "tried": tried})
-    done = subprocess.run([sys.executable, "-c", OPENED], input=told, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-P", "-c", OPENED], input=told, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     found: dict[str, str] = json.loads(done.stdout)
     return found
@@ -126,6 +126,18 @@ def test_file_that_is_known_to_be_real_is_refused_also_without_an_engine(
     other = f"sqlite:///{tmp_path / 'coverage.db'}"
     kept = [*((way, database.url) for way in ways), ("by_driver", other), ("by_driver", ":memory:")]
     assert refused([database.url], kept, real=[empty.url, database.url]) == {}
+
+
+def test_file_that_is_refused_is_not_made_where_there_is_none(tmp_path: Path) -> None:
+    (tmp_path / "test.db").touch()
+    tries = [(way, f"sqlite:///{tmp_path / 'real.db'}") for way in ("by_engine", "by_async_engine")]
+    assert set(refused([f"sqlite:///{tmp_path / 'test.db'}"], tries)) == {f"{way} {url}" for way, url in tries}
+    assert [each.name for each in tmp_path.iterdir()] == ["test.db"]
+
+
+def test_database_in_memory_is_not_refused(tmp_path: Path) -> None:
+    tries = [(way, "sqlite://") for way in ("by_engine", "by_async_engine")]
+    assert refused([f"sqlite:///{tmp_path / 'test.db'}"], tries) == {}
 
 
 def test_database_of_another_kind_is_not_the_one_of_the_same_name() -> None:
