@@ -1,5 +1,6 @@
 """A file that is written as a whole, and a webhook that the other side recognizes by its key."""
 
+import base64
 import hashlib
 import json
 import socket
@@ -38,10 +39,12 @@ def test_file_is_replaced_as_a_whole_and_a_repeat_removes_what_a_crash_has_left(
 
 class _Server(BaseHTTPRequestHandler):
     received: list[tuple[str | None, bytes]]
+    logins: list[str | None]
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.received.append((self.headers["Idempotency-Key"], body))
+        self.logins.append(self.headers["Authorization"])
         if self.path == "/silent":
             self.close_connection = True
             return
@@ -57,7 +60,7 @@ class _Server(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server() -> Iterator[str]:
-    _Server.received = []
+    _Server.received, _Server.logins = [], []
     with ThreadingHTTPServer(("127.0.0.1", 0), _Server) as listening:
         threading.Thread(target=listening.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{listening.server_address[1]}"
@@ -77,6 +80,12 @@ def test_webhook_says_what_was_applied_what_was_refused_and_what_is_uncertain(se
         post_webhook(f"{server}/silent", {}, key="k")
     # No redirect was followed, and nothing was sent twice.
     assert len(_Server.received) == 1 + 5 + 7 + 1
+
+
+def test_webhook_tells_the_login_of_its_url_and_none_where_the_url_has_none(server: str) -> None:
+    for url in (server, server.replace("//", "//ada:love%20lace@")):
+        post_webhook(f"{url}/200", {}, key="k")
+    assert _Server.logins == [None, f"Basic {base64.b64encode(b'ada:love lace').decode()}"]
 
 
 def test_webhook_without_a_connection_is_refused_and_without_an_answer_uncertain() -> None:
