@@ -12,6 +12,7 @@ import pytest
 from harness import Commands, Database, PostgresDatabase
 from harness.databases import url
 from harness.handlers_rows import queue
+from harness.invariants import insert_runs
 from harness.tallying import count_all
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
@@ -108,6 +109,35 @@ def test_line_that_jobrunner_cannot_have_written_is_refused_with_its_number_and_
         assert {name: database.query(f"SELECT * FROM {name}") for name in TABLES} == before, case
     # The ids go on where they were.
     assert int(jobrunner("enqueue", "echo").stdout) == 4
+
+
+def test_archive_of_a_version_without_newer_columns_is_restored(
+    jobrunner: Commands, database: Database, elsewhere: Database, tmp_path: Path
+) -> None:
+    file = tmp_path / "runs.jsonl"
+    lines = archived(jobrunner, database, file)
+    for line in lines[1:]:
+        del (
+            line["run"]["checkpoint"],
+            line["attempts"][0]["peak_memory_bytes"],
+            line["attempts"][0]["processor_seconds"],
+        )
+    write(file, lines)
+    assert jobrunner("archive", "restore", file, env=url(elsewhere)).stdout.startswith("restored 3 runs")
+
+
+def test_run_whose_slot_another_run_has_is_refused_and_both_are_named(
+    jobrunner: Commands, database: Database, tmp_path: Path
+) -> None:
+    jobrunner("schedule", "add", "nightly", "--type", "echo", "--cron", "@daily")
+    slot = {"definition_id": 1, "scheduled_for": database.now() - timedelta(days=9)}
+    (first,) = insert_runs(database, 1, "echo", status="succeeded", finished_at=database.now(), **slot)
+    file = tmp_path / "runs.jsonl"
+    jobrunner("archive", "runs", "--until", "0s", "--keep", file)
+    database.execute("DELETE FROM job_runs")
+    insert_runs(database, 1, "echo", status="succeeded", finished_at=database.now(), **slot)
+    told = jobrunner.refused(2, "archive", "restore", file)
+    assert f"line 2: the slot of run {first} is that of another run of nightly" in told
 
 
 def test_a_run_of_another_database_is_not_taken_for_the_one_that_is_there(

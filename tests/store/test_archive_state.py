@@ -86,6 +86,16 @@ def test_each_event_of_one_instant_is_restored_however_many_there_are(jobrunner:
     assert jobrunner("archive", "restore", file).stdout == "restored 0 events; 501 were there already\n"
 
 
+def test_newest_event_is_not_restored_beside_itself(jobrunner: Commands, database: Database, tmp_path: Path) -> None:
+    file = tmp_path / "state.jsonl"
+    jobrunner("pause", "--type", "echo")
+    jobrunner("archive", "state", file)
+    newest = database.value("SELECT max(id) FROM job_events")
+    assert jobrunner("archive", "restore", file).stdout.startswith("restored 0 pauses, 0 events; ")
+    assert database.value("SELECT count(*) FROM job_events WHERE action LIKE 'pause%'") == 1
+    assert database.value("SELECT action FROM job_events WHERE id = ?", [newest]) == "pause type"
+
+
 def line_of(lines: list[dict[str, Any]], kind: str) -> dict[str, Any]:
     found: dict[str, Any] = next(line[kind] for line in lines if kind in line)
     return found

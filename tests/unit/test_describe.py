@@ -17,6 +17,7 @@ from unit.recurrences import expressions, quickly
         ("0 * * * *", "At the start of every hour"),
         ("30 2 * * *", "At 02:30 every day"),
         ("00 02 * * *", "At 02:00 every day"),
+        ("0 0 * 1,2 1,2", "At 00:00 on Monday and Tuesday in January and February"),
         ("0 9,17 * * 1-5", "At 09:00 and 17:00 on Monday through Friday"),
         ("@hourly", "At the start of every hour"),
         ("@daily", "At 00:00 every day"),

@@ -10,6 +10,7 @@ import pytest
 from harness import App, Commands, Database, wait_for
 from harness.at_work import BEATS
 from harness.cancels import HANDLERS, HOUR, assert_events_fit
+from harness.handlers_rows import queue, status_of
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses, wait_for_exit
 from harness.processes import is_working
 from harness.tick_parts import tick_parts
@@ -114,3 +115,10 @@ def test_cancel_wins_over_recovery(jobrunner: Commands, app: App, database: Data
     jobrunner.tick()
     assert outcomes(database, run_id) == ["cancelled", "succeeded"]
     assert_consistent(database)
+
+
+def test_run_that_waits_although_its_cancel_was_requested_is_cancelled(jobrunner: Commands, database: Database) -> None:
+    """No code of ours leaves such a row; what has, must not make a run that nobody can cancel."""
+    run_id = queue(database, "append", cancel_requested_at=database.now())
+    jobrunner("cancel", run_id)
+    assert status_of(database, run_id) == "cancelled"
