@@ -14,7 +14,10 @@ from typing import Any
 import pytest
 
 from harness import PostgresDatabase, postgresql_only
+from harness.silence import silent_after
 from harness.waiting import stretched
+from jobrunner.errors import DatabaseUnavailable
+from jobrunner.store.drivers.call_limit import limited
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
 from jobrunner.store.drivers.waits import Waits
@@ -95,3 +98,20 @@ def test_connection_that_nobody_has_closed_keeps_no_descriptor(database: Postgre
 def test_call_that_waits_for_nobody_has_no_holder(store: Store) -> None:
     """It may only be slow. Who looks for its holder goes on, and cuts it when its time is over."""
     assert store.write(lambda connection: connection.wire.holder()) is None
+
+
+@postgresql_only
+@pytest.mark.parametrize("greets", [False, True], ids=["silent", "paused"])
+def test_call_of_an_application_is_cut_although_nobody_says_who_holds_it(
+    database: PostgresDatabase, greets: bool
+) -> None:
+    """The question for the holder failed, or had no answer, in the thread that was to cut the call."""
+    limits = Waits(2, 2, stretched(2))
+    with (
+        silent_after(database.url, 4, greets=greets) as url,
+        closing(Store(locate(url), patience=limits)) as store,
+        limited(store),
+        pytest.raises(DatabaseUnavailable),
+    ):
+        while True:
+            store.write(lambda connection: connection.execute("SELECT 1").scalar_one())

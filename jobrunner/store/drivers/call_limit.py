@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from jobrunner.store.drivers.database import Database
 
@@ -14,10 +14,17 @@ def limited(database: Database) -> Iterator[None]:
     """Cut each call of this block that takes longer than its limit. The server limits statements, but no COMMIT."""
     is_over, longest = threading.Event(), database.waits.call
 
+    def ask() -> None:
+        with suppress(Exception):
+            database.find_holder()
+
     def watch() -> None:
         while not is_over.wait(longest / 8):
             if database.stuck_for() >= longest:
-                database.find_holder()
+                # A server that is silent may be silent to this question, too. The call is cut all the same.
+                asking = threading.Thread(target=ask, name="jobrunner-inquiry", daemon=True)
+                asking.start()
+                asking.join(longest / 8)
                 database.cut()
 
     watcher = threading.Thread(target=watch, name="jobrunner-call-limit", daemon=True)
