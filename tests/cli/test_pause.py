@@ -6,6 +6,7 @@ import pytest
 
 from harness import App, Commands, Database
 from harness.handlers_rows import queue, run_of, status_of, wait_until_running
+from harness.invariants import insert_runs
 from harness.limits import claim_all
 from harness.listening_ticks import linger, stop, wait_for_success
 from harness.stores import opening
@@ -124,3 +125,11 @@ REFUSED = {
 def test_pause_of_nothing_is_refused_in_one_line(jobrunner: Commands, database: Database, words: list[str]) -> None:
     jobrunner.refused(2, *words)
     assert database.value("SELECT count(*) FROM job_pauses") == 0
+
+
+def test_host_whose_ticks_are_forgotten_is_known_by_its_runs_at_work(jobrunner: Commands, database: Database) -> None:
+    now = database.now()
+    lease = {"locked_by": "w", "lease_token": "t", "locked_until": now + timedelta(hours=1), "attempts": 1}
+    insert_runs(database, 1, status="running", host="away", started_at=now, **lease)
+    assert "1 at work go on" in jobrunner("pause", "--host", "away").stdout
+    assert "no tick of this host is known" in jobrunner("pause", "--host", "nowhere").stdout

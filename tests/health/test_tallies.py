@@ -194,6 +194,19 @@ def test_what_is_pruned_before_it_was_counted_is_counted(jobrunner: Commands, da
     assert counted(store) == expected
 
 
+def test_attempt_that_is_counted_is_not_counted_again_with_a_later_one(database: Database, store: Store) -> None:
+    end_some(database, store, 1)
+    count_all(database, store)
+    same = "run_id, attempt, worker, host, due_at, started_at, finished_at, outcome, status"
+    database.execute(
+        f"INSERT INTO job_attempts ({same}, sequence, lease_token) SELECT {same}, 2, 'u' FROM job_attempts"
+    )
+    before = counted(store)
+    store.write(lambda connection: tallies.count_attempts_of(connection, [1]))
+    database.execute("DELETE FROM job_attempts")
+    assert counted(store) == before
+
+
 def test_waits_and_run_times_are_those_of_the_attempts(database: Database, store: Store) -> None:
     at = database.now()
     leases = running(database, 4, run_at=at - timedelta(seconds=90), started_at=at - timedelta(seconds=30))

@@ -137,6 +137,8 @@ def test_thousand_definitions_take_as_few_statements_as_one(database: Database, 
 def expanded_all(store: Store) -> list[Expanded]:
     store.close()  # a session that was connected before goes by the old clock
     batch: expansion.Batch = store.write(lambda each: expansion.expand_many(each, 5000, (), plan))
+    # Those of limited types are expanded one by one.
+    assert batch.limited == []
     return batch.expanded
 
 

@@ -107,11 +107,11 @@ def test_call_of_an_application_is_cut_although_nobody_says_who_holds_it(
 ) -> None:
     """The question for the holder failed, or had no answer, in the thread that was to cut the call."""
     limits = Waits(2, 2, stretched(2))
-    with (
-        silent_after(database.url, 4, greets=greets) as url,
-        closing(Store(locate(url), patience=limits)) as store,
-        limited(store),
-        pytest.raises(DatabaseUnavailable),
-    ):
-        while True:
-            store.write(lambda connection: connection.execute("SELECT 1").scalar_one())
+
+    def ask_for_ever(url: str) -> None:
+        with closing(Store(locate(url), patience=limits)) as store, limited(store):
+            while True:
+                store.write(lambda connection: connection.execute("SELECT 1").scalar_one())
+
+    with silent_after(database.url, 4, greets=greets) as url, pytest.raises(DatabaseUnavailable):
+        ask_for_ever(url)

@@ -85,6 +85,14 @@ def test_a_run_that_may_have_begun_goes_back_only_from_working_or_stopping() -> 
     assert back == {(Phase.WORKING, Phase.WAITING), (Phase.WORKING, Phase.RETURNING), (Phase.STOPPING, Phase.RETURNING)}
 
 
+def test_no_lease_of_a_hand_that_was_cleared_is_renewed() -> None:
+    """Its runs belong to others by now, or their tables are gone."""
+    hand, runs = hand_with(3)
+    hand.move(runs[0], Phase.WORKING)
+    hand.clear()
+    assert (len(hand), hand.count(*Phase), hand.in_phase(*Phase)) == (0, 0, [])
+
+
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from([*Phase, None])), max_size=60))
 def test_counts_of_the_hand_agree_with_its_runs(steps: list[tuple[int, Phase | None]]) -> None:
     hand, runs = hand_with(5)

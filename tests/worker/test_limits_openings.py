@@ -1,0 +1,36 @@
+"""What a claim finds behind the gates of limited types: only runs that it can take."""
+
+from harness import Database, PostgresDatabase, postgresql_only
+from harness.handlers_rows import queue
+from harness.limits import claim_all, declare, end_all
+from jobrunner.model import Limits, Policy
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.queue import limits
+
+CAPPED = Policy("capped", limits=Limits(max_running=1))
+KEYED = Policy("keyed", limits=Limits(max_running_per_key=1, concurrency_key=("k",)))
+
+
+@postgresql_only
+def test_run_that_somebody_holds_behind_a_limit_keeps_no_other_run_from_its_place(
+    database: PostgresDatabase, store: Store
+) -> None:
+    first, second, third = (queue(database, "capped") for _ in range(3))
+    declare(store, CAPPED)
+    assert [lease.run_id for lease in claim_all(store, "a", CAPPED)] == [first]
+    end_all(store, database)
+    with database.connect() as held:
+        held.execute("BEGIN")
+        held.execute("SELECT id FROM job_runs WHERE id = %s FOR UPDATE", [second])
+        assert [lease.run_id for lease in claim_all(store, "a", CAPPED)] == [third]
+        held.execute("ROLLBACK")
+
+
+def test_gate_behind_which_only_a_quarantined_run_waits_opens_for_no_other(database: Database, store: Store) -> None:
+    run_id = queue(database, "keyed", {"k": 1})
+    declare(store, KEYED)
+    wanted = {"keyed": (KEYED.limits, 10)}
+    assert store.write(lambda each: limits.open_gates(each, wanted, False)).run_ids == [run_id]
+    database.execute("UPDATE job_runs SET lease_expiries = 2")
+    assert store.write(lambda each: limits.open_gates(each, wanted, False)).run_ids == []
+    assert store.write(lambda each: limits.open_gates(each, wanted, True)).run_ids == [run_id]
