@@ -1,7 +1,54 @@
 """What became of the mutants of a sample that no test had killed: a test was written, or nothing can tell them."""
 
-WRITTEN: dict[str, str] = {}
-"""By `file:function: operator`, the test that was written for it."""
+WRITTEN: dict[str, str] = {
+    "jobrunner/store/changes/one_run.py:cancel: operand `not is_running`": "tests/worker/test_cancel_at_work.py::test_run_that_waits_although_its_cancel_was_requested_is_cancelled[sqlite]",
+    "jobrunner/store/changes/archive.py:_check_others: guard `there is None`": "tests/store/test_archive_restored.py::test_run_whose_slot_another_run_has_is_refused_and_both_are_named[sqlite]",
+    "jobrunner/store/changes/archive.py:COLUMNS: operand `not column.nullable`": "tests/store/test_archive_restored.py::test_archive_of_a_version_without_newer_columns_is_restored[sqlite]",
+    "jobrunner/store/changes/state_rows.py:insert: edge `job_events.c.id <= newest`": "tests/store/test_archive_state.py::test_newest_event_is_not_restored_beside_itself[sqlite]",
+    "jobrunner/ticker/readiness.py:Readiness._send: guard `self._socket[:1] not in ('/', '@')`": "tests/unit/test_readiness.py::test_address_that_is_no_absolute_path_gets_no_message",
+    "jobrunner/ticker/ticker.py:Ticker._start: call `judge(os.EX_OSERR)`": "tests/unit/test_ticker.py::test_loop_that_cannot_start_its_check_says_so_and_ends",
+    "jobrunner/ticker/readiness.py:_beat_seconds: operand `pid not in ('', str(os.getpid()))`": "tests/unit/test_readiness.py::test_watchdog_that_watches_another_process_hears_nothing[1-False]",
+    "jobrunner/ticker/readiness.py:_beat_seconds: operand `int(interval_microseconds) / 1000000 / 2`": "tests/unit/test_readiness.py::test_watchdog_that_watches_another_process_hears_nothing[-True]",
+    "jobrunner/jobs/outcomes.py:Retry.__init__: call `super().__init__(reason)`": "tests/unit/test_outcomes.py",
+    "jobrunner/store/statements/queue/enqueue.py:_run_at: call `times.append(later(given['run_in']))`": "tests/application/test_using.py::test_options_given_by_using_and_by_name_make_the_same_run[sqlite]",
+    "jobrunner/store/statements/ticks/tallies.py:ended_of_runs: edge `attempts.id + literal_column('0') > bindparam('after', type_=BigKey)`": "tests/health/test_tallies.py::test_attempt_that_is_counted_is_not_counted_again_with_a_later_one[sqlite]",
+    "jobrunner/store/statements/queue/limits.py:first_runs: lock `with_for_update`": "tests/worker/test_limits_openings.py::test_run_that_somebody_holds_behind_a_limit_keeps_no_other_run_from_its_place[postgresql]",
+    "jobrunner/store/queue/pauses.py:concerned: operand `running > 0`": "tests/cli/test_pause.py::test_host_whose_ticks_are_forgotten_is_known_by_its_runs_at_work[sqlite]",
+    "jobrunner/store/queue/ticks/hosts.py:write: operand `UNKNOWN_BOOT`": "tests/worker/test_host_reports.py::test_host_whose_system_has_no_id_of_its_boot_is_never_taken_for_one_that_was_started_anew[sqlite]",
+    "jobrunner/store/queue/limits.py:_look_at_each: guard `row.run_id is None`": "tests/worker/test_limits_openings.py::test_gate_behind_which_only_a_quarantined_run_waits_opens_for_no_other[sqlite]",
+    "jobrunner/store/timetable/expansion.py:_expand: guard `row['job_type'] in limited_types`": "tests/schedules/test_schedules_many.py::test_thousand_definitions_take_as_few_statements_as_one[sqlite]",
+    "jobrunner/store/timetable/expansion.py:_rows_refused: negate `not error.is_a('IntegrityError', 'DataError')`": "tests/schedules/test_schedules_many.py::test_definition_refused_by_the_database_does_not_stop_its_batch[sqlite]",
+    "jobrunner/worker/life.py:Life._settle: status `Outcome.SUCCEEDED`": "tests/worker/test_commands_results.py::test_command_attempts_and_backoff_come_from_the_configuration_file[sqlite]",
+    "jobrunner/worker/finalizer.py:Finalizer.work: operand `clock.elapsed() <= ends_at`": "tests/worker/test_finalize_together.py::test_results_that_take_longer_than_a_step_of_the_loop_are_left_to_the_next_one[sqlite]",
+    "jobrunner/worker/stopper.py:Stopper.stop_due: call `self._stop(held, StopReason.TIMEOUT)`": "tests/worker/test_timeouts.py::test_handler_that_polls_for_cancel_ends_in_order[sqlite]",
+    "jobrunner/worker/hand.py:Hand.clear: call `self._by_lease.clear()`": "tests/unit/test_hand.py::test_no_lease_of_a_hand_that_was_cleared_is_renewed",
+    "jobrunner/worker/returner.py:Returner.is_free: status `Phase.RETURNING`": "tests/worker/test_cancel_at_work.py::test_run_that_is_cancelled_while_it_waits_for_its_child_never_begins[sqlite]",
+    "jobrunner/store/upkeep/migrate.py:_upgrade: call `refuse_closed(connection, before, location.label)`": "tests/store/test_move.py::test_everything_is_in_the_new_database_with_its_ids_and_the_old_one_names_it_to_whoever_comes[sqlite]",
+    "jobrunner/store/upkeep/migrate.py:migrate_in: operand `done.again`": "tests/store/test_migrate_repairs.py::test_migration_in_the_callers_transaction_that_only_makes_a_view_again_counts_as_a_change[sqlite]",
+    "jobrunner/store/upkeep/script.py:_after: call `(yield f'UPDATE {qualifier(location.schema)}job_state SET oldest_code = {oldest}')`": "tests/store/test_cli_migrate.py::test_printed_steps_that_take_away_what_old_code_uses_stop_that_code[sqlite]",
+    "jobrunner/store/upkeep/beside_ticks.py:lock: call `locks.lock_migrations(connection)`": "tests/store/test_migrations.py::test_six_migrators_at_once_on_an_empty_database[postgresql]",
+    "jobrunner/store/upkeep/beside_ticks.py:_make_on_server: call `connection.execute('SET LOCAL idle_in_transaction_session_timeout = 0')`": "tests/store/test_migrate_beside_ticks.py::test_index_that_takes_longer_than_a_transaction_may_stand_still_is_made_with_other_migrations_kept_out[postgresql]",
+    "jobrunner/store/upkeep/repair.py:Inventory.is_empty: operand `('table', VERSION_TABLE) not in self._found`": "tests/store/test_migrate_repairs.py::test_migrate_says_that_all_runs_are_gone_where_only_the_table_of_the_version_is_left[sqlite]",
+    "jobrunner/store/upkeep/migrate.py:migrate_in: guard `done.version > SCHEMA_REVISION`": "tests/store/test_migrate_refused.py::test_newer_schema_that_fits_this_code_is_left_as_it_is_by_a_migration_in_the_callers_transaction[sqlite]",
+    "jobrunner/store/drivers/raw/raw_driver.py:_change_file: operand `is_checked`": "tests/unit/test_raw_driver.py::test_raw_driver_reads_a_whole_file_for_damage_only_where_it_is_told_to",
+    "jobrunner/store/drivers/file_locks.py:writer: operand `last.isdigit()`": "tests/health/test_lockers.py::test_process_that_has_locked_a_file_up_to_its_end_is_named[sqlite]",
+    "jobrunner/store/drivers/allowed_databases.py:_Guard.before_engine: negate `words`": "tests/promises/test_testing_kit_databases.py::test_file_that_is_refused_is_not_made_where_there_is_none",
+    "jobrunner/store/drivers/allowed_databases.py:_Guard._check_file: operand `file is not None`": "tests/promises/test_testing_kit_databases.py::test_database_in_memory_is_not_refused",
+    "jobrunner/store/drivers/postgresql.py:ServerWire.holder: guard `found is None`": "tests/store/test_cut_calls.py::test_call_that_waits_for_nobody_has_no_holder[postgresql]",
+    "jobrunner/effects/once.py:Once._decide: operand `found is not None` (2)": "tests/promises/test_failover_forgotten.py::test_other_host_that_claims_the_run_first_calls_nothing_before_the_host_that_has_paid_has_put_that_back",
+    "jobrunner/effects/webhooks.py:without_login: guard `not at`": "tests/promises/test_effects_helpers.py::test_webhook_tells_the_login_of_its_url_and_none_where_the_url_has_none",
+}
+"""By `file:function: operator`, the test that was written for it, or that was there and had not been chosen."""
 
-REASONS: dict[str, str] = {}
+REASONS: dict[str, str] = {
+    "jobrunner/children/inside/event_loop.py:_Output.write: edge `len(self._pending) < _LINE_BYTES`": "Output of exactly this length is sent with the next write or at the end of the run, in the same order.",
+    "jobrunner/ticker/ticker.py:_end: edge `code < 0`": "It is called for ends that are no success only, so the code is never 0.",
+    "jobrunner/ticker/ticker.py:Ticker._check: edge `codes[0] < 0`": "The loop has ended before, if the code is 0.",
+    "jobrunner/schedules/describe.py:_spans: edge `len(run) > 2`": "cronsim says the same of a range of two as of both values.",
+    "jobrunner/jobs/payload.py:_checked: edge `len(text) * 4 > limit_bytes`": "A character has at most four bytes, so a text of exactly a quarter of the limit is not above it.",
+    "jobrunner/store/statements/queue/finalize.py:succeed: lock `of=job_runs`": "The other part of the statement is a list of values, in which PostgreSQL locks nothing.",
+    "jobrunner/worker/life.py:Life._take: edge `now > held.begin_before`": "Two instants of the clock are never equal to the nanosecond, and to give a run back at that very instant is as right.",
+    "jobrunner/worker/hand.py:Hand._is_renewable: edge `clock.elapsed() <= held.ended_at + self._lease_seconds`": "Two instants of the clock are never equal to the nanosecond, and a lease renewed at its very end is as good.",
+    "jobrunner/store/upkeep/repeatable.py:_created: guard `each is not None`": "Each of these statements creates a view, a function or a trigger on both databases, so each one matches.",
+}
 """By the same, why no test can fail."""

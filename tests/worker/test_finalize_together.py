@@ -11,18 +11,19 @@ import pytest
 
 from harness import Database, sqlite_only
 from harness.at_work import LEASE, OWNER, end_attempt, running
-from harness.invariants import outcomes, snapshot, statuses
+from harness.invariants import insert_runs, outcomes, snapshot, statuses
 from harness.statements import noting_errors
 from harness.tick_parts import tick_parts
 from harness.waiting import stretched
 from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.model import Lease
+from jobrunner.model import Lease, Policy
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
 from jobrunner.store.queue import finalize, holding
 from jobrunner.store.queue.finalize import Ended, Refusal
+from jobrunner.worker import finalizer
 
 
 class Undone(Exception):
@@ -253,3 +254,22 @@ def test_finalize_also_renews_only_the_leases_that_are_due(store: Store, databas
         assert tick.hand.due() == [due]
         tick.hand.note_renewed([stale], clock.elapsed())
         assert tick.hand.due() == []
+
+
+def test_results_that_take_longer_than_a_step_of_the_loop_are_left_to_the_next_one(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the loop would not read from its children, nor see a stop, until all is written."""
+    insert_runs(database, 4, "known")
+    with tick_parts(database) as tick:
+        runs = tick.claim([Policy("known")], 4)
+        for held in runs:
+            tick.work(held)
+            # Of this length each is a group of its own.
+            tick.end(held, AttemptResult(Outcome.FAILED, error="no", traceback="x" * 900_000))
+        with monkeypatch.context() as patched:
+            patched.setattr(finalizer, "_SLICE_SECONDS", 0.0)
+            tick.finalizer.work()
+            assert len(tick.hand) == 4
+        tick.finalizer.work()
+        assert len(tick.hand) == 0
