@@ -9,7 +9,7 @@ WRITTEN: dict[str, str] = {
     "jobrunner/ticker/ticker.py:Ticker._start: call `judge(os.EX_OSERR)`": "tests/unit/test_ticker.py::test_loop_that_cannot_start_its_check_says_so_and_ends",
     "jobrunner/ticker/readiness.py:_beat_seconds: operand `pid not in ('', str(os.getpid()))`": "tests/unit/test_readiness.py::test_watchdog_that_watches_another_process_hears_nothing[1-False]",
     "jobrunner/ticker/readiness.py:_beat_seconds: operand `int(interval_microseconds) / 1000000 / 2`": "tests/unit/test_readiness.py::test_watchdog_that_watches_another_process_hears_nothing[-True]",
-    "jobrunner/jobs/outcomes.py:Retry.__init__: call `super().__init__(reason)`": "tests/unit/test_outcomes.py",
+    "jobrunner/jobs/outcomes.py:Retry.__init__: call `super().__init__(reason)`": "tests/unit/test_outcomes.py::test_outcome_that_a_handler_raises_says_its_reason",
     "jobrunner/store/statements/queue/enqueue.py:_run_at: call `times.append(later(given['run_in']))`": "tests/application/test_using.py::test_options_given_by_using_and_by_name_make_the_same_run[sqlite]",
     "jobrunner/store/statements/ticks/tallies.py:ended_of_runs: edge `attempts.id + literal_column('0') > bindparam('after', type_=BigKey)`": "tests/health/test_tallies.py::test_attempt_that_is_counted_is_not_counted_again_with_a_later_one[sqlite]",
     "jobrunner/store/statements/queue/limits.py:first_runs: lock `with_for_update`": "tests/worker/test_limits_openings.py::test_run_that_somebody_holds_behind_a_limit_keeps_no_other_run_from_its_place[postgresql]",
