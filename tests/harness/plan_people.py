@@ -162,7 +162,10 @@ PEOPLE = {
         ("calendar.counted", "calendar.runs", "calendar.skips", "calendar.newest"),
         "a person's page: the slots of a week, or the newest ones, of some schedules by their index",
     ),
-    "trails.newest": "a person's page: a hundred by their ids",
+    **dict.fromkeys(
+        ("trails.newest_ticks", "trails.newest_events"),
+        "a person's page: a hundred by their ids, or by the index of a host and the ids",
+    ),
     "trails.left_behind": "a person's page: the ticks of a day by the index of their begins",
     "logs.look": "a person's command: one run by its id",
     **dict.fromkeys(

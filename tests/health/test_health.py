@@ -35,7 +35,7 @@ def test_health_is_one_line_for_each_finding_and_its_exit_status_says_whether_th
     assert "\x1b" not in done.stdout
     found = json.loads(jobrunner("health", "--json", check=False).stdout)
     assert (found["healthy"], [each["name"] for each in found["findings"]]) == (False, ["broken_schedules", "dead"])
-    assert set(found["findings"][0]) == {"name", "severity", "sentence", "remedy", "detail"}
+    assert set(found["findings"][0]) == {"name", "severity", "sentence", "remedy", "detail", "about"}
     assert jobrunner("health", "--only", "ticks_stopped", "--only", "overdue").returncode == 0
     assert jobrunner("health", "--only", "dead", check=False).returncode == 1
     jobrunner.refused(2, "health", "--only", "dead,overdue", says=["is now: --only dead --only overdue"])

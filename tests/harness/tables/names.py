@@ -105,6 +105,7 @@ OPTIONS_ELSEWHERE = {
 """Where an option of this name means something else, and why it may."""
 
 NAMES = {
+    "about": "what a finding is about, by the name of its kind",
     "action": "what somebody or a tick did",
     "actor": "who did it: an operator or a tick",
     "added": "the schedules that are new",
