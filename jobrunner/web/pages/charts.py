@@ -28,23 +28,26 @@ STACK = (Status.DEAD, Status.CANCELLED, Status.SUCCEEDED)
 
 @dataclass(frozen=True)
 class Size:
-    """How high the area of the bars is, what is left above it for values and below it for labels, and its most bars."""
+    """How high the area of the bars is, what is left above it for values and below it for labels, its most bars, and
+    whether a bar is a link.
+    """
 
     height: int
     above: int = 0
     below: int = 0
     most_bars: int = 96
+    links: bool = True
 
 
 LARGE = Size(80, above=18, below=20)
-SMALL = Size(24, most_bars=32)
+SMALL = Size(24, most_bars=32, links=False)
 
 
 @dataclass(frozen=True)
 class Bar:
     """What happened from ``begin`` to ``end``: where each part begins and how high it is, from the bottom.
 
-    ``link`` is the address of the runs behind it, below the mount.
+    ``link`` is the address of the runs behind it, below the mount; "" where a bar is too small to lead anywhere.
     """
 
     x: float
@@ -93,7 +96,7 @@ def chart(ends: Sequence[Part], zone: tzinfo, size: Size = LARGE) -> Chart:
     begins = [group[0].begin for group in groups]
     long = begins[1] - begins[0] if len(begins) > 1 else timedelta(hours=1)
     bars = [
-        _bar(place(index, len(groups)), begin, begin + long, counts, _parts(counts, most, size), zone)
+        _bar(place(index, len(groups)), begin, begin + long, counts, _parts(counts, most, size), zone, size.links)
         for index, (begin, counts) in enumerate(zip(begins, sums, strict=True))
     ]
     return Chart(size, bars, most, labels(bars) if size.below else [])
@@ -106,11 +109,15 @@ def _bar(
     counts: dict[str, int],
     parts: list[tuple[str, float, float]],
     zone: tzinfo,
+    links: bool,
 ) -> Bar:
     words = ", ".join(f"{counts[status]} {status}" for status in reversed(STACK))
-    link = runs_between(begin, end, status=[each.value for each in STACK])
     shown = begin.astimezone(zone)
-    return Bar(*at, parts, f"{shown:%Y-%m-%d %H:%M}: {words}", shown, counts, link)
+    return Bar(*at, parts, f"{shown:%Y-%m-%d %H:%M}: {words}", shown, counts, _link(begin, end) if links else "")
+
+
+def _link(begin: datetime, end: datetime) -> str:
+    return runs_between(begin, end, status=[each.value for each in STACK])
 
 
 def _parts(counts: Mapping[str, int], most: int, size: Size) -> list[tuple[str, float, float]]:
