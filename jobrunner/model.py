@@ -135,7 +135,10 @@ class Lease(NamedTuple):
 
 
 class ClaimedRun(NamedTuple):
-    """A run that this tick owns, with what its handler needs to know. ``timeout`` None means no limit."""
+    """A run that this tick owns, with what its handler needs to know. ``timeout`` None means no limit.
+
+    ``checkpoint`` is what its earlier attempts have kept, None: nothing.
+    """
 
     lease: Lease
     job_type: str
@@ -148,6 +151,7 @@ class ClaimedRun(NamedTuple):
     started_at: datetime
     definition_id: int | None = None
     traceparent: str | None = None
+    checkpoint: Any = None
 
     @property
     def lateness_seconds(self) -> float:

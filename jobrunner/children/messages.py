@@ -50,6 +50,7 @@ class StartRun(NamedTuple):
     ends the child, in case the tick stalls.
     ``slot`` is the entry in the page of ``begun_page`` where the child notes that it begins the run. ``token`` is
     that of the lease, the fence of what the handler writes through its context. ``traceparent`` is that of the run.
+    ``checkpoint`` is what earlier attempts have kept.
     """
 
     run_id: int
@@ -67,6 +68,7 @@ class StartRun(NamedTuple):
     slot: int | None = None
     token: str = ""
     traceparent: str | None = None
+    checkpoint: dict[str, Any] | None = None
 
     @classmethod
     def of(
@@ -97,6 +99,7 @@ class StartRun(NamedTuple):
             slot,
             run.lease.token,
             run.traceparent,
+            run.checkpoint,
         )
 
 
@@ -116,8 +119,9 @@ class StartRuns(NamedTuple):
     def of(cls, first: int, starts: Sequence[StartRun]) -> StartRuns:
         """The message for these runs."""
         columns = dict(zip(StartRun._fields, zip(*starts, strict=True), strict=True))
-        # Not the payloads: {"n": 1} and {"n": true} are equal in Python.
-        own = {n: values for n, values in columns.items() if n == "payload" or values.count(values[0]) < len(values)}
+        # Not what holds JSON: {"n": 1} and {"n": true} are equal in Python.
+        is_json = {"payload"} if starts[0].checkpoint is None else {"payload", "checkpoint"}
+        own = {n: values for n, values in columns.items() if n in is_json or values.count(values[0]) < len(values)}
         return cls(first, {name: values[0] for name, values in columns.items() if name not in own}, own)
 
     def numbered(self) -> Iterator[tuple[int, StartRun]]:
@@ -163,6 +167,13 @@ class Progress(NamedTuple):
     progress: dict[str, Any]
 
 
+class Checkpoint(NamedTuple):
+    """From a child: what the run keeps for its next attempt, the value of ``ctx.checkpoint`` and its steps."""
+
+    run_id: int
+    checkpoint: dict[str, Any]
+
+
 class Output(NamedTuple):
     """From a child: output of a run in an event loop."""
 
@@ -205,13 +216,14 @@ class Report(NamedTuple):
 
 
 ToChild: TypeAlias = Hello | StartRun | StartRuns | Cancel
-FromChild: TypeAlias = Importing | ImportFailed | Ready | Progress | Output | CancelReceived | Report
+FromChild: TypeAlias = Importing | ImportFailed | Ready | Progress | Checkpoint | Output | CancelReceived | Report
 _TO_CHILD: Mapping[str, type[ToChild]] = {"hello": Hello, "run": StartRun, "runs": StartRuns, "cancel": Cancel}
 _FROM_CHILD: Mapping[str, type[FromChild]] = {
     "importing": Importing,
     "import_failed": ImportFailed,
     "ready": Ready,
     "progress": Progress,
+    "checkpoint": Checkpoint,
     "output": Output,
     "cancel_received": CancelReceived,
     "report": Report,

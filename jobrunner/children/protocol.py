@@ -9,11 +9,21 @@ import math
 from typing import Any, NamedTuple, TypeAlias
 
 from jobrunner.children.frames import Frame
-from jobrunner.children.messages import NOT_BEGUN, CancelReceived, ImportFailed, Importing, Output, Progress, Report
+from jobrunner.children.messages import (
+    NOT_BEGUN,
+    CancelReceived,
+    Checkpoint,
+    ImportFailed,
+    Importing,
+    Output,
+    Progress,
+    Report,
+)
 from jobrunner.children.output import TAIL_BYTES
 from jobrunner.errors import BadPayload, JobrunnerError
 from jobrunner.jobs import policy
 from jobrunner.jobs.payload import check_payload
+from jobrunner.jobs.payload_limits import CHECKPOINT_BYTES
 from jobrunner.model import Policy
 
 OUTCOMES = frozenset({"succeeded", "failed", "discarded", "snoozed", "stopped", "incompatible", NOT_BEGUN})
@@ -34,7 +44,7 @@ class Handshake(NamedTuple):
     misfits: list[str | None]
 
 
-OfRun: TypeAlias = Progress | Output | CancelReceived | Report
+OfRun: TypeAlias = Progress | Checkpoint | Output | CancelReceived | Report
 OfChild: TypeAlias = Importing | ImportFailed | Handshake
 
 
@@ -68,11 +78,21 @@ def of_run(frame: Frame, result_limit: int) -> OfRun | None:
             return Progress(run_id, check_payload(frame.get("progress"), PROGRESS_BYTES))
         except (BadPayload, RecursionError):
             return None
+    if kind == "checkpoint":
+        return _checkpoint(run_id, frame)
     if kind == "output":
         text = frame.get("text")
         # Only the tail of an output is kept.
         return Output(run_id, text[-TAIL_BYTES:]) if isinstance(text, str) else None
     return CancelReceived(run_id) if kind == "cancel_received" else None
+
+
+def _checkpoint(run_id: int, frame: Frame) -> Checkpoint | None:
+    try:
+        kept = check_payload(frame.get("checkpoint"), CHECKPOINT_BYTES)
+    except (BadPayload, RecursionError):
+        return None
+    return Checkpoint(run_id, kept) if kept.keys() == {"value", "steps"} and type(kept["steps"]) is dict else None
 
 
 def _handshake(frame: Frame) -> Handshake | ImportFailed:

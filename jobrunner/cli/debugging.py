@@ -20,7 +20,7 @@ from jobrunner.children.inside import connections
 from jobrunner.children.inside.attempt import Attempt
 from jobrunner.children.inside.imports import import_handlers
 from jobrunner.children.inside.own_work import DatabaseAccess
-from jobrunner.children.messages import FromChild, Hello, ImportFailed, Progress, Report, StartRun
+from jobrunner.children.messages import Checkpoint, FromChild, Hello, ImportFailed, Progress, Report, StartRun
 from jobrunner.cli import environment, render, session, streams
 from jobrunner.errors import ConnectionLost, DatabaseUnavailable, HandlersUnavailable, JobrunnerError, UsageError
 from jobrunner.jobs.payload import check_match
@@ -75,7 +75,9 @@ def run(config: Config, database: Database, job: Job[Any, Any], new: NewRun) -> 
     finally:
         beat.end()
     result = with_wait(result_of(report), job.policy, claimed.attempt)
-    (ended,) = database.write(partial(finalize.finalize_all, owner=owner, ends=[(claimed.lease, result)]))
+    kept = {} if beat.checkpoint is None else {claimed.lease: beat.checkpoint.checkpoint}
+    work = partial(finalize.finalize_all, owner=owner, ends=[(claimed.lease, result)], checkpoints=kept)
+    (ended,) = database.write(work)
     if not isinstance(ended, finalize.Ended):
         streams.to_stderr(f"jobrunner: the end of this attempt was not written: {ended.value}")
     return claimed.lease.run_id
@@ -167,7 +169,7 @@ def _call(config: Config, job: Job[Any, Any], run: ClaimedRun, beat: _Beat) -> R
     attempt = beat.attempt = Attempt(start, beat.note, DatabaseAccess(hello))
     # The run is claimed: whatever leaves the debugger, Ctrl-C too, ends it.
     report = attempt.run(job, _connected(), asyncio.run)
-    attempt.progress.flush()
+    attempt.flush()
     connections.after_run(report)
     return report
 
@@ -180,7 +182,7 @@ def _connected() -> Iterator[None]:
 
 
 class _Beat(threading.Thread):
-    """Renews the lease, and writes the progress, however long somebody looks at a line."""
+    """Renews the lease, and writes what the handler reports, however long somebody looks at a line."""
 
     def __init__(self, config: Config, database: Database, run: ClaimedRun) -> None:
         super().__init__(name="jobrunner-heartbeat", daemon=True)
@@ -190,12 +192,15 @@ class _Beat(threading.Thread):
         self._lease = run.lease
         self._done = threading.Event()
         self._progress: Progress | None = None
+        self.checkpoint: Checkpoint | None = None
         self._is_lost = False
 
     def note(self, message: FromChild) -> None:
-        """Keep the progress for the next beat."""
+        """Keep what the handler reports for the next beat."""
         if isinstance(message, Progress):
             self._progress = message
+        elif isinstance(message, Checkpoint):
+            self.checkpoint = message
 
     def end(self) -> None:
         """Write what is left, and end."""
@@ -224,3 +229,5 @@ class _Beat(threading.Thread):
             streams.to_stderr("jobrunner: the run has lost its lease, so its end will not be written")
         if self._progress is not None:
             holding.report(connection, {self._lease: {"progress": self._progress.progress}})
+        if self.checkpoint is not None:
+            holding.keep(connection, {self._lease: self.checkpoint.checkpoint})

@@ -51,6 +51,18 @@ def checked_text(value: object, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> str:
     return _checked(_object(value), limit_bytes)[1]
 
 
+def value_text(value: object, where: str, *, above: int) -> str:
+    """The JSON text of a value that both databases can store, so many levels deep in an object.
+
+    Raises BadPayload, whose message names the value by ``where``.
+    """
+    try:
+        _check_value(value, where, _DEEPEST - above)
+        return _stored_alike(value)[1]
+    except BadPayload as error:
+        raise BadPayload(str(error).replace("the payload", where)) from None
+
+
 def check_match(job_type: str, check: Callable[[Mapping[str, Any]], _Answer], payload: Mapping[str, Any]) -> _Answer:
     """The answer of ``check``, which raises if the handler or command of this type cannot take the payload.
 
@@ -75,17 +87,23 @@ def _object(value: object) -> Payload:
 def _checked(payload: Payload, limit_bytes: int) -> tuple[Payload, str]:
     """The payload and its text."""
     _check_value(payload, "the payload", _DEEPEST)
-    try:
-        text = encode_payload(payload)
-    except ValueError:
-        raise BadPayload("the payload holds a number with too many digits") from None
-    if "e+" in text:
-        payload = json.loads(text, parse_float=_as_stored)
-        text = encode_payload(payload)
+    payload, text = _stored_alike(payload)
     # In UTF-8 a character has at most four bytes.
     if len(text) * 4 > limit_bytes and len(text.encode()) > limit_bytes:
         raise _too_large(limit_bytes)
     return payload, text
+
+
+def _stored_alike(value: Any) -> tuple[Any, str]:
+    """The value that both databases give back, and its text."""
+    try:
+        text = encode_payload(value)
+    except ValueError:
+        raise BadPayload("the payload holds a number with too many digits") from None
+    if "e+" in text:
+        value = json.loads(text, parse_float=_as_stored)
+        text = encode_payload(value)
+    return value, text
 
 
 def _as_stored(text: str) -> float:

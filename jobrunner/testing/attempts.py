@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from jobrunner import clock
 from jobrunner.application.job import Job
 from jobrunner.children.inside.attempt import Attempt
+from jobrunner.children.messages import Checkpoint as CheckpointMessage
 from jobrunner.children.messages import Progress as ProgressMessage
 from jobrunner.children.messages import Report, StartRun
 from jobrunner.durations import Duration, parse_duration
@@ -33,10 +34,13 @@ def context(
     time_left: Duration | None = None,
     cancelled: bool = False,
     progress: list[Mapping[str, Any]] | None = None,
+    checkpoint: Any = None,
+    steps: Mapping[str, Any] | None = None,
 ) -> Context:
     """A ``Context`` to call a handler with, as in ``send_welcome(context(attempt=2), email="ada@example.com")``.
 
-    What the handler reports by ``ctx.progress`` is appended to the list ``progress``.
+    What the handler reports by ``ctx.progress`` is appended to the list ``progress``. ``checkpoint`` and the results
+    ``steps`` are what earlier attempts have kept; ``last_checkpoint`` of the context is afterwards what this one has.
     """
     reported = [] if progress is None else progress
     ends_at = None if time_left is None else clock.elapsed() + parse_duration(time_left).total_seconds()
@@ -51,6 +55,7 @@ def context(
         _ends_at=ends_at,
         _report=reported.append,
         _was_asked_to_stop=lambda: cancelled,
+        _kept={"value": checkpoint, "steps": steps or {}},
     )
 
 
@@ -90,6 +95,7 @@ class Called(NamedTuple):
 
     report: Report
     progress: Mapping[str, Any] | None
+    checkpoint: Mapping[str, Any] | None
     error: BaseException | None
 
 
@@ -102,20 +108,21 @@ def attempt(
 ) -> Called:
     """Call the handler. ``finish`` gets what an ``async def`` handler returns, and returns what that returns."""
     start = StartRun.of(run, result_limit)
-    noted: list[Mapping[str, Any]] = []
+    sent: list[object] = []
     # Without the database through its context: the connection of the test is not one that a child would open.
-    here = Attempt(start, lambda message: _note(noted, message), None)
+    here = Attempt(start, sent.append, None)
     raised: list[BaseException] = []
     report = here.run(job, _undone(savepoint, raised), finish)
-    here.progress.flush()
-    progress = noted[-1] if noted else None
+    here.flush()
+    progress = next((each.progress for each in sent[::-1] if isinstance(each, ProgressMessage)), None)
+    kept = next((each.checkpoint for each in sent[::-1] if isinstance(each, CheckpointMessage)), None)
     if report.error_type == "bad_payload" and not raised:
-        return Called(report, progress, PayloadMismatch(f"run {start.run_id}, {job.name}: {report.error}"))
+        return Called(report, progress, kept, PayloadMismatch(f"run {start.run_id}, {job.name}: {report.error}"))
     error = raised[0] if raised else None
     if error is not None and not isinstance(error, Exception | SystemExit):
         # It is meant for the test, such as the end of the test itself; a child reports the others.
         raise error
-    return Called(report, progress, None if isinstance(error, Retry | Discard | Snooze) else error)
+    return Called(report, progress, kept, None if isinstance(error, Retry | Discard | Snooze) else error)
 
 
 @contextmanager
@@ -127,8 +134,3 @@ def _undone(savepoint: Callable[[], AbstractContextManager[Any]], raised: list[B
     except BaseException as error:
         raised.append(error)
         raise
-
-
-def _note(noted: list[Mapping[str, Any]], message: object) -> None:
-    if isinstance(message, ProgressMessage):
-        noted.append(message.progress)

@@ -184,7 +184,8 @@ def _run(jobs: Jobs, run: ClaimedRun, owner: Owner, payload_limit: int, finish: 
     def end(connection: Connection) -> finalize.Ended | finalize.Refusal:
         if called.progress is not None:
             holding.report(connection, {run.lease: {"progress": called.progress}})
-        return finalize.finalize_all(connection, owner, [(run.lease, result)])[0]
+        kept = {} if called.checkpoint is None else {run.lease: called.checkpoint}
+        return finalize.finalize_all(connection, owner, [(run.lease, result)], checkpoints=kept)[0]
 
     ended = jobs.do(end)
     if not isinstance(ended, finalize.Ended):

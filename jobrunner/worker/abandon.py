@@ -5,8 +5,10 @@ This code does not depend on the state of the main loop. It uses only the hand, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from itertools import islice
+from typing import Any
 
 from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
@@ -35,13 +37,13 @@ def abandon(context: TickContext, hand: Hand, finalizer: Finalizer) -> None:
     """
     _try(context.log, partial(_write_results, finalizer))
     held = hand.renewable()
-    begun = [each.lease for each in held if each.phase in BEGUN_PHASES]
+    begun = {each.lease: each.unwritten_checkpoint for each in held if each.phase in BEGUN_PHASES}
     never_begun = [each.lease for each in held if each.phase not in BEGUN_PHASES]
     for token in {lease.token for lease in never_begun}:
         run_ids = {lease.run_id for lease in never_begun if lease.token == token}
         _try(context.log, partial(_return, context, token, run_ids))
     for start in range(0, len(begun), MOST_UNWRITTEN):
-        _try(context.log, partial(_release, context, begun[start : start + MOST_UNWRITTEN]))
+        _try(context.log, partial(_release, context, dict(islice(begun.items(), start, start + MOST_UNWRITTEN))))
     hand.clear()
 
 
@@ -63,11 +65,14 @@ def _return(context: TickContext, token: str, run_ids: Collection[int]) -> None:
         clock.sleep(0.01 if run_ids else 0)
 
 
-def _release(context: TickContext, leases: Sequence[Lease]) -> None:
-    """End the attempts of these leases as released; again for those whose rows are locked."""
+def _release(context: TickContext, begun: Mapping[Lease, Any]) -> None:
+    """End the attempts of these leases as released, each with its checkpoint; again those whose rows are locked."""
     ends_at = clock.elapsed() + _LOCKED_SECONDS
+    leases: Sequence[Lease] = [*begun]
     while leases:
-        work = partial(finalize.finalize_all, owner=context.owner, ends=[(lease, _RELEASED) for lease in leases])
+        ends = [(lease, _RELEASED) for lease in leases]
+        checkpoints = {lease: begun[lease] for lease in leases if begun[lease] is not None}
+        work = partial(finalize.finalize_all, owner=context.owner, ends=ends, checkpoints=checkpoints)
         answers = zip(leases, context.database.write(work), strict=True)
         leases = [lease for lease, answer in answers if answer is Refusal.LOCKED]
         if leases and clock.elapsed() >= ends_at:

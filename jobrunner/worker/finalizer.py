@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from jobrunner import clock
 from jobrunner.errors import ConnectionLost, DatabaseUnavailable
@@ -119,7 +119,7 @@ class Finalizer:
             write = held.write
             if held.doubt_until is not None or (write is not None and write.try_at > now):
                 continue
-            length += _length_of(held.result)
+            length += _length_of(held)
             its_size = _LARGEST_GROUP if write is None else write.group_size
             if group and (its_size != size or length > _LARGEST_TEXT or len(group) == size):
                 break
@@ -131,7 +131,7 @@ class Finalizer:
 
     def _try(self, group: list[RunInHand]) -> None:
         ends = [(held.lease, held.result) for held in group if held.result is not None]
-        work = partial(self._write, ends)
+        work = partial(self._write, ends, _unwritten_of(group))
         self._sent_at = clock.elapsed()
         if len(group) >= _WORTH_A_THREAD and self._background.is_usable():
             self._background.ask(work)
@@ -149,12 +149,14 @@ class Finalizer:
         self._take(answers)
         return True
 
-    def _write(self, ends: list[tuple[Lease, AttemptResult]], database: Database) -> Answers:
+    def _write(
+        self, ends: list[tuple[Lease, AttemptResult]], checkpoints: Mapping[Lease, Any], database: Database
+    ) -> Answers:
         due = self._hand.due_leases(database)
         config = self._context.config
 
         def work(connection: Connection) -> tuple[Answers, Renewal]:
-            answers = finalize.finalize_all(connection, self._context.owner, ends, config.deploy_grace)
+            answers = finalize.finalize_all(connection, self._context.owner, ends, config.deploy_grace, checkpoints)
             return answers, holding.renew(connection, due, config.lease)
 
         sent_at = clock.elapsed()
@@ -226,6 +228,11 @@ class Finalizer:
 
     def _scrub(self, held: RunInHand, write: FailedWrite, error: Exception) -> None:
         reason = first_line_of(error)
+        if write.is_scrubbed and held.unwritten_checkpoint is not None:
+            # Without its result it cannot be written either. Its end matters more than where it goes on.
+            log_run(self._log, "checkpoint", held.run, result="not kept", error=reason)
+            held.checkpoint = held.kept
+            return
         if write.is_scrubbed or held.result is None:
             self._leave([(held, reason)])
             return
@@ -240,9 +247,16 @@ class Finalizer:
         )
 
 
-def _length_of(result: AttemptResult | None) -> int:
-    """Roughly how many characters the write of this result has."""
+def _unwritten_of(group: Sequence[RunInHand]) -> dict[Lease, dict[str, Any]]:
+    """The checkpoints of these runs that are not written yet."""
+    return {held.lease: new for held in group if (new := held.unwritten_checkpoint) is not None}
+
+
+def _length_of(held: RunInHand) -> int:
+    """Roughly how many characters the write of its result has."""
+    result = held.result
     if result is None:
         return 0
     length = len(result.output or "") + len(result.traceback or "")
-    return length if result.result is None else length + len(str(result.result))
+    values = (result.result, held.unwritten_checkpoint)
+    return length + sum(len(str(each)) for each in values if each is not None)

@@ -58,7 +58,8 @@ class RunInHand:
     may still be at work. ``started`` is its attempt, ``result`` is how the attempt ended, ``ended_at`` is when. Until
     ``doubt_until`` the result may change, because a stop signal may explain it. ``write`` None: its write has not
     failed. ``is_locked``: another transaction held its row when it was to be returned. ``news`` is what was posted
-    about its lease. ``reports`` is what is not written yet, ``progress`` the newest progress of all.
+    about its lease. ``reports`` is what is not written yet, ``progress`` the newest progress of all. ``checkpoint`` is
+    the newest that this attempt has sent, None: none; ``kept`` is the one of them that was written last.
     """
 
     # What stands here belongs to all runs, until it is set for one: most runs need none of it.
@@ -76,6 +77,8 @@ class RunInHand:
     news: frozenset[News] = frozenset()
     reports: Mapping[str, Any] = MappingProxyType({})
     progress: dict[str, Any] | None = None
+    checkpoint: dict[str, Any] | None = None
+    kept: dict[str, Any] | None = None
 
     def __init__(self, lease: Lease, phase: Phase, renewed_at: float, begin_before: float, waits_since: float) -> None:
         self.lease = lease
@@ -83,6 +86,12 @@ class RunInHand:
         self.renewed_at = renewed_at
         self.begin_before = begin_before
         self.waits_since = waits_since
+
+    @property
+    def unwritten_checkpoint(self) -> dict[str, Any] | None:
+        """Its newest checkpoint, unless that is written. None: there is nothing to write."""
+        # Not by its value: {"value": 1} and {"value": true} are equal in Python.
+        return None if self.checkpoint is self.kept else self.checkpoint
 
     @property
     def attempt(self) -> Attempt:
@@ -288,6 +297,19 @@ class Hand:
             for lease in taken:
                 self._by_lease[lease].reports = {}
         return taken
+
+    def unwritten_checkpoints(self) -> dict[Lease, dict[str, Any]]:
+        """The newest checkpoint of each lease that has one which is not written. Call ``note_kept`` when it is."""
+        with self._lock:
+            newest = ((lease, held.unwritten_checkpoint) for lease, held in self._by_lease.items())
+            return {lease: checkpoint for lease, checkpoint in newest if checkpoint is not None}
+
+    def note_kept(self, checkpoints: Mapping[Lease, dict[str, Any]]) -> None:
+        """Note that these were written. A newer one of the same run stays to be written."""
+        with self._lock:
+            for lease, checkpoint in checkpoints.items():
+                if (held := self._by_lease.get(lease)) is not None:
+                    held.kept = checkpoint
 
     def put_back_reports(self, columns: Mapping[Lease, dict[str, Any]]) -> None:
         """Note reports again that could not be written. Newer reports of the same run win."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Collection
+from functools import partial
 
 from jobrunner import clock
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError
@@ -103,6 +104,7 @@ class Heartbeat(TickThread):
         try:
             with self._hand.beating():
                 self._renew_all(due)
+                self._write_checkpoints()
                 self._write_reports()
         except JobrunnerError as error:
             if not self._closing:
@@ -146,6 +148,13 @@ class Heartbeat(TickThread):
                 self._post(News.CANCEL_REQUESTED, held)
             elif all(held.lease not in each for each in (renewal.renewed, renewal.locked, renewal.committed)):
                 self._post(News.LEASE_LOST, held)
+
+    def _write_checkpoints(self) -> None:
+        """Write what runs keep for their next attempts, a group at a time: each may have some ten thousand bytes."""
+        for group in holding.groups_of(self._hand.unwritten_checkpoints()):
+            written = self._database.write(partial(holding.keep, checkpoints=group))
+            self._database.hit("checkpoint.committed")
+            self._hand.note_kept({lease: group[lease] for lease in written})
 
     def _write_reports(self) -> None:
         """Write progress and output. This is not part of the renewal, so that a bad value cannot cost a lease."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from jobrunner import clock
 from jobrunner.children.events import Reported
-from jobrunner.children.messages import NOT_BEGUN, Progress, Report
+from jobrunner.children.messages import NOT_BEGUN, Checkpoint, Progress, Report
 from jobrunner.children.process import Process
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Policy
@@ -225,6 +225,8 @@ class Life:
                 self._take_report(held, message)
             elif isinstance(message, Progress):
                 self._hand.report(held, progress=message.progress)
+            elif isinstance(message, Checkpoint):
+                held.checkpoint = message.checkpoint
             else:
                 held.attempt.receive(message)
 
@@ -289,7 +291,7 @@ class Life:
         log, counts, pinging = self._context.log, self._context.counts, self._context.pinging
         for held, answer in left:
             if pinging is not None and isinstance(answer, Ended | Refusal):
-                pinging.ended(held.run, answer, held.result, held.progress)
+                pinging.ended(held.run, answer, held.result, held.progress, held.checkpoint)
             # After a handler's own transaction perhaps: it has not said whether others wait for the run.
             self.has_ended_parent |= answer.has_dependants if isinstance(answer, Ended) else answer is Refusal.COMMITTED
             counts[log_left(log, held.run, held.result, answer)] += 1

@@ -39,22 +39,30 @@ class Pinging:
         if run.definition_id is not None and (url := self._of(run.definition_id)) is not None:
             self._pings.send(url, Ping("start", attempt_id(run.lease.run_id, run.attempt)))
 
-    def ended(self, run: ClaimedRun, answer: Ended | Refusal, result: AttemptResult | None, progress: Any) -> None:
-        """A finalize has this answer. Nothing is told of a lost lease: recovery tells it."""
+    def ended(
+        self, run: ClaimedRun, answer: Ended | Refusal, result: AttemptResult | None, progress: Any, checkpoint: Any
+    ) -> None:
+        """A finalize has this answer. Nothing is told of a lost lease: recovery tells it.
+
+        ``checkpoint`` None: this attempt has written none.
+        """
         kind = _kind_of(answer, result)
         url = None if run.definition_id is None or kind is None else self._of(run.definition_id)
         if url is not None and kind is not None:
-            error, output = (None, None) if result is None else self._without_secrets(run, result, progress)
+            said = (progress, run.checkpoint if checkpoint is None else checkpoint)
+            error, output = (None, None) if result is None else self._without_secrets(run, result, said)
             self._pings.send(url, Ping(kind, attempt_id(run.lease.run_id, run.attempt), error, output))
 
-    def _without_secrets(self, run: ClaimedRun, result: AttemptResult, progress: Any) -> tuple[str | None, str | None]:
+    def _without_secrets(
+        self, run: ClaimedRun, result: AttemptResult, said: tuple[Any, Any]
+    ) -> tuple[str | None, str | None]:
         """The error and the output, without the secrets of what the run was given and has said, as in a notice."""
         from jobrunner.masking.secrets import Secrets
         from jobrunner.masking.values import Names
         from jobrunner.store.questions.runs.run_values import Values
 
         names, secrets = Names(self._redact), Secrets()
-        names.learn(Values(run.payload, result.result, progress), secrets)
+        names.learn(Values(run.payload, result.result, *said), secrets)
         error, output = (names.hide(each, secrets) for each in (result.error, result.output))
         return error, output
 

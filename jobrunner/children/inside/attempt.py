@@ -9,6 +9,7 @@ from typing import Any
 from jobrunner.application import middleware, tracing
 from jobrunner.application.job import Job
 from jobrunner.children.inside import reports
+from jobrunner.children.inside.checkpoints import Checkpoints
 from jobrunner.children.inside.own_work import DatabaseAccess, OwnWork
 from jobrunner.children.inside.reports import Progress, Send
 from jobrunner.children.messages import Report, StartRun
@@ -24,11 +25,12 @@ class Attempt:
     use the database through its context.
     """
 
-    __slots__ = ("is_at_work", "own", "progress", "start", "was_asked_to_stop")
+    __slots__ = ("checkpoints", "is_at_work", "own", "progress", "start", "was_asked_to_stop")
 
     def __init__(self, start: StartRun, send: Send, access: DatabaseAccess | None) -> None:
         self.start = start
         self.progress = Progress(start.run_id, send)
+        self.checkpoints = Checkpoints(start.run_id, send)
         self.own = None if access is None else OwnWork(start, access)
         self.is_at_work = self.was_asked_to_stop = False
 
@@ -86,7 +88,12 @@ class Attempt:
         return value
 
     def _context(self) -> Context:
-        return reports.context_of(self.start, self.progress, lambda: self.was_asked_to_stop, self.own)
+        return reports.context_of(self.start, self.progress, self.checkpoints, lambda: self.was_asked_to_stop, self.own)
+
+    def flush(self) -> None:
+        """Send what the handler has reported and was not sent yet. Call it at the end, before the report."""
+        self.progress.flush()
+        self.checkpoints.close()
 
     def _was_cancelled_by(self, error: BaseException) -> bool:
         # A child of plain handlers never imports asyncio.

@@ -127,7 +127,7 @@ class _Server:
             # The background tasks of a handler end with it.
             left.cancel()
         run.output.flush()
-        run.attempt.progress.flush()
+        run.attempt.flush()
         self._send(report)
 
     async def _attempt(self, run: _Run) -> Report:

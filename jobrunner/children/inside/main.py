@@ -14,6 +14,7 @@ import select
 import signal
 import socket
 import sys
+import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -101,6 +102,7 @@ class Child:
         self._pid = os.getpid()
         self._rung_at = 0.0
         self._is_heard = True
+        self._sending = threading.Lock()
         self._attempt: Attempt | None = None
         self._is_shielded = self._is_interrupted = False
         self._closed_in_a_row = 0
@@ -185,13 +187,15 @@ class Child:
         self._send_encoded(encode(frame_of(message)))
 
     def _send_encoded(self, data: bytes) -> None:
-        if len(data) > _HELD_BYTES:
-            # The channel may not hold all of it. Rung in its middle, the parent reads on, and nobody waits for long.
-            self._channel.sendall(data[:_HELD_BYTES])
-            self._ring()
-            data = data[_HELD_BYTES:]
-        self._channel.sendall(data)
-        self._is_heard = False
+        # A thread may send what a run keeps.
+        with self._sending:
+            if len(data) > _HELD_BYTES:
+                # The channel may not hold all of it. Rung in its middle, the parent reads on, and nobody waits long.
+                self._channel.sendall(data[:_HELD_BYTES])
+                self._ring()
+                data = data[_HELD_BYTES:]
+            self._channel.sendall(data)
+            self._is_heard = False
 
     def _ring(self) -> None:
         self._tokens.ring()
@@ -224,7 +228,7 @@ class Child:
         failpoints.hit("child.handler_returned")
         connections.after_run(report)
         self._streams.end_of_run()
-        attempt.progress.flush()
+        attempt.flush()
         self._closed_in_a_row = self._closed_in_a_row + 1 if reports.shows_closed_connection(report) else 0
         ended_at = clock.elapsed()
         is_success = report.outcome == "succeeded"
@@ -237,9 +241,11 @@ class Child:
         if not is_success or ended_at >= self._rung_at + _RING_SECONDS:
             self._ring()
 
-    def _send_progress(self, message: FromChild) -> None:
-        self._send(message)
-        self._ring()
+    def _send_of_run(self, message: FromChild) -> None:
+        # Interrupted in its middle, a frame would end the channel.
+        with self._shielded():
+            self._send(message)
+            self._ring()
 
     def _has_lost_connections(self) -> bool:
         """Whether a connection that the handlers keep is closed, so that all further runs would fail in this child."""
@@ -249,7 +255,7 @@ class Child:
         """Make the attempt, and let signals be for it."""
         # Before each run, because a job handler or its module may have set another signal handler.
         _signals.signal(signal.SIGTERM, self._handle_sigterm)
-        attempt = self._attempt = Attempt(start, self._send_progress, self._access)
+        attempt = self._attempt = Attempt(start, self._send_of_run, self._access)
         # If the parent is stopped or stuck, the kernel ends this process at this time, even if it holds a lock. It is
         # set before the action, because the run before may have left an alarm of its own.
         signal.setitimer(signal.ITIMER_REAL, start.alarm_seconds or 0)
@@ -273,9 +279,7 @@ class Child:
     @contextmanager
     def _shielded(self) -> Iterator[None]:
         """A block of our own in a handler, such as a COMMIT, which is interrupted only at its end."""
-        from threading import current_thread, main_thread
-
-        if current_thread() is not main_thread():
+        if threading.current_thread() is not threading.main_thread():
             # Signals do not interrupt it anyway.
             yield
             return

@@ -15,6 +15,7 @@ from typing import Any
 from jobrunner import clock
 from jobrunner.application.job import Job
 from jobrunner.children.frames import framed
+from jobrunner.children.inside.checkpoints import Checkpoints
 from jobrunner.children.inside.own_work import OwnWork
 from jobrunner.children.messages import NOT_BEGUN, FromChild, Report, StartRun
 from jobrunner.children.messages import Progress as ProgressMessage
@@ -62,7 +63,11 @@ class Progress:
 
 
 def context_of(
-    start: StartRun, progress: Progress, was_asked_to_stop: Callable[[], bool], own: OwnWork | None = None
+    start: StartRun,
+    progress: Progress,
+    checkpoints: Checkpoints,
+    was_asked_to_stop: Callable[[], bool],
+    own: OwnWork | None = None,
 ) -> Context:
     """The context for the handler, made from the parent's message."""
     timeout = start.timeout_seconds
@@ -79,6 +84,8 @@ def context_of(
         _report=progress.note,
         _was_asked_to_stop=was_asked_to_stop,
         _own=own,
+        _kept=start.checkpoint,
+        _keep=checkpoints.note,
     )
 
 

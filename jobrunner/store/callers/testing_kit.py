@@ -27,7 +27,7 @@ _MOVE_ON_SERVER = text(
 
 @dataclass(frozen=True)
 class Run:
-    """A run as a test sees it."""
+    """A run as a test sees it. ``checkpoint`` is what its attempts have kept, None: nothing."""
 
     id: int
     job_type: str
@@ -42,6 +42,17 @@ class Run:
     error_type: str | None
     last_error: str | None
     result: Any
+    checkpoint: Any
+
+    @property
+    def last_checkpoint(self) -> Any:
+        """The last value of ``ctx.checkpoint``."""
+        return None if self.checkpoint is None else self.checkpoint["value"]
+
+    @property
+    def steps(self) -> dict[str, Any]:
+        """The results of ``ctx.step`` by the names of the steps."""
+        return {} if self.checkpoint is None else self.checkpoint["steps"]
 
 
 _RUNS = select(*columns_of(Run, job_runs)).order_by(job_runs.c.id)

@@ -78,9 +78,9 @@ def retry(
     """Queue a run again, due now, with at least one more attempt. A succeeded run needs ``force``.
 
     With another ``payload`` also a run that waits: it gets this payload, and goes on waiting. The secrets of the old
-    one are taken out of what the run has written: nothing would know them any more.
+    one, and of the checkpoint, which goes with it, are taken out of what the run has written: nothing would know them.
     """
-    row = _lock(connection, run_id, *(() if payload is None else ("payload",)))
+    row = _lock(connection, run_id, *(() if payload is None else ("payload", "checkpoint")))
     if payload is not None and row is not None and row.status == Status.QUEUED:
         return _replace_payload(connection, row, actor, payload)
     change = run_changes.retry(force=force)
@@ -106,7 +106,8 @@ def _replace_payload(connection: Connection, row: Row, actor: Actor, payload: Ne
 
 
 def _payload_column(payload: NewPayload | None) -> dict[str, Any]:
-    return {} if payload is None else {"payload": stored_json(literal(payload.text))}
+    # A checkpoint is a place in the work for the old one.
+    return {} if payload is None else {"payload": stored_json(literal(payload.text)), "checkpoint": null()}
 
 
 def _changed_payload(row: Row, payload: NewPayload | None) -> dict[str, Any]:
@@ -123,7 +124,7 @@ def _changed_payload(row: Row, payload: NewPayload | None) -> dict[str, Any]:
 
 def _hide_old_secrets(connection: Connection, row: Row, payload: NewPayload) -> None:
     secrets = Secrets()
-    payload.names.learn(_old_payload(row), secrets)
+    payload.names.learn([_old_payload(row), row.checkpoint], secrets)
     if secrets:
         written_secrets.hide(connection, row.id, secrets)
 

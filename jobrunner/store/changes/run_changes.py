@@ -48,6 +48,10 @@ def retry(*, force: bool = False) -> Change:
     one_more = _COLUMNS.attempts + 1
     most = case((_COLUMNS.max_attempts < one_more, one_more), else_=_COLUMNS.max_attempts)
 
+    # What has succeeded is done: the next attempt must not go on from its end.
+    done = _COLUMNS.status == written(Status.SUCCEEDED)
+    begins_anew = {"checkpoint": case((done, null()), else_=_COLUMNS.checkpoint)} if force else {}
+
     def values(run_at: ColumnElement[Any]) -> Mapping[str, Any]:
         return {
             "status": written(target(Event.RETRY, Status.DEAD)),
@@ -56,6 +60,7 @@ def retry(*, force: bool = False) -> Change:
             **dict.fromkeys(("start_deadline_at", "finished_at", "cancel_requested_at", "incompatible_at"), null()),
             "releases": literal_column("0"),
             "max_attempts": most,
+            **begins_anew,
             **NO_LOCK,
         }
 

@@ -31,8 +31,8 @@ class ClaimRequest(NamedTuple):
     at work on this host, of all its ticks; runs of async types and of the ``exempt_types`` take none. ``in_use`` is how
     many of them this tick uses; None: one for each run that it holds. ``capacity`` None: one run for each permit.
     ``type_limits`` are types of which the tick wants no more runs than this. ``quarantined`` asks for one run whose
-    lease expired at least twice in a row, instead of the others. ``without_payload`` does not read the payloads: it is
-    for a run whose payload cannot be read, so that its attempt can be ended.
+    lease expired at least twice in a row, instead of the others. ``without_payload`` reads neither payloads nor
+    checkpoints: it is for a run whose payload cannot be read, so that its attempt can be ended.
     """
 
     owner: Owner
@@ -185,6 +185,7 @@ def _claimed(rows: Sequence[Row]) -> list[ClaimedRun]:
             row.claimed_at,
             row.definition_id,
             row.traceparent,
+            getattr(row, "checkpoint", None),
         )
         for row in sorted(rows, key=_urgency)
     ]

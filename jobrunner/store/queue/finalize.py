@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jobrunner import failpoints
@@ -16,7 +17,7 @@ from jobrunner.lifecycle import AttemptResult, Decision, Outcome, RunState, deci
 from jobrunner.model import Lease, Owner
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.steps import Steps, follow
-from jobrunner.store.queue.holding import UNTOLD, as_rows, ended_attempts, still_held
+from jobrunner.store.queue.holding import UNTOLD, as_rows, ended_attempts, keep, still_held
 from jobrunner.store.queue.output_limits import fit, fit_after_commit
 from jobrunner.store.sql.statement import Prepared, Row
 from jobrunner.store.sql.traits import TRAITS
@@ -53,12 +54,19 @@ def finalize_all(
     owner: Owner,
     ends: Sequence[tuple[Lease, AttemptResult]],
     deploy_grace: timedelta = timedelta(0),
+    checkpoints: Mapping[Lease, Any] = MappingProxyType({}),
 ) -> list[Ended | Refusal]:
     """End the attempts of these leases, in one write. The results have the order of ``ends``.
 
     A lost lease is a normal result, and nothing is written for it. ``deploy_grace`` is for how long a run that does not
-    fit the code is tried again. Waits for no locked row: the caller must write that one later.
+    fit the code is tried again. Waits for no locked row: the caller must write that one later. ``checkpoints`` are
+    those that are not written yet: no attempt ends without its own.
     """
+    if checkpoints and (locked := still_held(connection, checkpoints.keys() - keep(connection, checkpoints))):
+        # Not asked again in this transaction: a row that is free by now would end without its checkpoint.
+        free = [(lease, result) for lease, result in ends if lease not in locked]
+        answers = iter(finalize_all(connection, owner, free, deploy_grace))
+        return [Refusal.LOCKED if lease in locked else next(answers) for lease, _ in ends]
     plain = {lease: fit(result) for lease, result in ends if _is_plain_success(result)}
     succeeded = follow(connection, _succeed(connection.database, plain))
     # With pop(), here and below, so that the attempt of a lease that is listed twice is ended once.

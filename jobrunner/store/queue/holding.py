@@ -6,19 +6,22 @@ transaction has locked.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jobrunner.model import Lease
 from jobrunner.store.drivers.connection import Connection, Executor
-from jobrunner.store.queue.output_limits import fit_report
+from jobrunner.store.queue.output_limits import fit_checkpoint, fit_report
 from jobrunner.store.sql.statement import Prepared, Row
 
 _RENEW = Prepared("holding.renew")
 _HELD = Prepared("holding.held")
 _ENDED = Prepared("finalize.ended")
+_KEEP = Prepared("holding.keep")
+_LARGEST_GROUP = 1_000_000
+"""Characters of checkpoints in one write: it must end long before it is cut as a call that hangs."""
 
 EXPIRED = "lease_expired"
 """The error type of an attempt that recovery has ended."""
@@ -83,6 +86,32 @@ def report(connection: Connection, reports: Mapping[Lease, Mapping[str, Any]]) -
         if not fitted or connection.execute(statement, values).first():
             written.add(lease)
     return written
+
+
+def keep(connection: Connection, checkpoints: Mapping[Lease, Any]) -> set[Lease]:
+    """Write the checkpoints of runs at work. Returns the leases that have nothing left to write.
+
+    One is not written for a lost lease, nor for a run whose row another transaction has locked.
+    """
+    fitted = {lease: fit_checkpoint(each) for lease, each in checkpoints.items()}
+    given = [{**row, "checkpoint": each} for row, each in zip(as_rows(fitted), fitted.values(), strict=True) if each]
+    written = connection.execute(_KEEP, {"given": given}).all() if given else ()
+    # What no database can hold, sent by a handler itself, is dropped.
+    return {Lease.of(row) for row in written} | {lease for lease, each in fitted.items() if each is None}
+
+
+def groups_of(checkpoints: Mapping[Lease, Any]) -> Iterator[dict[Lease, Any]]:
+    """The checkpoints in groups, each of a size for one write."""
+    group: dict[Lease, Any] = {}
+    length = 0
+    for lease, each in checkpoints.items():
+        length += len(str(each))
+        if group and length > _LARGEST_GROUP:
+            yield group
+            group, length = {}, len(str(each))
+        group[lease] = each
+    if group:
+        yield group
 
 
 def as_rows(leases: Iterable[Lease]) -> list[dict[str, Any]]:

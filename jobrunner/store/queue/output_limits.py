@@ -10,7 +10,7 @@ from typing import Any
 
 from jobrunner.errors import BadPayload
 from jobrunner.jobs.payload import check_payload
-from jobrunner.jobs.payload_limits import LARGEST_LIMIT_BYTES
+from jobrunner.jobs.payload_limits import CHECKPOINT_BYTES, LARGEST_LIMIT_BYTES
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.text import one_line, storable
 
@@ -48,6 +48,11 @@ def fit_report(columns: Mapping[str, Any]) -> dict[str, Any]:
     if progress := _within(columns.get("progress"), _PROGRESS_BYTES):
         fitted["progress"] = progress
     return fitted
+
+
+def fit_checkpoint(checkpoint: object) -> dict[str, Any] | None:
+    """The same for what a run keeps for its next attempt. None: it cannot be stored."""
+    return _within(checkpoint, CHECKPOINT_BYTES) or None
 
 
 def _class_path(path: str | None) -> str | None:

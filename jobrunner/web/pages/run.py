@@ -25,7 +25,7 @@ from jobrunner.web.pages.thresholds import tick_age
 from jobrunner.web.permissions import Verb
 from jobrunner.web.rendering import since
 
-_ALONE = ("payload", "result", "progress", "last_error", "output", "attempt_log", "event_log")
+_ALONE = ("payload", "result", "progress", "checkpoint", "last_error", "output", "attempt_log", "event_log")
 _INSIDE = ("lease_token", "turn_at", "gate", "has_dependants")
 _EVENTS = {
     Verb.RETRY: (Event.RETRY, Event.FORCE_RETRY),

@@ -93,6 +93,7 @@ class Run:
     last_error: str | None
     result: Any
     progress: Any
+    checkpoint: Any
     output: str | None
     created_at: datetime
     updated_at: datetime

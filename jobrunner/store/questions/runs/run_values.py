@@ -1,4 +1,4 @@
-"""The values of runs that a list does not show: their payloads, results and progress. Expects a read transaction."""
+"""The values of runs that a list does not show, such as their payloads. Expects a read transaction."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ class Values(NamedTuple):
     payload: Any
     result: Any
     progress: Any
+    checkpoint: Any
 
 
 def of_runs(connection: Connection, ids: Collection[int]) -> dict[int, Values]:

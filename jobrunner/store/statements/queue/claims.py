@@ -40,9 +40,11 @@ VARIANTS = {
 _RETURNED = (
     "id", "lease_token", "job_type", "gate", "payload", "attempts", "max_attempts",
     "timeout", "turn_at", "run_at", "scheduled_for", "claimed_at", "definition_id", "traceparent",
+    "checkpoint",
 )  # fmt: skip
 
 
+_LARGE = ("payload", "checkpoint")
 _TYPE = MOST | {"max_attempts": job_runs.c.max_attempts.type, "timeout": job_runs.c.timeout.type}
 
 
@@ -86,7 +88,7 @@ def claim(database: str, quarantined: bool, without_payload: bool, gated: bool =
             output=null(),
             updated_at=now(),
         )
-        .returning(*(columns[name] for name in _RETURNED if not (without_payload and name == "payload")))
+        .returning(*(columns[name] for name in _RETURNED if not (without_payload and name in _LARGE)))
     )
 
 

@@ -82,6 +82,15 @@ def report(names: tuple[str, ...]) -> Update:
     return at_work.values(**values).returning(columns.id)
 
 
+def keep() -> Update:
+    """Write the checkpoints of a list of leases that are held, except where a row is locked."""
+    columns, given = job_runs.c, rows("given", LEASE | {"checkpoint": job_runs.c.checkpoint.type})
+    found = select(columns.id, given.c.checkpoint.label("new_checkpoint")).join_from(given, job_runs, is_held(given))
+    held = unlocked(found)
+    kept = update(job_runs).where(columns.id == held.c.id, IS_AT_WORK).values(checkpoint=held.c.new_checkpoint)
+    return kept.returning(columns.id, columns.lease_token)
+
+
 def unlocked(found: Select[Any]) -> CTE:
     """Lock these runs for a change, and skip those that another transaction has locked.
 
