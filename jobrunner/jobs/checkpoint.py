@@ -117,8 +117,8 @@ class Checkpoint:
         size = self._size + more
         if more > 0 and size > CHECKPOINT_BYTES:
             raise _wrong(
-                f"{called}: a run may keep {CHECKPOINT_BYTES} bytes of JSON, the results of its steps included, and this"
-                f" is {size}; keep the data elsewhere, and here where it is"
+                f"{called}: a run keeps at most {CHECKPOINT_BYTES} bytes of JSON, the results of its steps included;"
+                f" with this it would be {size}: keep the data elsewhere, and here where it is"
             )
         self._size = size
 

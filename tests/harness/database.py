@@ -22,7 +22,18 @@ from harness.waiting import wait_for
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TIME_COLUMN = re.compile(r"(^at|_at|_for|_until)$")
-JSON_COLUMNS = {"payload", "result", "progress", "detail", "counts", "outcome", "can_run", "settings", "left_due"}
+JSON_COLUMNS = {
+    "payload",
+    "result",
+    "progress",
+    "checkpoint",
+    "detail",
+    "counts",
+    "outcome",
+    "can_run",
+    "settings",
+    "left_due",
+}
 SHOWN_TABLES = ("job_runs", "job_attempts", "job_ticks")
 
 Row = dict[str, Any]
