@@ -19,11 +19,14 @@ RUN_FIELDS = ("run_id", "job_type", "attempt", "max_attempts", "slot", "late_sec
 """What a command can know about its run: as placeholders, and as JOBRUNNER_… in its environment."""
 NOTICE_FIELDS = ("event", "subject")
 """What a program that receives notices finds as JOBRUNNER_… in its environment."""
+CHECKPOINT_FILE = "JOBRUNNER_CHECKPOINT"
+"""In the environment of a command: the file by which it keeps a place to go on from."""
 TESTED = "JOBRUNNER_TESTED"
 """What the testing kit tells to the processes that it starts: see ``testing.own_databases``."""
 
 NO_SETTINGS = frozenset(
     {
+        CHECKPOINT_FILE,
         "JOBRUNNER_CONFIG",
         "JOBRUNNER_ENV_FILE",
         "JOBRUNNER_FAULT",

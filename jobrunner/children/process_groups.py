@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jobrunner import clock, names
+from jobrunner.children.checkpoint_file import folders_beside, remove
 from jobrunner.children.proc import boot_id, is_running, namespace, started, stat_fields
 from jobrunner.children.process_title import is_surely_on
 from jobrunner.model import Owner
@@ -62,7 +63,8 @@ class DeadTick(NamedTuple):
     path: Path
 
     def forget(self) -> None:
-        """Remove its note."""
+        """Remove its note, and the checkpoint files of its commands."""
+        remove(folders_beside(self.path))
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
 
@@ -96,6 +98,11 @@ class GroupFile:
         """The folder of the note. None means that there is no note."""
         return None if self._path is None else self._path.parent
 
+    @property
+    def checkpoint_folders(self) -> Path | None:
+        """Where the checkpoint files of its commands belong. None means that there is no note."""
+        return None if self._path is None else folders_beside(self._path)
+
     def add(self, *groups: int) -> None:
         """Note groups right after their leaders were started."""
         self._groups.update((group, started(group)) for group in groups)
@@ -109,6 +116,7 @@ class GroupFile:
     def close(self) -> None:
         """Remove the note."""
         if self._path is not None:
+            remove(folders_beside(self._path))
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
 
@@ -193,6 +201,7 @@ def kill_leftovers(folders: Iterable[StrPath], owners: Collection[str] = (), liv
 def _forget_if_old(path: Path) -> None:
     with suppress(OSError):
         if clock.utc_now().timestamp() - path.stat().st_mtime > _FORGET_SECONDS:
+            remove(folders_beside(path))
             path.unlink(missing_ok=True)
 
 

@@ -6,6 +6,7 @@ import selectors
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 from jobrunner import clock
 from jobrunner.children.alarm import Alarm
@@ -51,6 +52,11 @@ class Supervisor:
     def page(self) -> BegunPage:
         """The page in which children note which runs have begun."""
         return self._plan.page
+
+    @property
+    def checkpoint_folders(self) -> Path | None:
+        """Where the checkpoint files of commands belong. None means that no such folder is usable."""
+        return self._groups.checkpoint_folders
 
     @property
     def children(self) -> int:

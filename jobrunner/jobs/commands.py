@@ -12,7 +12,7 @@ from jobrunner.errors import ConfigurationError, PayloadMismatch
 from jobrunner.jobs.trace_context import checked
 from jobrunner.lifecycle import Outcome
 from jobrunner.model import ClaimedRun, Policy
-from jobrunner.names import RUN_FIELDS
+from jobrunner.names import CHECKPOINT_FILE, RUN_FIELDS
 from jobrunner.text import iso_instant, nearest
 
 SHELL = "/bin/sh"
@@ -64,7 +64,9 @@ class Command(NamedTuple):
                 # After a "--" a value may begin with a dash. ``arguments_for`` checks that.
                 _from_payload(name.removeprefix(_PAYLOAD), payload, may_be_option=True)
 
-    def environment_for(self, run: ClaimedRun, environ: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    def environment_for(
+        self, run: ClaimedRun, environ: Mapping[bytes, bytes], checkpoint_file: bytes | None = None
+    ) -> dict[bytes, bytes]:
         """The environment of one run: that of the tick without the database URL, then the run's ids, then ``env``.
 
         ``TRACEPARENT`` is that of the run, and never that of the tick.
@@ -73,11 +75,13 @@ class Command(NamedTuple):
         """
         ids = {f"JOBRUNNER_{name.upper()}": value for name, value in _fields_of(run).items()}
         ids["TRACEPARENT"] = checked(run.traceparent)
+        ids[CHECKPOINT_FILE] = None
         # Inherited ids are removed too, because a command may have started this tick.
         ours = {name.encode() for name in {*DATABASE_URLS, *ids} - set(self.pass_env)}
         inherited = {name: value for name, value in environ.items() if name not in ours}
         given = {name: value for name, value in {**ids, **self.env}.items() if value is not None}
-        return inherited | {name.encode(): value.encode() for name, value in given.items()}
+        place = {} if checkpoint_file is None else {CHECKPOINT_FILE.encode(): checkpoint_file}
+        return inherited | place | {name.encode(): value.encode() for name, value in given.items()}
 
     def meaning_of(self, code: int) -> Outcome:
         """What an exit status means: succeeded, failed (another attempt follows) or discarded (none does)."""

@@ -28,8 +28,13 @@ def parse_payload(text: str, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Payload:
     """Read a payload from JSON text. Raises BadPayload with one line that says what is wrong."""
     if len(text) > limit_bytes:
         raise _too_large(limit_bytes)
+    return check_payload(parse_value(text), limit_bytes)
+
+
+def parse_value(text: str) -> Any:
+    """Read any value from JSON text. Raises BadPayload as ``parse_payload``, and does not check what it holds."""
     try:
-        value = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
+        return json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
     except BadPayload:
         raise
     except RecursionError:
@@ -38,7 +43,6 @@ def parse_payload(text: str, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Payload:
         raise BadPayload(f"the payload is not JSON: {error.msg} at character {error.pos + 1}") from None
     except ValueError:
         raise BadPayload("the payload holds a number with too many digits") from None
-    return check_payload(value, limit_bytes)
 
 
 def check_payload(value: object, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Payload:

@@ -10,7 +10,7 @@ import signal
 from collections.abc import Sequence
 from datetime import timedelta
 from enum import Enum
-from typing import assert_never
+from typing import Any, assert_never
 
 from jobrunner import clock
 from jobrunner.children.messages import Report
@@ -140,6 +140,10 @@ class Attempt:
 
     def receive(self, message: OfRun) -> None:
         """Take a message that is neither progress nor report. A plain attempt expects none."""
+
+    def new_checkpoint(self) -> dict[str, Any] | None:
+        """What it keeps for the next attempt and has not sent as a message. None: nothing new."""
+        return None
 
     def reported(self, report: Report) -> AttemptResult:
         """The result by the child's report."""

@@ -46,7 +46,7 @@ class Stopper:
             log_run(self._context.log, "lease lost", held.run, result="nothing written")
 
     def stop_due(self) -> None:
-        """Stop the runs whose time is over, take the next steps of stopping, and note new output."""
+        """Stop the runs whose time is over, take the next steps of stopping, and note what is new."""
         for held in self._hand.in_phase(*AT_WORK_PHASES):
             if held.attempt.stopping is None and held.attempt.is_overdue():
                 self._stop(held, StopReason.TIMEOUT)
@@ -56,6 +56,8 @@ class Stopper:
             held.attempt.advance()
             if held.attempt.has_new_output():
                 self._hand.report(held, output=held.attempt.tail.text())
+            if (checkpoint := held.attempt.new_checkpoint()) is not None:
+                held.checkpoint = checkpoint
         stop = self._context.stop
         grace = 0.0 if stop.times > 1 else self._context.config.grace.total_seconds()
         if stop.at is not None and clock.elapsed() >= stop.at + grace:

@@ -1,5 +1,6 @@
-"""A place to go on from: what a handler keeps by `ctx.checkpoint` and `ctx.step` reaches its next attempt, whatever ended
-this one, and nobody without the lease writes it.
+"""A place to go on from: what a handler keeps by `ctx.checkpoint` and `ctx.step` reaches its next attempt.
+
+Whatever ended this one; and nobody without the lease writes it.
 """
 
 import json
