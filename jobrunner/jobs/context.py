@@ -11,7 +11,7 @@ from jobrunner.errors import UsageError
 from jobrunner.text import shown
 
 if TYPE_CHECKING:
-    from jobrunner.jobs.checkpoint import Checkpoint, Keep
+    from jobrunner.jobs.checkpoint import Checkpoint
     from jobrunner.jobs.effect import Effect, OnUncertain
     from jobrunner.jobs.transaction_block import TransactionBlock
 
@@ -46,7 +46,7 @@ class Context:
         _log: Any = None,
         _own: Any = None,
         _kept: object = None,
-        _keep: Keep = lambda *_: None,
+        _keep: Callable[..., None] = lambda *_: None,
     ) -> None:
         self.run_id = run_id
         self.job_type = job_type

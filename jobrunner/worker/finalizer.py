@@ -228,10 +228,7 @@ class Finalizer:
 
     def _scrub(self, held: RunInHand, write: FailedWrite, error: Exception) -> None:
         reason = first_line_of(error)
-        if write.is_scrubbed and held.unwritten_checkpoint is not None:
-            # Without its result it cannot be written either. Its end matters more than where it goes on.
-            log_run(self._log, "checkpoint", held.run, result="not kept", error=reason)
-            held.checkpoint = held.kept
+        if not self._is_checkpoint_written(held):
             return
         if write.is_scrubbed or held.result is None:
             self._leave([(held, reason)])
@@ -245,6 +242,21 @@ class Finalizer:
             output=None,
             result=None,
         )
+
+    def _is_checkpoint_written(self, held: RunInHand) -> bool:
+        """Write its checkpoint alone. False: that is what cannot be written, or another try follows anyway."""
+        if (checkpoint := held.unwritten_checkpoint) is None:
+            return True
+        try:
+            kept = self._context.database.write(partial(holding.keep, checkpoints={held.lease: checkpoint}))
+        except DatabaseUnavailable:
+            return False
+        except Exception as error:  # noqa: BLE001 - the end of a run matters more than where its next attempt begins
+            log_run(self._log, "checkpoint", held.run, result="not kept", error=first_line_of(error))
+            held.checkpoint = held.kept
+            return False
+        self._hand.note_kept(dict.fromkeys(kept, checkpoint))
+        return True
 
 
 def _unwritten_of(group: Sequence[RunInHand]) -> dict[Lease, dict[str, Any]]:

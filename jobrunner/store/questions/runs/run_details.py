@@ -93,8 +93,8 @@ class Run:
     last_error: str | None
     result: Any
     progress: Any
-    checkpoint: Any
     output: str | None
+    checkpoint: Any
     created_at: datetime
     updated_at: datetime
     waits_for: str | None
