@@ -120,6 +120,38 @@ def test_exception_of_a_handler_is_written_to_its_run_and_raised_in_the_test(kin
         connection.rollback()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_checkpoints_and_steps_are_kept_over_the_attempts_of_a_test(kind: str, database: Database) -> None:
+    calls: list[str] = []
+    with opened(kind, database) as connection:
+
+        @jobrunner.job("goes_on", max_attempts=3)
+        def goes_on(ctx: Context) -> Any:
+            page = (ctx.last_checkpoint or 0) + 1
+            loaded = ctx.step("load", lambda: calls.append("load") or (1, 2))
+            ctx.checkpoint(page)
+            if page < 3:
+                raise Broken(f"page {page}")
+            return [page, loaded]
+
+        jobs = Jobs(connection)
+        goes_on.enqueue(connection)
+        for page in (1, 2):
+            assert jobs.drain(raising=False).counts == {"failed": 1}
+            (run,) = jobs.all(goes_on)
+            assert (run.last_checkpoint, run.steps) == (page, {"load": [1, 2]})
+            jobs.move_clock("1h")
+        assert [each.result for each in jobs.drain()] == [[3, [1, 2]]]
+        assert calls == ["load"]
+        (other,) = jobs.all(goes_on)
+        assert other.checkpoint == {"value": 3, "steps": {"load": [1, 2]}}
+        connection.rollback()
+    made = context(checkpoint=1, steps={"load": [5]})
+    with pytest.raises(Broken, match="page 2"):
+        goes_on(made)
+    assert (made.last_checkpoint, calls) == (2, ["load"])
+
+
 def test_payload_that_does_not_fit_its_handler_is_told_and_a_made_context_calls_a_handler(database: Database) -> None:
     queue(database, "typed", {"wrong": 1})
 

@@ -42,6 +42,7 @@ def fill(jobrunner: Commands, app: App, database: Database) -> None:
 
         @job("pay")
         def pay(ctx, order):
+            ctx.checkpoint({"order": order, "é\\u2028": [1.50, 12345678901234567890, None]})
             return ctx.once(f"charge:{order}", lambda: {"paid": order})
         """,
     )

@@ -40,6 +40,8 @@ def archived(jobrunner: Commands, database: Database, file: Path, count: int = 3
     for number in range(count):
         jobrunner("enqueue", "echo", "--key", f"once:{number}", "--payload", json.dumps({"n": number}))
     jobrunner.tick()
+    place = {"value": {"é": [1.5, 12345678901234567890]}, "steps": {"load": None}}
+    database.execute("UPDATE job_runs SET checkpoint = ? WHERE id = 1", [place])
     count_attempts(database)
     jobrunner("archive", "runs", "--until", "0s", file)
     return [json.loads(line) for line in file.read_text("utf-8").splitlines()]

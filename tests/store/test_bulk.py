@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness import Commands, Database, postgresql_only, sqlite_only
-from harness.handlers_rows import queue, status_of
+from harness.handlers_rows import queue, run_of, status_of
 from harness.stores import opening
 from harness.terminal import open_terminal, read_terminal
 from jobrunner.lifecycle import Status
@@ -28,7 +28,7 @@ ADA = Actor("ada", "the reason")
 LATER = timedelta(hours=5)
 COMPARED = (
     "job_type, status, priority, attempts, max_attempts, releases, error_type, last_error, gate, locked_by,"
-    " lease_token, run_at, start_deadline_at, finished_at, cancel_requested_at, incompatible_at"
+    " lease_token, run_at, start_deadline_at, finished_at, cancel_requested_at, incompatible_at, checkpoint"
 )
 
 
@@ -46,7 +46,8 @@ def runs_of_each_kind(database: Database, job_type: str, now: datetime) -> list[
         *({"status": status, **ended} for status in ("succeeded", "dead", "cancelled")),
         {"status": "dead", "finished_at": now},
     ]
-    return [queue(database, job_type, **kind) for kind in kinds]
+    place = {"value": 3, "steps": {"load": 1}}
+    return [queue(database, job_type, **kind, checkpoint=place) for kind in kinds]
 
 
 def in_bulk(store: Store, change: Change, selection: Selection, at: datetime | None = None) -> Batch:
@@ -99,6 +100,27 @@ def test_bulk_change_does_to_each_run_what_its_command_does_to_one(
     assert len(event["detail"]["ids"]) == done.done
     # Done again, it finds nothing, but for what is dead or cancelled by now and may be queued once more.
     assert in_bulk(store, change(), Selection(job_types=("many",)), AT) == Batch(0) or action == "discard"
+
+
+@pytest.mark.parametrize("is_bulk", [True, False], ids=["bulk", "single"])
+def test_retry_goes_on_where_the_run_has_stopped_and_what_has_succeeded_begins_anew(
+    store: Store, database: Database, is_bulk: bool
+) -> None:
+    """It would go on from its end, and do nothing."""
+    place, at = {"value": 3, "steps": {"load": 1}}, database.now()
+    ended = {"finished_at": at, "attempts": 2, "max_attempts": 5, "checkpoint": place}
+    runs = {
+        status: queue(database, "many", status=status, **ended) for status in ("succeeded", "dead", "cancelled")
+    } | {"failed": queue(database, "many", status="failed", **{**ended, "finished_at": None})}
+    if is_bulk:
+        in_bulk(store, run_changes.retry(force=True), Selection(job_types=("many",)))
+    else:
+        for run_id in runs.values():
+            assert store.write(partial(one_run.retry, run_id=run_id, actor=ADA, force=True)).applied
+    rows = {status: run_of(database, run_id) for status, run_id in runs.items()}
+    assert {row["status"] for row in rows.values()} == {"queued"}
+    assert {status for status, row in rows.items() if row["checkpoint"] is None} == {"succeeded"}
+    assert rows["dead"]["checkpoint"] == place
 
 
 def test_runs_whose_active_key_another_run_has_are_refused_and_counted(store: Store, database: Database) -> None:

@@ -65,6 +65,7 @@ def test_everything_is_in_the_new_database_with_its_ids_and_the_old_one_names_it
     child = int(jobrunner("enqueue", "echo", "--after", parent, "--payload", '{"text": "é\\u2028", "n": 1.50}').stdout)
     before = everything(database)
     assert {name for name, rows in before.items() if rows} >= {"job_runs", "job_keys", "job_effects", "job_parents"}
+    assert sum(row["checkpoint"] is not None for row in before["job_runs"]) == 2
     moved = jobrunner("move", target_of(elsewhere, tmp_path))
     count = sum(len(rows) for rows in before.values())
     assert moved.stdout.startswith(f"moved {count} rows to {elsewhere_label(elsewhere)}; there: 5 runs since ")

@@ -156,3 +156,34 @@ def test_a_value_under_a_redacted_name_is_in_no_audit_trail_and_no_longer_in_wha
     jobrunner("retry", run_id, "--payload", '{"name": "Ada", "iban": "iban-of-new-times"}', env=env)
     assert change_of(database, run_id)["payload"] == {"iban": "•••"}
     assert database.value("SELECT last_error FROM job_runs WHERE id = ?", [run_id]) == "no account •••"
+
+
+@pytest.mark.parametrize("status", ["queued", "failed", "dead", "succeeded"])
+def test_another_payload_begins_anew_and_the_secrets_of_the_checkpoint_that_goes_are_hidden(
+    jobrunner: Commands, database: Database, env: dict[str, str], status: str
+) -> None:
+    """A place in the work for the old payload is none in that for the new one."""
+    values: dict[str, Any] = {"status": status, "last_error": "no session session-of-old-times"}
+    values |= {"finished_at": None if status in ("queued", "failed") else database.now(), "attempts": 1}
+    place = {"value": {"page": 3}, "steps": {"session_token": "session-of-old-times"}}
+    run_id = queue(database, "greet", {"name": "Ada"}, **values, checkpoint=place)
+    force = ("--force",) if status == "succeeded" else ()
+    jobrunner("retry", run_id, "--payload", '{"name": "Eve"}', *force, env=env)
+    (row,) = database.query("SELECT status, checkpoint, last_error FROM job_runs WHERE id = ?", [run_id])
+    assert (row["status"], row["checkpoint"]) == ("queued", None)
+    assert row["last_error"] == "no session •••"
+
+
+def test_retry_without_another_payload_keeps_the_checkpoint(
+    jobrunner: Commands, database: Database, env: dict[str, str]
+) -> None:
+    place = {"value": {"page": 3}, "steps": {}}
+    ended = {"status": "dead", "finished_at": database.now(), "checkpoint": place}
+    run_id = queue(database, "greet", {"name": "Ada"}, **ended)
+    jobrunner("retry", run_id, env=env)
+    (row,) = database.query("SELECT status, checkpoint FROM job_runs WHERE id = ?", [run_id])
+    assert (row["status"], row["checkpoint"]) == ("queued", place)
+    jobrunner("cancel", run_id, env=env)
+    jobrunner("retry", run_id, "--force", env=env)
+    (row,) = database.query("SELECT status, checkpoint FROM job_runs WHERE id = ?", [run_id])
+    assert (row["status"], row["checkpoint"]) == ("queued", place)
