@@ -144,6 +144,9 @@ def forge_progress(ctx):
     forge(ctx, kind="progress", progress="\0")
     forge(ctx, kind="progress", progress={"a": "\0", "done": "x"})
     forge(ctx, kind="progress")
+    for wrong in ("\0", [1], {"value": 1}, {"value": 1, "steps": [1]}, {"value": "\0", "steps": {}}):
+        forge(ctx, kind="checkpoint", run_id=ctx.run_id, checkpoint=wrong)
+    forge(ctx, kind="checkpoint", run_id=ctx.run_id, checkpoint={"value": "x" * 70_000, "steps": {}})
     forge(ctx, kind="report", run_id=ctx.run_id + 1, outcome="discarded")
     forge(ctx, kind="ready", policies=[{}])
     forge(ctx, kind="importing")
@@ -161,10 +164,10 @@ def forge_outcome(ctx): forge(ctx, kind="report", run_id=ctx.run_id, outcome={"a
 
 def forge_anything(ctx):
     values = [None, True, -1, 2**70, 1e308, "x" * 99, "\0", [], [[]], {}, {"a": []}, ctx.run_id]
-    for kind in ("progress", "output", "heard", "importing", "import_failed", "ready", "cancel", ""):
+    for kind in ("progress", "checkpoint", "output", "heard", "importing", "import_failed", "ready", "cancel", ""):
         for value in values:
             forge(ctx, kind=kind, run_id=value)
-            for name in ("progress", "text", "module", "error", "policies", "schedules"):
+            for name in ("progress", "checkpoint", "text", "module", "error", "policies", "schedules"):
                 forge(ctx, kind=kind, run_id=ctx.run_id, **{name: value})
                 forge(ctx, kind=kind, **{name: [value]})
     for value in values[:-1]:

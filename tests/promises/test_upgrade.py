@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from harness import Commands, Database, PostgresDatabase, wait_for
-from harness.handlers_rows import queue
+from harness.handlers_rows import attempts_of, make_due, queue, run_of
 from harness.listening_ticks import linger
 from harness.releases import FIRST, FIRST_SCHEMA, Release
 from jobrunner.store.sql.versions import SCHEMA_REVISION
@@ -130,3 +130,29 @@ def test_upgrade_and_downgrade_under_load_lose_double_and_charge_no_run(
     assert hosts & {"old", "old-listening"}
     versions = database.query("SELECT DISTINCT version FROM job_ticks WHERE host LIKE 'old%'")
     assert versions == [{"version": FIRST}]
+
+
+@pytest.mark.promise("P1")
+def test_attempt_of_an_old_host_leaves_the_checkpoint_to_the_next_one_of_a_new_host(
+    jobrunner: Commands, database: Database, first_release: Release
+) -> None:
+    """And its retry --force of a success does not take it away: the upgrade notes say so."""
+    jobrunner("migrate")
+    jobrunner.app.add("""
+        @job("goes_on", max_attempts=9)
+        def goes_on(ctx: Context):
+            if not hasattr(ctx, "checkpoint"):
+                raise RuntimeError("the old release has none")
+            page = (ctx.last_checkpoint or 0) + 1
+            ctx.checkpoint(page)
+            if page < 2:
+                raise RuntimeError("as asked")
+    """)
+    run_id = queue(database, "goes_on")
+    for command in (jobrunner, first_release, jobrunner):
+        make_due(database, run_id)
+        command("tick")
+    assert [each["outcome"] for each in attempts_of(database, run_id)] == ["failed", "failed", "succeeded"]
+    assert run_of(database, run_id)["checkpoint"] == {"value": 2, "steps": {}}
+    first_release("retry", run_id, "--force")
+    assert run_of(database, run_id)["checkpoint"] == {"value": 2, "steps": {}}

@@ -72,6 +72,22 @@ def test_error_of_a_run_whose_payload_is_long_stands_on_its_page_only(database: 
     assert 'name="error" value="Refused: "' in asked.text("/errors")
 
 
+def test_secrets_of_a_checkpoint_are_hidden_where_it_is_shown_and_in_what_the_run_has_said(database: Database) -> None:
+    """A step has fetched a token, and the error of the run repeats it. The row itself keeps it."""
+    place = {"value": {"page": 3, "password": "AAAA-secret-1"}, "steps": {"token": "BBBB-secret-2", "text": "<b>&"}}
+    run_id = _dead(database, {}, "BBBB-secret-2 has expired, AAAA-secret-1 too")
+    database.execute("UPDATE job_runs SET checkpoint = ?", [place])
+    asked = Asked(database)
+    page, shown = asked.text(f"/runs/{run_id}"), asked.json(f"/runs/{run_id}")
+    for text in (page, json.dumps(shown), *(asked.text(path) for path in ("/", "/runs", "/errors"))):
+        assert "-secret-" not in text
+    assert shown["checkpoint"]["value"] == {"page": 3, "password": "•••"}
+    assert shown["checkpoint"]["steps"] == {"token": "•••", "text": "<b>&"}
+    assert "<summary>Checkpoint " in page
+    assert "<b>&" not in page
+    assert database.value("SELECT checkpoint FROM job_runs")["steps"]["token"] == "BBBB-secret-2"
+
+
 def test_button_that_retries_a_group_does_not_have_the_secret_and_finds_its_runs(database: Database) -> None:
     run_id = _dead(database, PAYLOAD, "refused: sk-AAAA-secret-99 is no key")
     asked = Asked(database)

@@ -196,3 +196,16 @@ def test_debugged_run_that_may_not_begin_leaves_nothing(jobrunner: Commands, app
     app.write("handlers", "import os\nos.environ['NO_SUCH_KEY']\n")
     assert "KeyError: 'NO_SUCH_KEY' (handlers.py, line 2)" in refused("step")
     assert [row["status"] for row in database.query("SELECT status FROM job_runs")] == ["queued"]
+
+
+def test_debugged_run_goes_on_where_its_handler_has_been(jobrunner: Commands, app: App, database: Database) -> None:
+    app.add("""
+        @job("place", max_attempts=3)
+        def place(ctx: Context):
+            ctx.checkpoint({"page": 1})
+            ctx.step("load", lambda: 5)
+            ctx.checkpoint({"page": 2})
+            raise RuntimeError("as asked")
+    """)
+    jobrunner("run", "place", "--debug", check=False)
+    assert run_of(database, 1)["checkpoint"] == {"value": {"page": 2}, "steps": {"load": 5}}
