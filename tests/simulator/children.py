@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jobrunner.children.events import Died, Event, Ready, Reported, StartFailed
-from jobrunner.children.messages import NOT_BEGUN, Report, StartRun
+from jobrunner.children.messages import NOT_BEGUN, Checkpoint, Report, StartRun
 from jobrunner.children.output import Tail
 from jobrunner.children.process import Cost
 from jobrunner.children.python_child import ChildPlan, ChildProcess
@@ -150,6 +150,10 @@ class VirtualChild(ChildProcess):
 
         if start.slot is not None and self.plan.page._memory is not None:
             self.plan.page._memory[offset_of(start.slot)] = BEGUN
+
+    def keep(self, start: StartRun, value: int) -> None:
+        """Send a checkpoint of the run."""
+        self._tell(Reported(self, [Checkpoint(start.run_id, {"value": value, "steps": {}})]))
 
     def _report(self, report: Report) -> None:
         self._tell(Reported(self, [report._replace(ended_at=self.world.elapsed())]))

@@ -42,6 +42,8 @@ class Handlers:
         self._world.begun(child)
         # Not by the number of the attempt, which a snooze does not raise.
         seconds, end, *more = listed[min(ledger.begun[start.run_id], len(listed)) - 1]
+        if seconds:
+            child.keep(start, ledger.keeps(work))
         try:
             report = self._work(child, start, seconds, end, more[0] if more else None)
             ledger.reports(start, report)

@@ -55,6 +55,7 @@ def _problems(world: World, database: Database, *, has_settled: bool) -> Iterato
     yield from _of_recoveries(world, attempts)
     yield from _of_effects(world, database)
     yield from _of_own_work(world, database, attempts)
+    yield from _of_checkpoints(world, database, attempts)
 
 
 def _inconsistent(database: Database) -> Iterator[str]:
@@ -98,6 +99,20 @@ def _of_effects(world: World, database: Database) -> Iterator[str]:
     for row in database.query("SELECT key, state FROM job_effects ORDER BY key"):
         if row["state"] == "applied" and world.ledger.calls[row["key"]] != 1:
             yield f"the {row['key']} is applied, and was called {world.ledger.calls[row['key']]} times"
+
+
+def _of_checkpoints(world: World, database: Database, attempts: list[dict[str, Any]]) -> Iterator[str]:
+    """No attempt whose report was written ends without its checkpoint, and none takes the place of a newer one."""
+    ledger = world.ledger
+    least = dict(ledger.seen)
+    for row in attempts:
+        lease = Lease(row["run_id"], row["lease_token"])
+        if row["outcome"] in ("succeeded", "failed", "discarded", "snoozed") and lease not in ledger.own:
+            least[lease.run_id] = max(least.get(lease.run_id, 0), ledger.kept.get(lease, 0))
+    for row in database.query("SELECT id, checkpoint FROM job_runs WHERE id IN (SELECT run_id FROM job_attempts)"):
+        value = 0 if row["checkpoint"] is None else row["checkpoint"]["value"]
+        if value < least.get(row["id"], 0):
+            yield f"the checkpoint of run {row['id']} is {value}, and was {least[row['id']]}"
 
 
 def _of_own_work(world: World, database: Database, attempts: list[dict[str, Any]]) -> Iterator[str]:

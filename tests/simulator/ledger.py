@@ -55,6 +55,9 @@ class Ledger:
         self.reported: dict[Lease, str] = {}
         # The attempts that have begun to commit a transaction of their own.
         self.own: set[Lease] = set()
+        # What each attempt has kept for the next one: how many handlers of its run had begun. What the last one saw.
+        self.kept: dict[Lease, int] = {}
+        self.seen: Counter[int] = Counter()
         self.calls: Counter[str] = Counter()
         # Called with each work that has ended.
         self.on_end: Callable[[Work], None] = lambda _: None
@@ -70,9 +73,21 @@ class Ledger:
             if other.run_id == work.run_id and (other.excused is None or self.has_one_host):
                 why = "" if other.excused is None else f", though {other.excused}"
                 raise Violated(f"two handlers of a run at once: {work}, beside {other}{why}")
+        self._goes_on(work, start)
         self._check_limits(work, [*(each for each in self.at_work if each.excused is None), work])
         self.at_work.append(work)
         return work
+
+    def _goes_on(self, work: Work, start: StartRun) -> None:
+        seen = 0 if start.checkpoint is None else start.checkpoint["value"]
+        if seen < self.seen[work.run_id]:
+            raise Violated(f"a checkpoint of an older attempt took the place of a newer one: {seen} in {work}")
+        self.seen[work.run_id] = seen
+
+    def keeps(self, work: Work) -> int:
+        """A handler keeps a checkpoint, whose value is returned."""
+        self.kept[work.lease] = self.begun[work.run_id]
+        return self.kept[work.lease]
 
     def _check_limits(self, work: Work, all_of_them: list[Work]) -> None:
         of_host = [each for each in all_of_them if each.host is work.host]

@@ -17,7 +17,7 @@ from jobrunner.store.queue import dependants, finalize
 from jobrunner.store.queue.holding import as_rows
 from jobrunner.store.sql.compiled import postgresql, sqlite
 from jobrunner.store.sql.statement import compiled
-from jobrunner.worker import claimer
+from jobrunner.worker import claimer, finalizer
 from jobrunner.worker.heartbeat import Heartbeat
 
 _HELD = "job_runs.lease_token IS NOT NULL"
@@ -88,6 +88,10 @@ TWINS: dict[str, Twin] = {
     ),
     "what has begun counts as never begun": Twin(lambda: patch.object(begun_page, "_read", _read_all)),
     "a result is written without the fence": Twin(_without_fence, first=2),
+    "a checkpoint is written without the fence": Twin(
+        lambda: statements("holding.keep", old="job_runs.lease_token = given.lease_token", new=_HELD)
+    ),
+    "an attempt ends without its checkpoint": Twin(lambda: patch.object(finalizer, "_unwritten_of", lambda _: {})),
     "a handler goes on without its lease": Twin(lambda: patch.object(Heartbeat, "_fence", lambda _: None), first=370),
     "a run begins however late": Twin(lambda: patch.object(claimer, "FENCE_SHARE", 1000.0), first=17),
     "recovery ends runs whose owner is alive": Twin(
