@@ -125,6 +125,7 @@ NAMES = {
     "changed": "the schedules that are different now",
     "changed_meanwhile": "runs that somebody else has changed meanwhile",
     "changes": "what is different in each part of a schedule",
+    "checkpoint": "what a run keeps over its attempts",
     "checks": "what doctor has looked at",
     "claimed_at": "when a tick took the run",
     "connection": "a connection of the caller",
