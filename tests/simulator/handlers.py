@@ -42,10 +42,15 @@ class Handlers:
         self._world.begun(child)
         # Not by the number of the attempt, which a snooze does not raise.
         seconds, end, *more = listed[min(ledger.begun[start.run_id], len(listed)) - 1]
-        if seconds:
-            child.keep(start, ledger.keeps(work))
+        kept = ledger.keeps(work) if seconds else None
+        if kept is not None:
+            child.keep(start, kept)
         try:
             report = self._work(child, start, seconds, end, more[0] if more else None)
+            if kept == 1:
+                # Again, so that it is to be written with the end. Not by later attempts, which would hide it if an
+                # older one has overtaken them.
+                child.keep(start, kept)
             ledger.reports(start, report)
             return report
         finally:

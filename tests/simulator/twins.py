@@ -84,12 +84,12 @@ class Twin(NamedTuple):
 
 TWINS: dict[str, Twin] = {
     "a claim is returned whoever holds the run": Twin(
-        lambda: statements("claims.return_unstarted", old="job_runs.lease_token = :token", new=_HELD), first=7
+        lambda: statements("claims.return_unstarted", old="job_runs.lease_token = :token", new=_HELD), first=28
     ),
     "what has begun counts as never begun": Twin(lambda: patch.object(begun_page, "_read", _read_all)),
-    "a result is written without the fence": Twin(_without_fence, first=2),
+    "a result is written without the fence": Twin(_without_fence, first=91),
     "a checkpoint is written without the fence": Twin(
-        lambda: statements("holding.keep", old="job_runs.lease_token = given.lease_token", new=_HELD)
+        lambda: statements("holding.keep", old="job_runs.lease_token = given.lease_token", new=_HELD), first=243
     ),
     "an attempt ends without its checkpoint": Twin(lambda: patch.object(finalizer, "_unwritten_of", lambda _: {})),
     "a handler goes on without its lease": Twin(lambda: patch.object(Heartbeat, "_fence", lambda _: None), first=370),
