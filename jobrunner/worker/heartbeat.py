@@ -153,7 +153,6 @@ class Heartbeat(TickThread):
         """Write what runs keep for their next attempts, a group at a time: each may have some ten thousand bytes."""
         for group in holding.groups_of(self._hand.unwritten_checkpoints()):
             written = self._database.write(partial(holding.keep, checkpoints=group))
-            self._database.hit("checkpoint.committed")
             self._hand.note_kept({lease: group[lease] for lease in written})
 
     def _write_reports(self) -> None:

@@ -221,6 +221,8 @@ BUSY: dict[str, Call] = {
     "effects.clear": on(effects.clear, "key", "c" * 32),
     "effects.forgotten": on(effects.forgotten, [NOTE]),
     "effects.put_back": on(effects.put_back, NOTE),
+    "holding.keep": on(holding.keep, {lease: {"value": lease.run_id, "steps": {}} for lease in AT_WORK}),
+    "holding.keep of one": on(holding.keep, {AT_WORK[0]: {"value": "x" * 5000, "steps": {}}}),
     "holding.report": on(holding.report, {AT_WORK[0]: {"output": "tail"}}),
     "finalize.finalize_all of one": on(end_attempt, OWNER, AT_WORK[0], AttemptResult(Outcome.FAILED)),
     "finalize.finalize_all late": on(end_attempt, OWNER, Lease(5, "t" * 32), DONE),

@@ -92,6 +92,7 @@ def test_sqlite_searches_the_partial_indexes_and_never_scans_the_runs(database: 
         assert "job_runs_finished (status=? AND finished_at" in used[name], (name, used[name])
     for name in (
         "holding.renew",
+        "holding.keep",
         "holding.report",
         "finalize.finalize_all of one",
         "finalize.finalize_all",
