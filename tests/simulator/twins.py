@@ -92,7 +92,7 @@ TWINS: dict[str, Twin] = {
         lambda: statements("holding.keep", old="job_runs.lease_token = given.lease_token", new=_HELD), first=243
     ),
     "an attempt ends without its checkpoint": Twin(lambda: patch.object(finalizer, "_unwritten_of", lambda _: {})),
-    "a handler goes on without its lease": Twin(lambda: patch.object(Heartbeat, "_fence", lambda _: None), first=370),
+    "a handler goes on without its lease": Twin(lambda: patch.object(Heartbeat, "_fence", lambda _: None), first=508),
     "a run begins however late": Twin(lambda: patch.object(claimer, "FENCE_SHARE", 1000.0), first=17),
     "recovery ends runs whose owner is alive": Twin(
         lambda: statements("expiries.expired", "expiries.locked", old="FROM job_recoverable", new=f"FROM {_RUNNING}")

@@ -69,11 +69,13 @@ def test_taken_key_answers_raises_or_replaces_as_asked(
         way(connection, payload={"n": 2}, if_taken="raise")
     assert way(connection, payload={"n": 2}, if_taken="existing").outcome == "existing"
     assert runs(database)[0]["payload"] == {"n": 1}
+    # What an attempt has kept that a stopped tick has put back is a place in the work for the old payload.
+    database.execute("UPDATE job_runs SET checkpoint = ?", [{"value": 5, "steps": {}}])
     replaced = way(connection, payload={"n": 3}, run_at=timedelta(hours=2), priority=9, if_taken="replace")
     assert (replaced.id, replaced.created, replaced.outcome) == (first.id, False, "replaced")
     row = runs(database)[0]
-    # Only the payload and the times.
-    assert (row["payload"], row["priority"], row["status"]) == ({"n": 3}, 3, "queued")
+    # Only the payload and the times, and what was kept.
+    assert (row["payload"], row["priority"], row["status"], row["checkpoint"]) == ({"n": 3}, 3, "queued", None)
     assert round((row["run_at"] - row["created_at"]) / timedelta(hours=1), 2) == 2
     begun = {"failed": 1, "queued": 1}
     for status, attempts in begun.items():

@@ -1,6 +1,6 @@
 """The mutations that are written by hand, a table for each room."""
 
-from rows import changes, effects, jobs, page, queue, ticker, timetable, upkeep, worker
+from rows import changes, checkpoints, effects, jobs, page, queue, ticker, timetable, upkeep, worker
 
 MUTATIONS = (
     *queue.MUTATIONS,
@@ -11,5 +11,6 @@ MUTATIONS = (
     *upkeep.MUTATIONS,
     *jobs.MUTATIONS,
     *changes.MUTATIONS,
+    *checkpoints.MUTATIONS,
     *page.MUTATIONS,
 )

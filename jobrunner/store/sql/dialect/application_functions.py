@@ -18,11 +18,12 @@ _REPLACE = """
 CREATE FUNCTION @schema@.jobrunner_replace(given json) RETURNS SETOF bigint @options@ AS $function$
 BEGIN
   -- An expression, so that the planner does not read the whole queue by the index for this status. Another payload may
-  -- be for another gate, which the next claim finds. Parents are still waited for.
+  -- be for another gate, which the next claim finds, and what was kept is a place in the work for the old one. Parents
+  -- are still waited for.
   RETURN QUERY UPDATE @schema@.job_runs AS runs
     SET payload = replacing.payload::jsonb, updated_at = @schema@.jobrunner_now(), run_at = replacing.its_time,
       start_deadline_at = replacing.its_time + make_interval(secs => replacing.expires_in),
-      gate = CASE WHEN runs.gate = 'after' THEN runs.gate ELSE '' END
+      gate = CASE WHEN runs.gate = 'after' THEN runs.gate ELSE '' END, checkpoint = NULL
     FROM (
       SELECT *, coalesce(run_at, @schema@.jobrunner_now() + make_interval(secs => run_in), @schema@.jobrunner_now())
         AS its_time

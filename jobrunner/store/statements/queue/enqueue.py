@@ -15,6 +15,7 @@ from sqlalchemy import (
     func,
     insert,
     literal_column,
+    null,
     select,
     true,
     update,
@@ -144,6 +145,8 @@ def replace(database: str) -> Executable:
         "run_at": run_at,
         "start_deadline_at": after(run_at, given.c.expires_in),
         "gate": gate,
+        # What a stopped attempt has kept is a place in the work for the old payload.
+        "checkpoint": null(),
         "updated_at": now(),
     }
     return (
