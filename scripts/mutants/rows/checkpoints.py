@@ -58,19 +58,22 @@ MUTATIONS = (
     Mutation(
         "a tick that breaks down leaves checkpoints behind",
         "jobrunner/worker/abandon.py:abandon",
-        Swap("each.unwritten_checkpoint for", "None for"),
+        Swap("each.unwritten_checkpoint", "None"),
         [f"{WRITES}::test_tick_that_breaks_down_returns_its_runs_with_their_checkpoints"],
     ),
     Mutation(
         "a success that is run again goes on from its end",
         f"{STORE}/changes/run_changes.py:retry",
-        Swap("if force else {}", "if not force else {}"),
+        Swap('{"checkpoint": case((done, null()), else_=_COLUMNS.checkpoint)} if force else {}', "{}"),
         ["tests/store/test_bulk.py::test_retry_goes_on_where_the_run_has_stopped_and_what_has_succeeded_begins_anew"],
     ),
     Mutation(
         "a run goes on in the work of another payload",
         f"{STORE}/changes/one_run.py:_payload_column",
-        Swap(', "checkpoint": null()', ""),
+        Swap(
+            '{"payload": stored_json(literal(payload.text)), "checkpoint": null()}',
+            '{"payload": stored_json(literal(payload.text))}',
+        ),
         [
             "tests/store/test_retry_payload.py::test_another_payload_begins_anew_and_the_secrets_of_the_checkpoint_that_goes_are_hidden"
         ],
@@ -90,7 +93,7 @@ MUTATIONS = (
     Mutation(
         "a thread that an attempt has left behind writes a checkpoint",
         f"{INSIDE}.note",
-        Swap("if self._is_closed:", "if False:"),
+        Swap("self._is_closed", "False"),
         [f"{HANDLER}::test_end_of_an_attempt_sends_the_rest_and_a_thread_that_goes_on_keeps_nothing_more"],
     ),
     Mutation(
@@ -108,7 +111,7 @@ MUTATIONS = (
     Mutation(
         "two steps of one name share a result",
         f"{PLACE}._named",
-        Swap("if name in self._names:", "if False:"),
+        Swap("name in self._names", "False"),
         [f"{HANDLER}::test_name_that_is_used_twice_in_one_attempt_names_the_line_of_the_user"],
     ),
     Mutation(
