@@ -239,11 +239,11 @@ def test_copy_of_the_handlers_process_is_refused() -> None:
         except UsageError as error:
             os.write(writing, str(error).encode())
         os._exit(0)
-    os.waitpid(pid, 0)
-    assert b"not in a copy of it" in os.read(reading, 1000)
-    assert sent == []
-    os.close(reading)
     os.close(writing)
+    assert b"not in a copy of it" in os.read(reading, 1000)
+    os.close(reading)
+    os.waitpid(pid, 0)
+    assert sent == []
 
 
 def test_checkpoints_that_python_takes_for_equal_reach_each_run_as_they_are() -> None:
