@@ -91,11 +91,12 @@ def since(before: Pause | None) -> str:
 def _told(kind: Kind, concerned: Concerned) -> str:
     if not concerned.is_known:
         return "no tick of this host is known"
-    running = f"{_number(concerned.running)} at work go on"
+    running = f"{number_of(concerned.running)} at work go on"
     if kind == "host":
         return running
-    return f"{'1 run waits' if concerned.waiting == 1 else f'{_number(concerned.waiting)} runs wait'}, {running}"
+    return f"{'1 run waits' if concerned.waiting == 1 else f'{number_of(concerned.waiting)} runs wait'}, {running}"
 
 
-def _number(count: int) -> str:
+def number_of(count: int) -> str:
+    """A number of runs that were counted up to a limit."""
     return f"{count}{'+' * (count == MOST_COUNTED)}"

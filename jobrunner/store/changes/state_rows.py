@@ -14,7 +14,15 @@ from typing import Any
 from sqlalchemy import JSON, Column, ColumnElement, Table, Text, and_, cast, exists, func, select, tuple_
 
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.schema import job_definitions, job_effects, job_events, job_keys, job_pauses, job_runs
+from jobrunner.store.schema import (
+    job_definitions,
+    job_effects,
+    job_events,
+    job_keys,
+    job_pauses,
+    job_runs,
+    job_set_limits,
+)
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import UtcTime, stored_json
@@ -22,6 +30,7 @@ from jobrunner.store.sql.dialect.values import UtcTime, stored_json
 TABLES = {
     "schedule": job_definitions,
     "pause": job_pauses,
+    "limit": job_set_limits,
     "key": job_keys,
     "effect": job_effects,
     "event": job_events,
