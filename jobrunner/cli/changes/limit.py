@@ -9,7 +9,7 @@ from functools import partial
 import click
 
 from jobrunner.cli import environment, options, render, session, streams, suggestions
-from jobrunner.cli.changes.pause import number_of, suggest
+from jobrunner.cli.changes.pause import told
 from jobrunner.cli.options.shared import of_time
 from jobrunner.cli.parameters import Checked, instant_or_later
 from jobrunner.errors import UsageError
@@ -60,12 +60,13 @@ def limit(
     check_job_type(job_type)
     wanted = wanted_of(job_type, max_running, rate, burst)._replace(until=until)
     database = session.open_database(environment.load())
+    known = database.read(suggestions.types_of)
     done = database.write(partial(store.set_limit, wanted=wanted, actor=session.actor()))
     concerned = database.read(partial(store.running_and_waiting, job_type=job_type))
-    waits = f"{number_of(concerned.waiting)} wait, {number_of(concerned.running)} at work go on"
-    render.done(f"{visible(job_type)}: {done.now.limits}{_until(done.now)}; {waits}{_before(done.before)}")
+    said = f"{done.now.limits}{_until(done.now)}; {told('type', concerned)}{_before(done.before)}"
+    render.done(f"{visible(job_type)}: {said}")
     _warn(done, database.read(partial(older_code.hosts, version=older_code.WITH_SET_LIMITS)))
-    suggest(database, [("type", job_type)])
+    suggestions.suggest_type([job_type], known)
 
 
 def wanted_of(job_type: str, max_running: int | None, rate: str | None, burst: int | None) -> Wanted:

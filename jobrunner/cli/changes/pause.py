@@ -57,7 +57,7 @@ def pause(**given: Any) -> None:
     for kind, name in found:
         before = database.write(partial(store.pause, kind=kind, name=name, actor=who))
         concerned = database.read(partial(store.concerned, kind=kind, name=name))
-        render.done(f"{visible(describe_pause(kind, name))}: paused{since(before)}; {_told(kind, concerned)}")
+        render.done(f"{visible(describe_pause(kind, name))}: paused{since(before)}; {told(kind, concerned)}")
     suggest(database, found)
 
 
@@ -88,15 +88,15 @@ def since(before: Pause | None) -> str:
     return f" since {render.instant(before.paused_at)} by {visible(before.actor)}{reason}"
 
 
-def _told(kind: Kind, concerned: Concerned) -> str:
+def told(kind: Kind, concerned: Concerned) -> str:
+    """How many runs wait, and how many go on."""
     if not concerned.is_known:
         return "no tick of this host is known"
-    running = f"{number_of(concerned.running)} at work go on"
+    running = f"{_number(concerned.running)} at work go on"
     if kind == "host":
         return running
-    return f"{'1 run waits' if concerned.waiting == 1 else f'{number_of(concerned.waiting)} runs wait'}, {running}"
+    return f"{'1 run waits' if concerned.waiting == 1 else f'{_number(concerned.waiting)} runs wait'}, {running}"
 
 
-def number_of(count: int) -> str:
-    """A number of runs that were counted up to a limit."""
+def _number(count: int) -> str:
     return f"{count}{'+' * (count == MOST_COUNTED)}"

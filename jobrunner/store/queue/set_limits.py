@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from jobrunner import clock
 from jobrunner.errors import UsageError
-from jobrunner.model import Actor, Limits
+from jobrunner.model import LAST_INSTANT, Actor, Limits
 from jobrunner.rates import Rate
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.reading import read
@@ -91,6 +91,8 @@ def set_limit(connection: Connection, wanted: Wanted, actor: Actor) -> Done:
     ends_at = at + wanted.until if isinstance(wanted.until, timedelta) else wanted.until
     if ends_at is not None and ends_at <= at:
         raise UsageError(f"{iso_instant(ends_at)} has passed; it is {iso_instant(at)} by the database's clock")
+    if ends_at is not None and ends_at > LAST_INSTANT:
+        raise UsageError("the end is after the year 9998; leave it out for a limit without an end")
     before = _of_type(connection, wanted.job_type)
     rate = wanted.rate
     values = {
@@ -110,7 +112,10 @@ def set_limit(connection: Connection, wanted: Wanted, actor: Actor) -> Done:
 
 def unset(connection: Connection, job_type: str, actor: Actor) -> SetLimit | None:
     """End what is set for a type, and return it. None: nothing is."""
+    if _of_type(connection, job_type) is None:
+        return None
     connection.execute(Prepared("set_limits.lock_type"), {"of_type": job_type})
+    # Now under the lock: somebody else may have changed it.
     before = _of_type(connection, job_type)
     if before is None:
         return None

@@ -73,7 +73,7 @@ LEADS: dict[str, Lead] = {
     ),
     "limited": Lead(
         "Limited",
-        "types#limited",
+        "#limited",
         Button("Take back", Verb.UNLIMIT, "unlimit", lambda about: {"name": str(about.get("job_type", ""))}),
     ),
     "state_folder": _TICKS,
