@@ -34,9 +34,7 @@ def in_force(limits: Mapping[str, Limit], found: Iterable[SetLimit], now: dateti
     return InForce(known, frozenset(set_types))
 
 
-def last_changes(
-    changes: Iterable[Event], found: Iterable[SetLimit], now: datetime
-) -> Mapping[str, list[datetime]]:
+def last_changes(changes: Iterable[Event], found: Iterable[SetLimit], now: datetime) -> Mapping[str, list[datetime]]:
     """The instants since which other limits may have held, of each type: when some were set, taken back, or ended.
 
     What began before the last of them was not bound by the limits that hold now.
@@ -51,7 +49,5 @@ def last_changes(
         if isinstance(detail.get("ends_at"), str) and (ends_at := datetime.fromisoformat(detail["ends_at"])) <= now:
             instants[name].append(ends_at)
     for of_type in found:
-        instants[of_type.job_type] += [
-            at for at in (of_type.set_at, of_type.ends_at) if at is not None and at <= now
-        ]
+        instants[of_type.job_type] += [at for at in (of_type.set_at, of_type.ends_at) if at is not None and at <= now]
     return instants

@@ -9,7 +9,20 @@ from functools import partial
 from typing import NamedTuple
 
 from jobrunner.web.call import Answer, Call, Page
-from jobrunner.web.pages import all_schedules, bulk, calendar, limiting, now, pausing, run, runs, schedules, trails, types, zone
+from jobrunner.web.pages import (
+    all_schedules,
+    bulk,
+    calendar,
+    limiting,
+    now,
+    pausing,
+    run,
+    runs,
+    schedules,
+    trails,
+    types,
+    zone,
+)
 from jobrunner.web.permissions import Verb
 
 

@@ -31,7 +31,18 @@ from jobrunner.store.drivers.location import locate
 
 TABLES = tuple(
     f"job_{name}"
-    for name in ["gates", "limits", "attempts", "ticks", "runs", "definitions", "effects", "pauses", "set_limits", "hosts"]
+    for name in [
+        "gates",
+        "limits",
+        "attempts",
+        "ticks",
+        "runs",
+        "definitions",
+        "effects",
+        "pauses",
+        "set_limits",
+        "hosts",
+    ]
 )
 Plant = Callable[[Database], object]
 

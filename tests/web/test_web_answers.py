@@ -54,6 +54,10 @@ def ids(database: Database) -> dict[str, int]:
     database.execute(
         "INSERT INTO job_pauses (kind, name, actor, paused_at) VALUES ('type', 'p', 'someone', ?)", [database.now()]
     )
+    database.execute(
+        "INSERT INTO job_set_limits (job_type, max_running, actor, set_at) VALUES ('p', 1, 'someone', ?)",
+        [database.now()],
+    )
     return runs
 
 

@@ -133,6 +133,8 @@ EFFECTS = {
     **{f"/bulk/{verb}": f"{_EVENT} '{verb}' AND run_id IS NULL" for verb in BULK},
     "/pause": "SELECT count(*) > 0 AS done FROM job_pauses",
     "/resume": f"{_EVENT} 'resume all' OR action = 'resume type' OR action = 'resume host'",
+    "/limit": "SELECT count(*) > 0 AS done FROM job_set_limits",
+    "/unlimit": f"{_EVENT} 'unlimit type'",
     "/schedules/pause": "SELECT paused_at IS NOT NULL AS done FROM job_definitions",
     "/schedules/resume": "SELECT paused_at IS NULL AS done FROM job_definitions",
     "/schedule/pause": "SELECT paused_at IS NOT NULL AS done FROM job_definitions",

@@ -307,7 +307,9 @@ def test_older_code_beside_it_is_counted_and_loses_no_run(store: Store, database
     older_declares(database)
     assert database.value("SELECT count(*) FROM job_runs WHERE gate = '' AND status = 'queued'") == 6
     # It has begun three.
-    for run_id in [row["id"] for row in database.query("SELECT id FROM job_runs WHERE status = 'queued' ORDER BY id")][:3]:
+    for run_id in [row["id"] for row in database.query("SELECT id FROM job_runs WHERE status = 'queued' ORDER BY id")][
+        :3
+    ]:
         database.execute(
             "UPDATE job_runs SET status = 'running', locked_by = 'old', host = 'old', lease_token = 'o', attempts = 1,"
             " locked_until = ?, claimed_at = ?, started_at = ?, max_attempts = 3 WHERE id = ?",
@@ -326,7 +328,7 @@ def older_declares(database: Database) -> None:
 
 def test_an_end_that_has_passed_is_refused_and_nothing_is_set(store: Store, database: Database) -> None:
     for until in (database.now() - timedelta(seconds=1), timedelta(0)):
-        with pytest.raises(UsageError, match="has passed; it is .* by the database's clock"):
+        with pytest.raises(UsageError, match=r"has passed; it is .* by the database's clock"):
             set_limit(store, until=until)
     assert database.value("SELECT count(*) FROM job_set_limits") == 0
     assert database.value("SELECT count(*) FROM job_events") == 0

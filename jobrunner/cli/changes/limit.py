@@ -1,4 +1,4 @@
-"""limit: set limits of a job type over all hosts, instead of those of its code, for a time or until it is taken back."""
+"""limit: set limits of a job type over all hosts, instead of those of its code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from jobrunner.store.queue import set_limits as store
 from jobrunner.store.queue.set_limits import Done, SetLimit, Wanted
 from jobrunner.text import visible, whole_number
 
-
 _A_NUMBER = partial(whole_number, least=1, most=MOST_RUNNING)
 
 
@@ -34,13 +33,23 @@ def _how_many(text: str) -> int:
 @click.command()
 @click.argument("job_type", metavar="TYPE", shell_complete=suggestions.job_types)
 @click.option(
-    "--max-running", type=Checked(_how_many), metavar="N", help="The most runs of the type at work, on all hosts together."
+    "--max-running",
+    type=Checked(_how_many),
+    metavar="N",
+    help="The most runs of the type at work, on all hosts together.",
 )
 @click.option("--rate", metavar="RATE", help="How many may start in a time, on all hosts together, such as 10/m.")
 @click.option(
-    "--burst", type=Checked(_A_NUMBER), metavar="N", help="How many may start at once at that rate, after a time without."
+    "--burst",
+    type=Checked(_A_NUMBER),
+    metavar="N",
+    help="How many may start at once at that rate, after a time without.",
 )
-@of_time("--until", "When it ends: ISO 8601 with an offset, or 2h from now. Without it: when you take it back.", instant_or_later)
+@of_time(
+    "--until",
+    "When it ends: ISO 8601 with an offset, or 2h from now. Without it: when you take it back.",
+    instant_or_later,
+)
 @options.NEEDED_REASON
 def limit(
     job_type: str,
@@ -93,7 +102,9 @@ def _before(before: SetLimit | None) -> str:
 def _warn(done: Done, older: list[str]) -> None:
     if done.under_way:
         hosts = visible(", ".join(done.under_way))
-        streams.to_stderr(f"jobrunner: a claim of {hosts} is still under way; what it begins is counted, but not limited")
+        streams.to_stderr(
+            f"jobrunner: a claim of {hosts} is still under way; what it begins is counted, but not limited"
+        )
     if older:
         pause = " ".join(f"--host {shlex.quote(visible(host))}" for host in older)
         streams.to_stderr(

@@ -1,4 +1,5 @@
-"""What a database holds besides runs, for another database: schedules, pauses, keys, effects and the audit trail.
+"""What a database holds besides runs, for another database: schedules, pauses, set limits, keys, effects, the audit
+trail.
 
 Rows are known by their names and not by their numbers, which another database gives anew. Only the ids of runs stay:
 keys, effects and events name runs by them.

@@ -168,8 +168,9 @@ class Limits(NamedTuple):
     """When a tick that is open and has no live lease was killed, and an expired lease should have been recovered.
 
     ``behind``: how long the next run of a type must wait until its throughput is looked at. ``paused_for``: how long a
-    pause, or a limit that was set without an end, must last to be noted. ``tick_age``: the threshold for ticks that have stopped. ``most``: see MOST_COUNTED.
-    ``late``: from when on a run behind an open gate is late. ``killed`` are ticks that are known to be killed.
+    pause, or a limit that was set without an end, must last to be noted. ``tick_age``: the threshold for ticks that
+    have stopped. ``most``: see MOST_COUNTED. ``late``: from when on a run behind an open gate is late. ``killed`` are
+    ticks that are known to be killed.
     """
 
     killed_after: timedelta

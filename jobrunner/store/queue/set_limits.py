@@ -49,7 +49,7 @@ class SetLimit:
 
 
 class Wanted(NamedTuple):
-    """The limits to set for a type, and until when: an instant, or so long from now. None: until they are taken back."""
+    """The limits to set for a type, and until when: an instant, or so long from now. None: without an end."""
 
     job_type: str
     max_running: int | None
@@ -80,7 +80,7 @@ def listed(connection: Connection) -> list[SetLimit]:
 
 
 def set_limit(connection: Connection, wanted: Wanted, actor: Actor) -> Done:
-    """Set these limits of a type, instead of all that were set for it. Raises UsageError if the end is not in the future.
+    """Set these limits of a type, instead of all that were set for it. Raises UsageError if the end has passed.
 
     Claims that are under way end first, so that no run begins that this transaction does not see.
     """

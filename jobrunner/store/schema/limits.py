@@ -66,9 +66,10 @@ job_limits = Table(
     Column("asked_at", UtcTime),
 )
 
-# What operators have set instead of the limits of the code, until ``ends_at``; NULL: until they take it back. One row for
-# each type. A row that has ended stays until a tick has taken the type's runs from behind gates that nobody needs any
-# more. NULL as a limit: that of the code. A claim of the type locks the row of ``job_limits``, and so does each change.
+# What operators have set instead of the limits of the code, until ``ends_at``; NULL: until they take it back. One row
+# for each type. A row that has ended stays until a tick has taken the type's runs from behind gates that nobody needs
+# any more. NULL as a limit: that of the code. A claim of the type locks the row of ``job_limits``, and so does each
+# change.
 job_set_limits = Table(
     "job_set_limits",
     metadata,

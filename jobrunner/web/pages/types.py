@@ -46,9 +46,7 @@ def types(call: Call) -> Page:
     return Page("types.html", {**values, "periods": list(PERIODS), "chosen": chosen}, found)
 
 
-def _read(
-    connection: Connection, period: timedelta
-) -> tuple[Stats, Parts, list[Pause], list[SetLimit], list[str]]:
+def _read(connection: Connection, period: timedelta) -> tuple[Stats, Parts, list[Pause], list[SetLimit], list[str]]:
     waiting = connection.execute(Prepared("findings.waiting_types")).scalars()
     found, ended = stats.stats(connection, period), stats.ends(connection, period, part_of(period), _DRAWN)
     return found, ended, pauses.listed(connection), set_limits.listed(connection), waiting

@@ -96,7 +96,9 @@ def _set_by(run: Row, found: Row, limit: LimitInTheWay) -> LimitInTheWay:
     """The same limit, with who has set it at run time, why, and until when."""
     until = "" if found.ends_at is None else f", until {iso_instant(found.ends_at)}"
     why = f": {found.reason}" if found.reason else ""
-    sentence = f"{limit.sentence}; set {ago((found.now - found.set_at).total_seconds())} ago by {found.actor}{until}{why}"
+    sentence = (
+        f"{limit.sentence}; set {ago((found.now - found.set_at).total_seconds())} ago by {found.actor}{until}{why}"
+    )
     facts = {"set_at": found.set_at, "ends_at": found.ends_at, "why": found.reason, **limit.facts}
     return LimitInTheWay("set_limit", sentence, f"jobrunner unlimit {shlex.quote(run.job_type)}", facts)
 

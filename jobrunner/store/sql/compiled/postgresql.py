@@ -1200,6 +1200,15 @@ FROM jobrunner_schema.job_hosts ORDER BY jobrunner_schema.job_hosts.host, jobrun
         {},
         (('host', None), ('types', None), ('can_run', 'json'), ('settings', 'json')),
     ),
+    ('findings.old_limits', ()): (
+        """SELECT jobrunner_schema.job_set_limits.job_type, jobrunner_schema.job_set_limits.max_running, jobrunner_schema.job_set_limits.rate, jobrunner_schema.job_set_limits.actor, jobrunner_schema.job_set_limits.reason, jobrunner_schema.job_set_limits.set_at
+FROM jobrunner_schema.job_set_limits
+WHERE jobrunner_schema.job_set_limits.ends_at IS NULL AND jobrunner_schema.job_set_limits.set_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(paused_before)s::FLOAT)) ORDER BY jobrunner_schema.job_set_limits.set_at
+ LIMIT %(most)s::INTEGER""",
+        {},
+        {},
+        (('job_type', None), ('max_running', None), ('rate', None), ('actor', None), ('reason', None), ('set_at', 'instant')),
+    ),
     ('findings.old_pauses', ()): (
         """SELECT jobrunner_schema.job_pauses.kind, jobrunner_schema.job_pauses.name, jobrunner_schema.job_pauses.actor, jobrunner_schema.job_pauses.reason, jobrunner_schema.job_pauses.paused_at
 FROM jobrunner_schema.job_pauses

@@ -1184,6 +1184,15 @@ FROM job_hosts ORDER BY job_hosts.host, job_hosts.reported_at""",
         {},
         (('host', None), ('types', None), ('can_run', 'json'), ('settings', 'json')),
     ),
+    ('findings.old_limits', ()): (
+        """SELECT job_set_limits.job_type, job_set_limits.max_running, job_set_limits.rate, job_set_limits.actor, job_set_limits.reason, job_set_limits.set_at
+FROM job_set_limits
+WHERE job_set_limits.ends_at IS NULL AND job_set_limits.set_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:paused_before * 1000000 AS INTEGER)) ORDER BY job_set_limits.set_at
+ LIMIT :most OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('job_type', None), ('max_running', None), ('rate', None), ('actor', None), ('reason', None), ('set_at', 'instant')),
+    ),
     ('findings.old_pauses', ()): (
         """SELECT job_pauses.kind, job_pauses.name, job_pauses.actor, job_pauses.reason, job_pauses.paused_at
 FROM job_pauses

@@ -169,7 +169,9 @@ def is_at_work() -> ColumnElement[bool]:
 def count_at_work(limits: FromClause) -> ColumnElement[int]:
     """How many runs of a type in ``job_limits_in_force`` are at work, as its limit counts them."""
     of_type = select(func.count()).where(job_runs.c.job_type == limits.c.job_type)
-    counts = (of_type.where(each).correlate(limits).scalar_subquery() for each in (job_runs.c.status == RUNNING, is_at_work()))
+    counts = (
+        of_type.where(each).correlate(limits).scalar_subquery() for each in (job_runs.c.status == RUNNING, is_at_work())
+    )
     of_all, gated = counts
     return case((limits.c.is_set, of_all), else_=gated)
 

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Delete, Executable, Select, Update, bindparam, case, delete, literal_column, null, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Delete,
+    Executable,
+    Select,
+    Update,
+    bindparam,
+    case,
+    delete,
+    literal_column,
+    null,
+    or_,
+    select,
+    update,
+)
 
 from jobrunner.store.schema import job_limits, job_locks, job_set_limits
 from jobrunner.store.sql.dialect.statements import inserting
@@ -78,5 +92,3 @@ def end() -> Update:
 def forget() -> Delete:
     """Delete what has ended."""
     return delete(job_set_limits).where(_COLUMNS.job_type == _OF_TYPE, ~stands())
-
-
