@@ -103,9 +103,9 @@ def set_limit(connection: Connection, wanted: Wanted, actor: Actor) -> Done:
     }
     row = {**values, "actor": actor.name, "reason": actor.reason and one_line(actor.reason)}
     set_at, ends_at = connection.execute(Prepared("set_limits.add"), {"of_type": wanted.job_type, **row}).one()
-    detail = {"name": wanted.job_type, **values, "before": None if before is None else _limits_of(before)}
-    if under_way:
-        detail["under_way"] = under_way
+    replaced = None if before is None else _limits_of(before)
+    noted = {"under_way": under_way} if under_way else {}
+    detail = {"name": wanted.job_type, **values, "before": replaced, **noted}
     audit.record(connection, [audit.event(actor, "limit type", None, detail, set_at)])
     return Done(SetLimit(wanted.job_type, **{**row, "set_at": set_at, "ends_at": ends_at}), before, under_way)
 
