@@ -71,7 +71,7 @@ ROUTES = (
     *(Route("POST", f"/bulk/{verb}", verb, partial(bulk.change, verb=verb), runs.runs) for verb in runs.BULK),
     Route("POST", "/pause", Verb.PAUSE, pausing.pause),
     Route("POST", "/resume", Verb.RESUME, pausing.resume),
-    Route("POST", "/limit", Verb.LIMIT, limiting.limit),
+    Route("POST", "/limit", Verb.LIMIT, limiting.limit, types.types),
     Route("POST", "/unlimit", Verb.UNLIMIT, limiting.unlimit),
     Route("POST", "/schedules/pause", Verb.PAUSE, all_schedules.pause),
     Route("POST", "/schedules/resume", Verb.RESUME, all_schedules.resume),

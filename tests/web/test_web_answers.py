@@ -27,6 +27,7 @@ NO_PAGE = {
     "explain": "is a part of the page of a run or a schedule",
     "health": "is a part of the first page",
     "history": "is one list of what several pages show",
+    "limits": "is a part of the first page",
     "pauses": "is a part of the first page",
     "priority": "changes runs",
     "prune": "deletes rows",

@@ -52,7 +52,7 @@ def _wanted(call: Call, name: str) -> Wanted:
         name,
         whole_number(most, least=1, most=MOST_RUNNING) if most else None,
         parse_rate("rate", rate, None) if rate else None,
-        _until(call.form.get("until", "").strip()),
+        _until(call.form.get("ends_at", "").strip()),
     )
 
 

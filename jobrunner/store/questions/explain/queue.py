@@ -74,7 +74,7 @@ def _limit_of_type(connection: Connection, run: Row, place: Place, before: int) 
     """The limit of the type, if it is used up, or will be by so many runs ``before`` this one."""
     found, in_front = place
     if found is not None and found.max_running is not None:
-        held = connection.execute(*_at_work(run, found)).scalars()
+        held = sorted(connection.execute(*_at_work(run, found)).scalars())
         if before + len(held) >= found.max_running:
             limit = _full("limit", f"the limit max_running {found.max_running} of its type", held, in_front)
             return limit if found.set_max_running is None else _set_by(run, found, limit)

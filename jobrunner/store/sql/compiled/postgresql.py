@@ -659,7 +659,7 @@ WHERE jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job
     ('explain.all_at_work', ()): (
         """SELECT jobrunner_schema.job_runs.id
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_runs.status = 'running' ORDER BY jobrunner_schema.job_runs.id""",
+WHERE jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_runs.status = 'running'""",
         {},
         {},
         (('id', None),),
@@ -2142,7 +2142,8 @@ FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_limits_in_force.job_type AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') END AS running, (SELECT count(*) AS count_2
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_limits_in_force.job_type AND jobrunner_schema.job_runs.status IN ('queued', 'failed')) AS waiting
-FROM jobrunner_schema.job_limits_in_force ORDER BY jobrunner_schema.job_limits_in_force.job_type""",
+FROM jobrunner_schema.job_limits_in_force
+WHERE jobrunner_schema.job_limits_in_force.max_running IS NOT NULL OR jobrunner_schema.job_limits_in_force.rate IS NOT NULL OR jobrunner_schema.job_limits_in_force.concurrency_key IS NOT NULL ORDER BY jobrunner_schema.job_limits_in_force.job_type""",
         {},
         {},
         (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('opens_at', 'instant'), ('running', None), ('waiting', None)),

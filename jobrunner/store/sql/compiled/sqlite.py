@@ -662,7 +662,7 @@ WHERE job_runs.lease_token IS NOT NULL AND job_runs.locked_by = :owner""",
     ('explain.all_at_work', ()): (
         """SELECT job_runs.id
 FROM job_runs
-WHERE job_runs.job_type = :of_type AND job_runs.status = 'running' ORDER BY job_runs.id""",
+WHERE job_runs.job_type = :of_type AND job_runs.status = 'running'""",
         {},
         {},
         (('id', None),),
@@ -2112,7 +2112,8 @@ FROM job_runs
 WHERE job_runs.job_type = job_limits_in_force.job_type AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') END AS running, (SELECT count(*) AS count_2
 FROM job_runs
 WHERE job_runs.job_type = job_limits_in_force.job_type AND job_runs.status IN ('queued', 'failed')) AS waiting
-FROM job_limits_in_force ORDER BY job_limits_in_force.job_type""",
+FROM job_limits_in_force
+WHERE job_limits_in_force.max_running IS NOT NULL OR job_limits_in_force.rate IS NOT NULL OR job_limits_in_force.concurrency_key IS NOT NULL ORDER BY job_limits_in_force.job_type""",
         {},
         {},
         (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('opens_at', 'instant'), ('running', None), ('waiting', None)),

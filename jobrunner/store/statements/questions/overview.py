@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Integer, Select, Table, bindparam, func, literal_column, select
+from sqlalchemy import Integer, Select, Table, bindparam, func, literal_column, or_, select
 
 from jobrunner.lifecycle import FINISHED, Status
 from jobrunner.store.schema import ANY_RELEASES, job_runs, job_ticks, job_types
@@ -98,7 +98,9 @@ def running_limits() -> Select[Any]:
     )  # fmt: skip
     waiting = select(func.count()).where(of_type, WAITING).correlate(limits).scalar_subquery().label("waiting")
     found = select(*_columns(limits, *names), count_at_work(limits).label("running"), waiting)
-    return found.order_by(limits.c.job_type)
+    # A row may be there only for its lock.
+    has_some = or_(*(limits.c[name].is_not(None) for name in ("max_running", "rate", "concurrency_key")))
+    return found.where(has_some).order_by(limits.c.job_type)
 
 
 def last_ticks() -> Select[Any]:

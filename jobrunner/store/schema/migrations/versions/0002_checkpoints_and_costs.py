@@ -3,7 +3,6 @@
 It expands: older programs leave them empty.
 """
 
-import re
 from collections.abc import Iterable
 
 from alembic import op
@@ -30,10 +29,13 @@ SET_LIMITS = """CREATE TABLE {schema}job_set_limits (
 SET_LIMITS_POSTGRESQL = SET_LIMITS.replace("{first}", "'1970-01-01 00:00:00+00:00'").replace(
     "{last}", "'9999-12-31 00:00:00+00:00'"
 )
-SET_LIMITS_SQLITE = (
-    re.sub(r"VARCHAR\(\d+\)", "TEXT", SET_LIMITS).replace("{schema}", "").replace("TIMESTAMPTZ", "INTEGER") + " STRICT"
-)
-SET_LIMITS_SQLITE = SET_LIMITS_SQLITE.replace("{first}", "0").replace("{last}", "253402214400000000")
+SET_LIMITS_SQLITE = SET_LIMITS.replace("{first}", "0").replace("{last}", "253402214400000000").replace("{schema}", "")
+for _of_postgresql, _of_sqlite in (
+    *((f"VARCHAR({_length})", "TEXT") for _length in (50, 200, 300)),
+    ("TIMESTAMPTZ", "INTEGER"),
+):
+    SET_LIMITS_SQLITE = SET_LIMITS_SQLITE.replace(_of_postgresql, _of_sqlite)
+SET_LIMITS_SQLITE += " STRICT"
 UP = {
     "postgresql": [
         "ALTER TABLE {schema}job_runs ADD COLUMN checkpoint JSONB",
