@@ -172,7 +172,7 @@ PEOPLE = {
         (
             *("pauses.listed", "pauses.pause", "pauses.resume", "pauses.concerned"),
             *("set_limits.listed", "set_limits.set_limit", "set_limits.unset", "set_limits.running_and_waiting"),
-            *("set_limits.types", "older_code.hosts"),
+            "older_code.hosts",
         ),
         "a person's command: a table of a few rows, and counts of at most 100 000 runs",
     ),

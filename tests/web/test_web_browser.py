@@ -71,7 +71,8 @@ def shape_of(url: str) -> str:
 
 def button_of(person: Person, action: str) -> "Locator":
     """The first button that sends a form to this address."""
-    path = re.sub(r"^.*?/(?=(runs/\d+|bulk|schedules?|effects)/\w+$|pause$|resume$|(un)?limit$)", "", urlsplit(action).path)
+    ends = r"(?=(runs/\d+|bulk|schedules?|effects)/\w+$|pause$|resume$|(un)?limit$)"
+    path = re.sub(f"^.*?/{ends}", "", urlsplit(action).path)
     own = f'button[formaction$="{path}"]'
     # "unlimit" ends with "limit", too.
     of_action = f':is([action="{path}"], [action$="/{path.removeprefix("/")}"])'

@@ -52,13 +52,15 @@ class ClaimRequest(NamedTuple):
 class Claim(NamedTuple):
     """The claimed runs, most urgent first. ``permits`` is how many of the host's permits the tick may use.
 
-    ``opens_in`` and ``may_be_more`` are those of ``limits.Openings``.
+    ``opens_in`` and ``may_be_more`` are those of ``limits.Openings``. ``set_types``: for these operators have set
+    limits.
     """
 
     runs: list[ClaimedRun]
     permits: int
     opens_in: float | None = None
     may_be_more: bool = False
+    set_types: frozenset[str] = frozenset()
 
 
 def claim(connection: Connection, request: ClaimRequest) -> Claim:
@@ -69,7 +71,7 @@ def claim(connection: Connection, request: ClaimRequest) -> Claim:
     lock_permits(connection, request.owner.host)
     permits, limit, most, set_types = _most(connection, request)
     if limit <= 0 or not any(most):
-        return Claim([], permits)
+        return Claim([], permits, set_types=set_types)
     is_limited = [policy.limits is not None or policy.job_type in set_types for policy in request.policies]
     limited = {
         policy.job_type: (policy.limits or Limits(), each)
@@ -77,13 +79,13 @@ def claim(connection: Connection, request: ClaimRequest) -> Claim:
         if has_limits and each > 0
     }
     if not limited:
-        return Claim(_claimed(_claim(connection, request, limit, most)), permits)
+        return Claim(_claimed(_claim(connection, request, limit, most)), permits, set_types=set_types)
     openings = limits.open_gates(connection, limited, request.quarantined)
     # Runs of limited types come from behind their gates only.
     most = [0 if has_limits else each for has_limits, each in zip(is_limited, most, strict=True)]
     rows = _claim(connection, request, limit, most, openings.run_ids) if openings.run_ids or any(most) else []
     openings.settle(connection, rows)
-    return Claim(_claimed(rows), permits, openings.opens_in, openings.may_be_more)
+    return Claim(_claimed(rows), permits, openings.opens_in, openings.may_be_more, set_types)
 
 
 def _claim(

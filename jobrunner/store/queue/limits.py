@@ -244,9 +244,12 @@ def _given(names: Iterable[str]) -> dict[str, Any]:
     return {"given": [{"job_type": name} for name in sorted(names)]}
 
 
-def count_open(connection: Connection, policies: Sequence[Policy], limit: int) -> int:
-    """How many runs of these types, up to a limit, could be claimed from behind gates; of each key, one."""
-    count, set_types = 0, set_limits.types(connection)
+def count_open(connection: Connection, policies: Sequence[Policy], limit: int, set_types: Collection[str] = ()) -> int:
+    """How many runs of these types, up to a limit, could be claimed from behind gates; of each key, one.
+
+    ``set_types`` are those for which operators have set limits, as far as the caller knows.
+    """
+    count = 0
     for policy in policies:
         if policy.limits is None and policy.job_type not in set_types:
             continue
@@ -260,13 +263,27 @@ def count_open(connection: Connection, policies: Sequence[Policy], limit: int) -
 # The declared limits, for those who do not know the code.
 
 
+class _Stored(NamedTuple):
+    """The stored limits of each type, and the types for which operators have set some: whether these have ended."""
+
+    limits: dict[str, dict[str, Any]]
+    set_types: dict[str, bool]
+
+
+def _read_stored(connection: Connection) -> _Stored:
+    rows = connection.execute(_LIMITS).all()
+    return _Stored(
+        {row.job_type: _stored(row) for row in rows if row.has_ended is None},
+        {row.job_type: bool(row.has_ended) for row in rows if row.has_ended is not None},
+    )
+
+
 def changed(connection: Connection, policies: Sequence[Policy]) -> list[Policy]:
     """The policies whose limits are not the stored ones, or for whose types something was set that has ended.
 
     Expects any transaction.
     """
-    known = {row.job_type: _stored(row) for row in connection.execute(_LIMITS)}
-    set_types = set_limits.types(connection)
+    known, set_types = _read_stored(connection)
     return [
         each
         for each in policies
@@ -280,14 +297,13 @@ def declare(connection: Connection, policy: Policy) -> bool:
     Runs that wait behind gates of another key, or of no limit, are taken from there, and the next claim meets them
     anew. Then what operators had set, and has ended, is forgotten: until then claims look behind the gates for it.
     """
-    stored = {row.job_type: _stored(row) for row in connection.execute(_LIMITS)}.get(policy.job_type)
+    stored = _read_stored(connection).limits.get(policy.job_type)
     columns = _columns(policy.limits or Limits())
     values = {"of_type": policy.job_type, **{f"new_{name}": value for name, value in columns.items()}}
-    # This is also the lock on the type: from here on no claim of it is under way.
+    # This is also the lock on the type: from here on no claim of it is under way, and nobody sets limits of it.
     connection.execute(Prepared("limits.declare"), values)
-    # Under the lock: what is set now, stays.
-    set_types = {name for name, has_ended in set_limits.types(connection).items() if not has_ended}
-    is_limited = _wanted(policy, set_types) is not None
+    ended = connection.execute(Prepared("set_limits.stands_for"), values).scalar_one_or_none()
+    is_limited = policy.limits is not None or ended == 0
     if is_limited and (stored is None or stored["concurrency_key"] == columns["concurrency_key"]):
         connection.execute(Prepared("gates.reopen"), values)
     else:
@@ -296,7 +312,8 @@ def declare(connection: Connection, policy: Policy) -> bool:
         connection.execute(Prepared("gates.forget"), values)
         if not is_limited:
             connection.execute(Prepared("limits.forget"), values)
-    connection.execute(Prepared("set_limits.forget"), values)
+    if ended == 1:
+        connection.execute(Prepared("set_limits.forget"), values)
     return False
 
 

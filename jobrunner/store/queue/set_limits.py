@@ -22,7 +22,6 @@ from jobrunner.store.sql.statement import Prepared, Row
 from jobrunner.text import iso_instant, one_line
 
 _PATIENCE_SECONDS, _LOOK_SECONDS = 1.0, 0.02
-_ALL_TYPES = Prepared("set_limits.all_types")
 
 
 @dataclass(frozen=True)
@@ -161,8 +160,3 @@ def in_force(limits: Limits, row: Row) -> tuple[Limits, bool]:
     if row.set_rate is not None:
         limits = limits._replace(rate=Rate(row.set_rate, row.set_burst))
     return limits, True
-
-
-def types(connection: Connection) -> dict[str, bool]:
-    """The types for which something is set, and whether it has ended. Expects any transaction."""
-    return {row.job_type: bool(row.has_ended) for row in connection.execute(_ALL_TYPES)}

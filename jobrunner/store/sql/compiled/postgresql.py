@@ -1663,11 +1663,12 @@ WHERE jobrunner_schema.job_open_gates.job_type = %(of_type)s::VARCHAR)) ORDER BY
         (),
     ),
     ('limits.declared', ()): (
-        """SELECT jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key
-FROM jobrunner_schema.job_limits""",
+        """SELECT jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, NULL AS has_ended
+FROM jobrunner_schema.job_limits UNION ALL SELECT jobrunner_schema.job_set_limits.job_type, NULL AS max_running, NULL AS rate, NULL AS burst, NULL AS concurrency_key, NULL AS max_running_per_key, NULL AS rate_per_key, NULL AS burst_per_key, CASE WHEN (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now()) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END AS anon_1
+FROM jobrunner_schema.job_set_limits""",
+        {'param_1': 0, 'param_2': 1},
         {},
-        {},
-        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None)),
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('has_ended', None)),
     ),
     ('limits.first_run_of_each', (False,)): (
         """SELECT jobrunner_schema.job_gates.gate, jobrunner_schema.job_gates.spent_until, (SELECT count(*) AS count_1
@@ -2397,13 +2398,6 @@ FROM jobrunner_schema.job_expandable ORDER BY jobrunner_schema.job_expandable.ne
         {'ends_at': 'instant'},
         (('set_at', 'instant'), ('ends_at', 'instant')),
     ),
-    ('set_limits.all_types', ()): (
-        """SELECT jobrunner_schema.job_set_limits.job_type, CASE WHEN (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now()) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END AS has_ended
-FROM jobrunner_schema.job_set_limits""",
-        {'param_1': 0, 'param_2': 1},
-        {},
-        (('job_type', None), ('has_ended', None)),
-    ),
     ('set_limits.claimers', ()): (
         """SELECT jobrunner_schema.job_locks.name
 FROM jobrunner_schema.job_locks
@@ -2445,6 +2439,14 @@ WHERE jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_se
         {},
         {},
         (),
+    ),
+    ('set_limits.stands_for', ()): (
+        """SELECT CASE WHEN (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now()) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END AS anon_1
+FROM jobrunner_schema.job_set_limits
+WHERE jobrunner_schema.job_set_limits.job_type = %(of_type)s::VARCHAR""",
+        {'param_1': 0, 'param_2': 1},
+        {},
+        (('', None),),
     ),
     ('strays.dependants', (False,)): (
         """SELECT jobrunner_schema.job_stray_dependants.id

@@ -1647,11 +1647,12 @@ WHERE job_open_gates.job_type = :of_type)) ORDER BY job_gated.turn_at, job_gated
         (),
     ),
     ('limits.declared', ()): (
-        """SELECT job_limits.job_type, job_limits.max_running, job_limits.rate, job_limits.burst, job_limits.concurrency_key, job_limits.max_running_per_key, job_limits.rate_per_key, job_limits.burst_per_key
-FROM job_limits""",
+        """SELECT job_limits.job_type, job_limits.max_running, job_limits.rate, job_limits.burst, job_limits.concurrency_key, job_limits.max_running_per_key, job_limits.rate_per_key, job_limits.burst_per_key, NULL AS has_ended
+FROM job_limits UNION ALL SELECT job_set_limits.job_type, NULL AS max_running, NULL AS rate, NULL AS burst, NULL AS concurrency_key, NULL AS max_running_per_key, NULL AS rate_per_key, NULL AS burst_per_key, CASE WHEN (job_set_limits.ends_at IS NULL OR job_set_limits.ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) THEN :param_1 ELSE :param_2 END AS anon_1
+FROM job_set_limits""",
+        {'param_1': 0, 'param_2': 1},
         {},
-        {},
-        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None)),
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('has_ended', None)),
     ),
     ('limits.first_run_of_each', (False,)): (
         """SELECT job_gates.gate, job_gates.spent_until, (SELECT count(*) AS count_1
@@ -2367,13 +2368,6 @@ FROM job_expandable ORDER BY job_expandable.next_run_at, job_expandable.id
         {'ends_at': 'instant'},
         (('set_at', 'instant'), ('ends_at', 'instant')),
     ),
-    ('set_limits.all_types', ()): (
-        """SELECT job_set_limits.job_type, CASE WHEN (job_set_limits.ends_at IS NULL OR job_set_limits.ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) THEN :param_1 ELSE :param_2 END AS has_ended
-FROM job_set_limits""",
-        {'param_1': 0, 'param_2': 1},
-        {},
-        (('job_type', None), ('has_ended', None)),
-    ),
     ('set_limits.claimers', ()): (
         """SELECT job_locks.name
 FROM job_locks
@@ -2415,6 +2409,14 @@ WHERE job_set_limits.ends_at IS NULL OR job_set_limits.ends_at > (CAST(round((ju
         {},
         {},
         (),
+    ),
+    ('set_limits.stands_for', ()): (
+        """SELECT CASE WHEN (job_set_limits.ends_at IS NULL OR job_set_limits.ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) THEN :param_1 ELSE :param_2 END AS anon_1
+FROM job_set_limits
+WHERE job_set_limits.job_type = :of_type""",
+        {'param_1': 0, 'param_2': 1},
+        {},
+        (('', None),),
     ),
     ('strays.dependants', (False,)): (
         """SELECT job_stray_dependants.id

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import (
     Boolean,
     ColumnElement,
+    CompoundSelect,
     Delete,
     Executable,
     Float,
@@ -24,11 +25,12 @@ from sqlalchemy import (
     null,
     or_,
     select,
+    union_all,
     update,
 )
 
 from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES
-from jobrunner.store.schema import job_gates, job_limits, job_runs
+from jobrunner.store.schema import job_gates, job_limits, job_runs, job_set_limits
 from jobrunner.store.schema.views import job_claimable, job_gated, job_open_gates
 from jobrunner.store.sql.conditions import GATE_OF_LIMITS
 from jobrunner.store.sql.dialect.rows import rows
@@ -39,7 +41,7 @@ from jobrunner.store.statements.queue.dependants import IS_BEHIND_PARENTS
 from jobrunner.store.statements.queue.gates import SPENT, spent
 from jobrunner.store.statements.queue.holding import RUNNING
 from jobrunner.store.statements.queue.set_limits import LIMITS as SET
-from jobrunner.store.statements.queue.set_limits import of_type_in_force
+from jobrunner.store.statements.queue.set_limits import of_type_in_force, stands
 
 _EITHER = [(False,), (True,)]
 DECLARED = (
@@ -56,9 +58,13 @@ _TYPES = {"job_type": job_limits.c.job_type.type}
 # The declared limits.
 
 
-def declared() -> Select[Any]:
-    """The limits of all types."""
-    return select(job_limits.c.job_type, *(job_limits.c[name] for name in DECLARED))
+def declared() -> CompoundSelect[Any]:
+    """The limits of all types, and for which of them something is set: whether that has ended. Else that is NULL."""
+    names = [job_limits.c.job_type, *(job_limits.c[name] for name in DECLARED)]
+    of_code = select(*names, literal_column("NULL", Integer).label("has_ended"))
+    nothing = (null().label(name) for name in DECLARED)
+    set_types = select(job_set_limits.c.job_type, *nothing, case((stands(), 0), else_=1))
+    return union_all(of_code, set_types)
 
 
 def declare() -> Executable:

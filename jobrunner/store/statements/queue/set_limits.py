@@ -48,9 +48,9 @@ def listed() -> Select[Any]:
     return select(*(_COLUMNS[name] for name in _SHOWN)).where(stands()).order_by(_COLUMNS.set_at, _COLUMNS.job_type)
 
 
-def all_types() -> Select[Any]:
-    """The types for which something is set, and whether it has ended, which is so until a tick forgets it."""
-    return select(_COLUMNS.job_type, case((stands(), 0), else_=1).label("has_ended"))
+def stands_for() -> Select[Any]:
+    """Whether what is set for a type has ended: 1, or 0. No row: nothing is set."""
+    return select(case((stands(), 0), else_=1)).where(_COLUMNS.job_type == _OF_TYPE)
 
 
 def claimers() -> Select[Any]:
