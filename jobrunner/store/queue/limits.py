@@ -301,8 +301,7 @@ def declare(connection: Connection, policy: Policy) -> bool:
     columns = _columns(policy.limits or Limits())
     values = {"of_type": policy.job_type, **{f"new_{name}": value for name, value in columns.items()}}
     # This is also the lock on the type: from here on no claim of it is under way, and nobody sets limits of it.
-    connection.execute(Prepared("limits.declare"), values)
-    ended = connection.execute(Prepared("set_limits.stands_for"), values).scalar_one_or_none()
+    ended = connection.execute(Prepared("limits.declare"), values).scalar_one()
     is_limited = policy.limits is not None or ended == 0
     if is_limited and (stored is None or stored["concurrency_key"] == columns["concurrency_key"]):
         connection.execute(Prepared("gates.reopen"), values)

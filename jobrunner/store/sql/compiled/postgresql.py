@@ -1657,10 +1657,12 @@ WHERE jobrunner_schema.job_open_gates.job_type = %(of_type)s::VARCHAR)) ORDER BY
         (('id', None),),
     ),
     ('limits.declare', ()): (
-        """INSERT INTO jobrunner_schema.job_limits (job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key) VALUES (%(of_type)s::VARCHAR, %(new_max_running)s::INTEGER, %(new_rate)s::VARCHAR, %(new_burst)s::INTEGER, %(new_concurrency_key)s::VARCHAR, %(new_max_running_per_key)s::INTEGER, %(new_rate_per_key)s::VARCHAR, %(new_burst_per_key)s::INTEGER) ON CONFLICT (job_type) DO UPDATE SET max_running = %(new_max_running)s::INTEGER, rate = %(new_rate)s::VARCHAR, burst = %(new_burst)s::INTEGER, concurrency_key = %(new_concurrency_key)s::VARCHAR, max_running_per_key = %(new_max_running_per_key)s::INTEGER, rate_per_key = %(new_rate_per_key)s::VARCHAR, burst_per_key = %(new_burst_per_key)s::INTEGER, opens_at = NULL, asked_at = NULL""",
+        """INSERT INTO jobrunner_schema.job_limits (job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key) VALUES (%(of_type)s::VARCHAR, %(new_max_running)s::INTEGER, %(new_rate)s::VARCHAR, %(new_burst)s::INTEGER, %(new_concurrency_key)s::VARCHAR, %(new_max_running_per_key)s::INTEGER, %(new_rate_per_key)s::VARCHAR, %(new_burst_per_key)s::INTEGER) ON CONFLICT (job_type) DO UPDATE SET max_running = %(new_max_running)s::INTEGER, rate = %(new_rate)s::VARCHAR, burst = %(new_burst)s::INTEGER, concurrency_key = %(new_concurrency_key)s::VARCHAR, max_running_per_key = %(new_max_running_per_key)s::INTEGER, rate_per_key = %(new_rate_per_key)s::VARCHAR, burst_per_key = %(new_burst_per_key)s::INTEGER, opens_at = NULL, asked_at = NULL RETURNING (SELECT CASE WHEN (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now()) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END AS anon_1
+FROM jobrunner_schema.job_set_limits
+WHERE jobrunner_schema.job_set_limits.job_type = %(of_type)s::VARCHAR) AS has_ended""",
+        {'param_1': 0, 'param_2': 1},
         {},
-        {},
-        (),
+        (('has_ended', None),),
     ),
     ('limits.declared', ()): (
         """SELECT jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, NULL AS has_ended
@@ -2439,14 +2441,6 @@ WHERE jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_se
         {},
         {},
         (),
-    ),
-    ('set_limits.stands_for', ()): (
-        """SELECT CASE WHEN (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now()) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END AS anon_1
-FROM jobrunner_schema.job_set_limits
-WHERE jobrunner_schema.job_set_limits.job_type = %(of_type)s::VARCHAR""",
-        {'param_1': 0, 'param_2': 1},
-        {},
-        (('', None),),
     ),
     ('strays.dependants', (False,)): (
         """SELECT jobrunner_schema.job_stray_dependants.id

@@ -1641,10 +1641,12 @@ WHERE job_open_gates.job_type = :of_type)) ORDER BY job_gated.turn_at, job_gated
         (('id', None),),
     ),
     ('limits.declare', ()): (
-        """INSERT INTO job_limits (job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key) VALUES (:of_type, :new_max_running, :new_rate, :new_burst, :new_concurrency_key, :new_max_running_per_key, :new_rate_per_key, :new_burst_per_key) ON CONFLICT (job_type) DO UPDATE SET max_running = :new_max_running, rate = :new_rate, burst = :new_burst, concurrency_key = :new_concurrency_key, max_running_per_key = :new_max_running_per_key, rate_per_key = :new_rate_per_key, burst_per_key = :new_burst_per_key, opens_at = NULL, asked_at = NULL""",
+        """INSERT INTO job_limits (job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key) VALUES (:of_type, :new_max_running, :new_rate, :new_burst, :new_concurrency_key, :new_max_running_per_key, :new_rate_per_key, :new_burst_per_key) ON CONFLICT (job_type) DO UPDATE SET max_running = :new_max_running, rate = :new_rate, burst = :new_burst, concurrency_key = :new_concurrency_key, max_running_per_key = :new_max_running_per_key, rate_per_key = :new_rate_per_key, burst_per_key = :new_burst_per_key, opens_at = NULL, asked_at = NULL RETURNING (SELECT CASE WHEN (job_set_limits.ends_at IS NULL OR job_set_limits.ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) THEN :param_1 ELSE :param_2 END AS anon_1
+FROM job_set_limits
+WHERE job_type = :of_type) AS has_ended""",
+        {'param_1': 0, 'param_2': 1},
         {},
-        {},
-        (),
+        (('has_ended', None),),
     ),
     ('limits.declared', ()): (
         """SELECT job_limits.job_type, job_limits.max_running, job_limits.rate, job_limits.burst, job_limits.concurrency_key, job_limits.max_running_per_key, job_limits.rate_per_key, job_limits.burst_per_key, NULL AS has_ended
@@ -2409,14 +2411,6 @@ WHERE job_set_limits.ends_at IS NULL OR job_set_limits.ends_at > (CAST(round((ju
         {},
         {},
         (),
-    ),
-    ('set_limits.stands_for', ()): (
-        """SELECT CASE WHEN (job_set_limits.ends_at IS NULL OR job_set_limits.ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) THEN :param_1 ELSE :param_2 END AS anon_1
-FROM job_set_limits
-WHERE job_set_limits.job_type = :of_type""",
-        {'param_1': 0, 'param_2': 1},
-        {},
-        (('', None),),
     ),
     ('strays.dependants', (False,)): (
         """SELECT job_stray_dependants.id

@@ -41,7 +41,7 @@ from jobrunner.store.statements.queue.dependants import IS_BEHIND_PARENTS
 from jobrunner.store.statements.queue.gates import SPENT, spent
 from jobrunner.store.statements.queue.holding import RUNNING
 from jobrunner.store.statements.queue.set_limits import LIMITS as SET
-from jobrunner.store.statements.queue.set_limits import of_type_in_force, stands
+from jobrunner.store.statements.queue.set_limits import has_ended, of_type_in_force, stands
 
 _EITHER = [(False,), (True,)]
 DECLARED = (
@@ -68,13 +68,14 @@ def declared() -> CompoundSelect[Any]:
 
 
 def declare() -> Executable:
-    """Store the limits of a type."""
+    """Store the limits of a type. Returns whether what is set for it has ended."""
     columns = job_limits.c
     values: dict[str, Any] = {name: bindparam(f"new_{name}", type_=columns[name].type) for name in DECLARED}
     # Other limits may allow runs sooner: a claim must ask.
     changed = {**values, "opens_at": null(), "asked_at": null()}
     insert = inserting(job_limits).values(job_type=_OF_TYPE, **values)
-    statement: Executable = insert.on_conflict_do_update(index_elements=[columns.job_type], set_=changed)
+    stored = insert.on_conflict_do_update(index_elements=[columns.job_type], set_=changed)
+    statement: Executable = stored.returning(has_ended())
     return statement
 
 

@@ -48,9 +48,10 @@ def listed() -> Select[Any]:
     return select(*(_COLUMNS[name] for name in _SHOWN)).where(stands()).order_by(_COLUMNS.set_at, _COLUMNS.job_type)
 
 
-def stands_for() -> Select[Any]:
-    """Whether what is set for a type has ended: 1, or 0. No row: nothing is set."""
-    return select(case((stands(), 0), else_=1)).where(_COLUMNS.job_type == _OF_TYPE)
+def has_ended() -> ColumnElement[Any]:
+    """Whether what is set for the type of the parameter has ended: 1, or 0. NULL: nothing is set."""
+    found = select(case((stands(), 0), else_=1)).where(_COLUMNS.job_type == _OF_TYPE)
+    return found.scalar_subquery().label("has_ended")
 
 
 def claimers() -> Select[Any]:
