@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from jobrunner.model import Limits, Policy
 from jobrunner.rates import Rate
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.queue import set_limits
 from jobrunner.store.sql.statement import Prepared, Row
 
 _ADMITTED, _RELEASED = 1000, 2000
@@ -122,7 +121,7 @@ def open_gates(connection: Connection, wanted: Mapping[str, tuple[Limits, int]],
     locked = _locked(connection, wanted.keys())
     if len(locked) < len(wanted):
         openings.note_opening(_BUSY_SECONDS)
-    found = {name: _Type(name, *set_limits.in_force(wanted[name][0], row), row) for name, row in locked.items()}
+    found = {name: _Type(name, *_in_force(wanted[name][0], row), row) for name, row in locked.items()}
     at_work = _at_work(connection, found.values())
     for name, looked_at in found.items():
         room = _room(looked_at.limits, locked[name], wanted[name][1], at_work.get(name, 0))
@@ -148,6 +147,17 @@ def _locked(connection: Connection, names: Collection[str]) -> dict[str, Row]:
         if row is not None:
             found[name] = row
     return found
+
+
+def _in_force(limits: Limits, row: Row) -> tuple[Limits, bool]:
+    """The limits that hold instead of these, which the code has, and whether operators have set any of them."""
+    if row.set_max_running is None and row.set_rate is None:
+        return limits, False
+    if row.set_max_running is not None:
+        limits = limits._replace(max_running=row.set_max_running)
+    if row.set_rate is not None:
+        limits = limits._replace(rate=Rate(row.set_rate, row.set_burst))
+    return limits, True
 
 
 class _Room(NamedTuple):

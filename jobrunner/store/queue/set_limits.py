@@ -1,7 +1,7 @@
 """Limits of a job type that operators set at run time: they hold instead of those of the code until they end.
 
-They are behind the same gates and the same lock as the limits of the code (``limits.py``): a claim reads them with the
-row of the type that it locks. Every function that writes is the body of one write transaction.
+They are behind the same gates and the same lock as the limits of the code: a claim reads them with the row of the type
+that it locks (``limits.py``). Every function that writes is the body of one write transaction.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any, ClassVar, NamedTuple
 
 from jobrunner import clock
 from jobrunner.errors import UsageError
-from jobrunner.model import LAST_INSTANT, Actor, Limits
+from jobrunner.model import LAST_INSTANT, Actor
 from jobrunner.rates import Rate
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.reading import read
 from jobrunner.store.queue.pauses import Concerned, concerned
 from jobrunner.store.queue.ticks import audit
-from jobrunner.store.sql.statement import Prepared, Row
+from jobrunner.store.sql.statement import Prepared
 from jobrunner.text import iso_instant, one_line
 
 _PATIENCE_SECONDS, _LOOK_SECONDS = 1.0, 0.02
@@ -146,17 +146,3 @@ def _wait_for_claims(connection: Connection) -> list[str]:
 def running_and_waiting(connection: Connection, job_type: str) -> Concerned:
     """How many runs of the type wait and are at work. Expects any transaction."""
     return concerned(connection, "type", job_type)
-
-
-# For claims, and for the ticks that store the limits of the code.
-
-
-def in_force(limits: Limits, row: Row) -> tuple[Limits, bool]:
-    """The limits that hold for a type instead of these, and whether any is set. ``row`` has the columns ``set_…``."""
-    if row.set_max_running is None and row.set_rate is None:
-        return limits, False
-    if row.set_max_running is not None:
-        limits = limits._replace(max_running=row.set_max_running)
-    if row.set_rate is not None:
-        limits = limits._replace(rate=Rate(row.set_rate, row.set_burst))
-    return limits, True
