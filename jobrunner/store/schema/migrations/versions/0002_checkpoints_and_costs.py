@@ -29,6 +29,16 @@ SET_LIMITS = """CREATE TABLE {schema}job_set_limits (
 SET_LIMITS_POSTGRESQL = SET_LIMITS.replace("{first}", "'1970-01-01 00:00:00+00:00'").replace(
     "{last}", "'9999-12-31 00:00:00+00:00'"
 )
+# The roles of ticks and of those who look at them have rights on all tables that were there. Ticks read this one.
+SAME_RIGHTS = """DO $step$ DECLARE given record; BEGIN
+  FOR given IN SELECT privilege_type, is_grantable, grantee
+    FROM pg_class CROSS JOIN aclexplode(relacl) WHERE oid = '{schema}job_limits'::regclass AND grantee <> relowner
+  LOOP
+    EXECUTE 'GRANT ' || given.privilege_type || ' ON {schema}job_set_limits TO '
+      || CASE WHEN given.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(given.grantee)) END
+      || CASE WHEN given.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END;
+  END LOOP;
+END $step$"""
 SET_LIMITS_SQLITE = SET_LIMITS.replace("{first}", "0").replace("{last}", "253402214400000000").replace("{schema}", "")
 for _of_postgresql, _of_sqlite in (
     *((f"VARCHAR({_length})", "TEXT") for _length in (50, 200, 300)),
@@ -43,6 +53,7 @@ UP = {
         "ALTER TABLE {schema}job_attempts ADD COLUMN processor_seconds DOUBLE PRECISION",
         "ALTER TABLE {schema}job_state ADD COLUMN moved TEXT",
         SET_LIMITS_POSTGRESQL,
+        SAME_RIGHTS,
     ],
     "sqlite": [
         f"ALTER TABLE job_runs ADD COLUMN checkpoint TEXT {READABLE}",
