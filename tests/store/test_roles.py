@@ -27,7 +27,8 @@ LOOKING = [
 ACTING = [
     "enqueue echo --key k", "enqueue fail --max-attempts 1", "tick", "retry 3", "cancel 3", "discard 3 --reason x",
     "pause --type echo", "resume --type echo",
-    "limit echo --max-running 9 --reason x", "unlimit echo", "schedule add daily --type echo --cron @daily", "schedule pause daily",
+    "limit echo --max-running 9 --reason x", "unlimit echo",
+    "schedule add daily --type echo --cron @daily", "schedule pause daily",
     "schedule resume daily", "schedule trigger daily", "schedule edit daily --cron @hourly", "schedule remove daily",
     "apply", "prune", "archive runs --until 0s {file}", "tick",
 ]  # fmt: skip
