@@ -344,3 +344,32 @@ def test_the_clock_of_a_host_decides_nothing(store: Store, database: Database, m
     assert done.now.ends_at is not None
     assert done.now.ends_at - done.now.set_at <= timedelta(hours=2)
     assert len(claim_all(store, "a", FREE)) == 2
+
+
+@postgresql_only
+def test_a_stalled_claim_of_the_type_that_keeps_an_operator_waiting_keeps_no_other_host_from_claiming(
+    open_store: Callable[[], Store], database: Database
+) -> None:
+    """The command waits for the row of the type, which that claim has locked. With the locks of all hosts in hand
+    nobody could claim anything meanwhile.
+    """
+    one, other, third = open_store(), open_store(), open_store()
+    for host in "abc":
+        claim_of(one, host, TEN)
+    insert_runs(database, 9, "mail")
+    known = insert_runs(database, 1, "known")
+    asked = request(owner=Owner("a", "a:1:a"), token="a" * 32, policies=[TEN], limit=2)
+    done: list[Done] = []
+    setter = threading.Thread(target=lambda: done.append(set_limit(other, 2)))
+
+    def stall(connection: Connection) -> None:
+        assert len(claims.claim(connection, asked).runs) == 2
+        setter.start()
+        assert not wait_for_end(setter, 0.5)
+        assert [run.lease.run_id for run in claim_of(third, "b", *KNOWN).runs] == known
+        assert not wait_for_end(setter, 0.0)
+
+    one.write(stall)
+    setter.join()
+    assert done[0].now.max_running == 2
+    assert claim_all(third, "c", TEN) == []

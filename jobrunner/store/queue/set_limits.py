@@ -83,9 +83,10 @@ def set_limit(connection: Connection, wanted: Wanted, actor: Actor) -> Done:
 
     Claims that are under way end first, so that no run begins that this transaction does not see.
     """
-    under_way = _wait_for_claims(connection)
-    # The lock of every claim of the type.
+    # The lock of every claim of the type. First, because a claim that stalls may hold it: to wait for it with the
+    # locks of all hosts in hand would keep these from claiming anything.
     connection.execute(Prepared("set_limits.lock_type"), {"of_type": wanted.job_type})
+    under_way = _wait_for_claims(connection)
     at: datetime = connection.execute(Prepared("tallies.clock")).scalar_one()
     ends_at = at + wanted.until if isinstance(wanted.until, timedelta) else wanted.until
     if ends_at is not None and ends_at <= at:
