@@ -38,6 +38,7 @@ FINDINGS: dict[str, Rule] = {
         run_rules.dead,
         run_rules.uncertain_effects,
         run_rules.paused,
+        run_rules.limited,
         tick_rules.state_folder,
     )
 }

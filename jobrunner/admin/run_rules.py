@@ -1,4 +1,4 @@
-"""The rules about runs, types, effects, schedules and pauses."""
+"""The rules about runs, types, effects, schedules, pauses and limits."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from jobrunner.admin.finding import Said, Severity, age, at, listed_due, listed_few, number_of, rule, ticking
 from jobrunner.settings.health import Thresholds
 from jobrunner.store.questions.facts import DueType, Facts, SilentTick
+from jobrunner.store.queue.set_limits import describe_limits
 
 
 @rule(
@@ -177,3 +178,17 @@ def paused(facts: Facts, limits: Thresholds) -> Iterator[Said]:
         first = facts.pauses[0]
         remedy = None if first.name else "jobrunner resume --all"
         yield Said(f"still paused: {listed_few(listed)}", {"kind": first.kind, "name": first.name}, remedy=remedy)
+
+
+@rule("type", Severity.WARNING, "jobrunner unlimit {job_type!q}")
+def limited(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """A [limit that was set at run time](actions.md#limit) has no end and has held for a long time: it may have been
+    forgotten.
+    """
+    if facts.set_limits:
+        listed = [
+            f"{each.job_type} to {describe_limits(each.max_running, each.rate)} for {age(facts, each.set_at)} by"
+            f" {each.actor}{f' ({each.reason})' if each.reason else ''}"
+            for each in facts.set_limits
+        ]
+        yield Said(f"still limited: {listed_few(listed)}", {"job_type": facts.set_limits[0].job_type})

@@ -71,6 +71,16 @@ def instant_or_ago(text: str) -> datetime | timedelta:
     return parse_instant(text, ", or 2h for two hours ago")
 
 
+def instant_or_later(text: str) -> datetime | timedelta:
+    """An instant with its offset, or a duration from now, such as 2h or +2h. Raises UsageError."""
+    if "-" not in text:
+        try:
+            return parse_duration(text.removeprefix("+"))
+        except UsageError:
+            pass
+    return parse_instant(text, ", or 2h from now")
+
+
 def parse_instant(text: str, or_else: str = "") -> datetime:
     """An instant with its offset. ``or_else`` names what the user could write instead. Raises UsageError."""
     if not _ISO.fullmatch(text):

@@ -17,11 +17,11 @@ _SECTIONS = {
     "work": ("Work", "tick, loop, enqueue, run, dev"),
     "questions": (
         "See what happens",
-        "status, health, pauses, explain, runs, show, logs, watch, errors, history, stats",
+        "status, health, pauses, limits, explain, runs, show, logs, watch, errors, history, stats",
     ),
     "changes": (
         "Change runs",
-        "retry, cancel, discard, reschedule, priority, pause, resume, effects list, effects settle",
+        "retry, cancel, discard, reschedule, priority, pause, resume, limit, unlimit, effects list, effects settle",
     ),
     "timetable": (
         "Schedules and job types",

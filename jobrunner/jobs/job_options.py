@@ -87,7 +87,8 @@ def key_window(window: Duration) -> timedelta:
     return length
 
 
-_COUNT = Number(1, 1_000_000)
+MOST_RUNNING = 1_000_000
+_COUNT = Number(1, MOST_RUNNING)
 
 
 class PolicyOptions(TypedDict, total=False):

@@ -34,7 +34,7 @@ class Thresholds(NamedTuple):
         "a tick started this far in the future, because the database's clock was ahead, or the clocks of this host and"
         " of the database differ by more.",
     )
-    pause: timedelta = duration("1d", "a job type, a host or everything is paused for longer than this.")
+    pause: timedelta = duration("1d", "a type, a host or everything is paused, or limited without an end, for longer.")
 
 
 TICK_AGE: timedelta = Thresholds._field_defaults["tick_age"].value

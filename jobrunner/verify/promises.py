@@ -29,6 +29,7 @@ PROMISES: dict[str, Promise] = {
         pauses.pauses_recorded,
         effects.effects_of_runs,
         effects.effects_once,
+        limits.limits_recorded,
         limits.limits_kept,
         limits.totals_complete,
     )

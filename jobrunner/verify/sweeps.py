@@ -19,13 +19,13 @@ from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.verify.reading import read
-from jobrunner.store.verify.records import Definition, Limit, Pause, Slot, Worked
-from jobrunner.verify import known, promises
+from jobrunner.store.verify.records import Definition, Limit, Pause, SetLimit, Slot, Worked
+from jobrunner.verify import known, promises, set_limits
 from jobrunner.verify.checks.attempts import lost_leases
 from jobrunner.verify.checks.limits import Totals, WorkOfType
 from jobrunner.verify.checks.slots import Rivals, SlotsOf, Work
 from jobrunner.verify.histories import read_slice
-from jobrunner.verify.promise import Breach, Facts, History, Promise
+from jobrunner.verify.promise import ONE_TICK, Breach, Facts, History, Promise
 
 T = TypeVar("T")
 _RUNS, _EFFECTS, _SLOTS, _ATTEMPTS = 1000, 1000, 2000, 5000
@@ -139,17 +139,30 @@ class Sweeper:
             earlier.extend(own)
 
     def limits(self, _: str) -> Iterator[Found]:
-        """The attempts of limited types, the newest first, as long as their limits are known."""
+        """What is set, and the attempts of limited types, the newest first, as long as their limits are known."""
         limits: dict[str, Limit] = {each.job_type: each for each in self._read("limits")}
-        agreed = {name: at for name, at in self._facts.agreed.items() if name in limits}
+        found = defaultdict[str, list[SetLimit]](list)
+        for each in self._read("set_limits"):
+            found[each.job_type].append(each)
+        for name, of_type in found.items():
+            yield Found("", _judge([promises.PROMISES["limits_recorded"]], of_type, name, self._facts))
+        known = set_limits.in_force(limits, [each[0] for each in found.values()], self._facts.now)
+        changed = set_limits.last_changes(self._read("limit_changes"), self._read("set_limits"), self._facts.now)
+        # Code that knows of no limits that are set does not keep to them.
+        old = [each.started_at + ONE_TICK for each in self._read("last_old_tick")] if found else []
+        since = {
+            name: max([at, *changed.get(name, []), *old]) for name, at in self._facts.agreed.items() if name in limits
+        }
         worked = defaultdict[str, list[Worked]](list)
-        if agreed:
-            oldest = min(agreed.values())
-            for each in islice(self._worked(oldest), _MOST_WORKED):
-                if each.job_type in agreed and each.started_at >= agreed[each.job_type]:
+        if since:
+            for each in islice(self._worked(min(since.values())), _MOST_WORKED):
+                if each.job_type in since:
                     worked[each.job_type].append(each)
-        for name, of_type in sorted(worked.items()):
-            work = WorkOfType(limits[name], of_type)
+        for name, of_its in sorted(worked.items()):
+            # The limits of the code do not count what began by other ones; what is set counts all that is at work.
+            counts_all = name in known.set_types
+            counted = [each for each in of_its if counts_all or each.started_at >= since[name]]
+            work = WorkOfType(known.limits[name], counted, since[name])
             yield Found("", _judge([promises.PROMISES["limits_kept"]], work, name, self._facts))
 
     def _worked(self, oldest: datetime) -> Iterator[Worked]:

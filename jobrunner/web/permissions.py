@@ -18,6 +18,8 @@ class Verb(StrEnum):
     PRIORITY = "priority"
     PAUSE = "pause"
     RESUME = "resume"
+    LIMIT = "limit"
+    UNLIMIT = "unlimit"
     TRIGGER = "trigger"
     BACKFILL = "backfill"
     SETTLE = "settle"
@@ -32,6 +34,8 @@ WORDS = {
     Verb.PRIORITY: "Change the priority",
     Verb.PAUSE: "Pause",
     Verb.RESUME: "Resume",
+    Verb.LIMIT: "Limit",
+    Verb.UNLIMIT: "Take back",
     Verb.TRIGGER: "Run it now",
     Verb.BACKFILL: "Fill in past slots",
     Verb.SETTLE: "Settle",

@@ -9,7 +9,20 @@ from functools import partial
 from typing import NamedTuple
 
 from jobrunner.web.call import Answer, Call, Page
-from jobrunner.web.pages import all_schedules, bulk, calendar, now, pausing, run, runs, schedules, trails, types, zone
+from jobrunner.web.pages import (
+    all_schedules,
+    bulk,
+    calendar,
+    limiting,
+    now,
+    pausing,
+    run,
+    runs,
+    schedules,
+    trails,
+    types,
+    zone,
+)
 from jobrunner.web.permissions import Verb
 
 
@@ -58,6 +71,8 @@ ROUTES = (
     *(Route("POST", f"/bulk/{verb}", verb, partial(bulk.change, verb=verb), runs.runs) for verb in runs.BULK),
     Route("POST", "/pause", Verb.PAUSE, pausing.pause),
     Route("POST", "/resume", Verb.RESUME, pausing.resume),
+    Route("POST", "/limit", Verb.LIMIT, limiting.limit, types.types),
+    Route("POST", "/unlimit", Verb.UNLIMIT, limiting.unlimit),
     Route("POST", "/schedules/pause", Verb.PAUSE, all_schedules.pause),
     Route("POST", "/schedules/resume", Verb.RESUME, all_schedules.resume),
     Route("POST", "/schedule/pause", Verb.PAUSE, schedules.pause, schedules.schedule),

@@ -84,6 +84,8 @@ class Claimer:
         self._batch_size = BatchSize(_MOST_HELD, self._config.lease, first=_FIRST_CLAIMED)
         # The claim of one run that failed with its payload. The next one of these types is sent without.
         self._unread: ClaimRequest | None = None
+        # For these operators have set limits, as the last claim has said.
+        self._set_types: frozenset[str] = frozenset()
         self._background = background
         self._sent: _Sent | None = None
 
@@ -163,6 +165,7 @@ class Claimer:
         if not isinstance(answer, Exception):
             self.answers += 1
             claim, renewal = answer
+            self._set_types = claim.set_types
             self._hand.note_renewed(renewal.renewed, sent.sent_at)
             return self._take_in_hand(request, claim, sent.sent_at)
         if isinstance(answer, JobrunnerError):
@@ -218,7 +221,7 @@ class Claimer:
 
         def work(connection: Connection) -> int:
             count = ticks.count_claimable(connection, policies, limit)
-            return count + limits.count_open(connection, policies, limit - count)
+            return count + limits.count_open(connection, policies, limit - count, self._set_types)
 
         return self._database.read(work)
 

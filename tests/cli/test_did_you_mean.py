@@ -59,6 +59,7 @@ NAMED = {
     "explain subject": "explain nihgtly",
     "history --type": "history --type report.sned --since 1s",
     "history --schedule": None,
+    "limit job_type": "limit report.sned --max-running 2 --reason slow",
     "loop --type": None,
     "pause --type": "pause --type report.sned",
     "pause --host": "pause --host wbe1",
@@ -74,6 +75,7 @@ NAMED = {
     "schedule next asked": "schedule next nihgtly",
     "stats --type": "stats --type report.sned",
     "tick --type": "tick --type ecoh",
+    "unlimit job_type": "unlimit report.sned",
 }
 MEANT = {"report.sned": "report.send", "nihgtly": "nightly", "wbe1": "web1", "ecoh": "echo"}
 

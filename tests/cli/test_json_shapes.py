@@ -38,6 +38,11 @@ def test_json_of_every_command_fits_its_schema(jobrunner: Commands, app: App, da
     database.execute("UPDATE job_definitions SET jitter = 30")
     database.execute("INSERT INTO job_pauses (kind, name, actor, paused_at) VALUES ('type', 'p', 'someone', ?)", [now])
     database.execute(
+        "INSERT INTO job_set_limits (job_type, max_running, rate, burst, reason, actor, set_at)"
+        " VALUES ('p', 1, '1/s', 1, 'r', 'a', ?)",
+        [now],
+    )
+    database.execute(
         "INSERT INTO job_effects (key, state, run_id, job_type, attempt, lease_token, token, intended_at)"
         " VALUES ('k', 'uncertain', 1, 'known', 1, 't', 't', ?)",
         [now],

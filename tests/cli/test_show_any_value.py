@@ -67,6 +67,7 @@ def found(value: Any) -> Status:
         running=[running],
         failing=[FailingRun(**of_type, **ended, next_try_at=NOW)], dead=[dead], schedules=[], unknown_types=[],
         limits=[], running_limits=[], ticks=[tick], uncertain=0, uncertain_effects=[], oldest_due=None, pauses=[],
+        set_limits=[],
         unsent_notifications=[],
     )  # fmt: skip
 

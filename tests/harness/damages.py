@@ -10,7 +10,7 @@ from harness.scenes import FAILED, HOUR, LIMITS, PERSON, SUCCEEDED, Scene
 from harness.tallying import count_all
 from jobrunner.model import Limits, Policy, TickKind
 from jobrunner.store.changes import archive, one_run, settlement
-from jobrunner.store.queue import limits
+from jobrunner.store.queue import limits, set_limits
 from jobrunner.store.queue.ticks import hosts
 from jobrunner.store.queue.ticks.hosts import HostReport
 
@@ -170,6 +170,16 @@ def limits_kept(scene: Scene) -> object:
     return "limited"
 
 
+def limits_recorded(scene: Scene) -> object:
+    wanted = set_limits.Wanted("unseen", 2, None)
+    scene.store.write(partial(set_limits.set_limit, wanted=wanted, actor=PERSON))
+    of_it = "at = (SELECT set_at FROM job_set_limits WHERE job_type = 'unseen')"
+    scene.database.execute(f"DELETE FROM job_events WHERE action = 'limit type' AND {of_it}")
+    # The type has no host that could report its limits.
+    scene.database.execute("DELETE FROM job_limits WHERE job_type = 'unseen'")
+    return "unseen"
+
+
 def totals_complete(scene: Scene) -> object:
     scene.run(SUCCEEDED, job_type="counted")
     count_all(scene.database, scene.store)
@@ -198,6 +208,7 @@ DAMAGES: dict[str, Callable[[Scene], object]] = {
         pauses_recorded,
         effects_of_runs,
         effects_once,
+        limits_recorded,
         limits_kept,
         totals_complete,
     )

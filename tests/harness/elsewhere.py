@@ -53,6 +53,7 @@ def fill(jobrunner: Commands, app: App, database: Database) -> None:
     jobrunner("schedule", "remove", "gone")
     jobrunner("schedule", "pause", "nightly", "--reason", "a move")
     jobrunner("pause", "--type", "sleep", "--reason", "too hot")
+    jobrunner("limit", "sleep", "--max-running", "2", "--until", "2h", "--reason", "still hot")
     for order in (7, 8):
         jobrunner("enqueue", "pay", "--payload", json.dumps({"order": order}), "--key", f"order:{order}")
     jobrunner("schedule", "trigger", "nightly")

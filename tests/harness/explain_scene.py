@@ -180,6 +180,14 @@ def paused(scene: Scene) -> int:
     return scene.enqueue("echo")
 
 
+def limit_set(scene: Scene) -> int:
+    """More are at work than was set; they began behind no gate."""
+    scene.running("echo")
+    words = ("--max-running", "1", "--until", "2h", "--reason", "mail is slow")
+    scene.run("limit", "echo", *words)
+    return scene.enqueue("echo")
+
+
 def host_paused(scene: Scene) -> int:
     scene.run("pause", "--host", "here")
     return scene.enqueue("echo")

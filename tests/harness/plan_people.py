@@ -169,7 +169,11 @@ PEOPLE = {
     "trails.left_behind": "a person's page: the ticks of a day by the index of their begins",
     "logs.look": "a person's command: one run by its id",
     **dict.fromkeys(
-        ("pauses.listed", "pauses.pause", "pauses.resume", "pauses.concerned"),
+        (
+            *("pauses.listed", "pauses.pause", "pauses.resume", "pauses.concerned"),
+            *("set_limits.listed", "set_limits.set_limit", "set_limits.unset", "set_limits.running_and_waiting"),
+            "older_code.hosts",
+        ),
         "a person's command: a table of a few rows, and counts of at most 100 000 runs",
     ),
     **dict.fromkeys(

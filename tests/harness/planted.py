@@ -57,6 +57,12 @@ def pause(database: Database, kind: str, name: str, ago: timedelta, reason: str 
     insert_row(database, "job_pauses", row)
 
 
+def set_limit(database: Database, job_type: str, ago: timedelta, **values: Any) -> None:
+    at = database.now() - ago
+    row = {"max_running": 2, "actor": "ada@web1", "set_at": at, **values}
+    insert_row(database, "job_set_limits", {"job_type": job_type, **row})
+
+
 def uncertain_effect(database: Database, key: str) -> None:
     row = {"key": key, "state": "intended", "run_id": 99, "job_type": "pay", "attempt": 1, "lease_token": "x"}
     insert_row(database, "job_effects", row | {"token": "t", "intended_at": database.now() - HOUR})

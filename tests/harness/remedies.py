@@ -23,6 +23,7 @@ from harness.planted import (
     old_runs,
     pause,
     schedule,
+    set_limit,
     uncertain_effect,
 )
 from jobrunner.store.questions.explain.explanation import is_command
@@ -167,6 +168,7 @@ FOUND: tuple[tuple[str, Act, Cure], ...] = (
         lambda scene: judged(scene.database, "dead", 2 * HOUR),
         Cure(("run ", "jobrunner show "), lambda scene: judged(scene.database, "succeeded", MINUTE)),
     ),
+    ("limited", lambda scene: set_limit(scene.database, "echo", 26 * HOUR), COMMAND),
     ("paused", lambda scene: pause(scene.database, "type", "echo", 26 * HOUR), COMMAND),
     (
         "silent_ticks",

@@ -20,6 +20,7 @@ from harness.planted import (
     old_runs,
     pause,
     schedule,
+    set_limit,
     uncertain_effect,
 )
 from jobrunner.admin.finding import Finding, Severity
@@ -30,7 +31,18 @@ from jobrunner.store.drivers.location import locate
 
 TABLES = tuple(
     f"job_{name}"
-    for name in ["gates", "limits", "attempts", "ticks", "runs", "definitions", "effects", "pauses", "hosts"]
+    for name in [
+        "gates",
+        "limits",
+        "attempts",
+        "ticks",
+        "runs",
+        "definitions",
+        "effects",
+        "pauses",
+        "set_limits",
+        "hosts",
+    ]
 )
 Plant = Callable[[Database], object]
 
@@ -233,6 +245,23 @@ CASES: dict[str, tuple[list[Plant], dict[str, str] | None]] = {
     "a pause was forgotten": (
         [do(pause, "type", "report", 26 * HOUR, "x")],
         {"paused": "still paused: type report for 1d2h by ada@web1 (x)"},
+    ),
+    "a limit was forgotten": (
+        [
+            do(set_limit, "report", 26 * HOUR, reason="x"),
+            do(set_limit, "mail", 50 * HOUR, max_running=None, rate="1/m", burst=1),
+        ],
+        {
+            "limited": "still limited: mail to rate 1/m for 2d2h by ada@web1, report to max_running 2 for 1d2h by"
+            " ada@web1 (x)"
+        },
+    ),
+    "a limit is new, and another one will end": (
+        [
+            do(set_limit, "report", HOUR),
+            lambda database: set_limit(database, "mail", 50 * HOUR, ends_at=database.now() + HOUR),
+        ],
+        None,
     ),
     "a pause is new": ([do(pause, "all", "", NOW)], None),
     "a clock was ahead of a tick": (

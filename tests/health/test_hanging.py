@@ -69,6 +69,7 @@ NEEDED_BY = {
     "job_pauses": ["pauses"],
     "job_runs": ["tick"],
     "job_schema_version": ["status"],
+    "job_set_limits": ["limits"],
     "job_state": ["run", "echo"],
     "job_tallies": ["stats"],
     "job_totals": [],

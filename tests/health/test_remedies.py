@@ -29,7 +29,7 @@ from jobrunner.web.routes import Found
 from jobrunner.web.routes import find as find_route
 
 TESTS = Path(__file__).parents[1]
-CLEARED = ("job_runs", "job_definitions", "job_effects", "job_pauses", "job_events", "job_ticks")
+CLEARED = ("job_runs", "job_definitions", "job_effects", "job_pauses", "job_set_limits", "job_events", "job_ticks")
 
 
 @pytest.fixture

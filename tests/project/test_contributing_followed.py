@@ -132,7 +132,8 @@ def test_a_field_of_an_answer_is_added_to_its_record_alone(tmp_path: Path) -> No
 def test_a_setting_and_a_threshold_are_added_by_their_list_alone(tmp_path: Path) -> None:
     line = '    start_limit: timedelta = setting.duration("30s", "How long the import of the handlers may take.")\n'
     added = '    quiet_time: timedelta = setting.duration("5m", "Quiet.", on_host=True, metavar="DURATION")\n'
-    last = '    pause: timedelta = duration("1d", "a job type, a host or everything is paused for longer than this.")\n'
+    words = "a type, a host or everything is paused, or limited without an end, for longer."
+    last = f'    pause: timedelta = duration("1d", "{words}")\n'
     threshold = '    loud: int = count("more noise than this.")\n'
     jobrunner = copy_with(
         tmp_path,

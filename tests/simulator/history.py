@@ -24,8 +24,9 @@ from jobrunner.store.drivers.database import Database
 from jobrunner.store.drivers.location import locate
 from jobrunner.store.drivers.steps import follow
 from jobrunner.store.drivers.waits import of_tick
-from jobrunner.store.queue import dependants, enqueue
+from jobrunner.store.queue import dependants, enqueue, set_limits
 from jobrunner.store.queue.enqueue_sql import NewRun
+from jobrunner.store.queue.set_limits import Wanted
 from jobrunner.worker import expansion
 from simulator import judge, scenario
 from simulator.boundary import in_place_of_the_system
@@ -33,7 +34,7 @@ from simulator.faults import KINDS, Faults
 from simulator.hosts import Host
 from simulator.ledger import Violated
 from simulator.places import ServerPlace
-from simulator.scenario import Change, Enqueue, Every, Scenario
+from simulator.scenario import Change, Enqueue, Every, Limit, Scenario
 from simulator.scheduler import Deadlock, Scheduler, Task
 from simulator.world import World, seconds
 
@@ -195,6 +196,12 @@ class History:
                 run_id = self._ids[-1 - action.pick % len(self._ids)]
                 change: Callable[..., Any] = getattr(one_run, action.what)
                 change(connection, run_id, USER)
+        elif isinstance(action, Limit):
+            if action.most is None:
+                set_limits.unset(connection, action.job_type, USER)
+            else:
+                lasts = None if action.lasts is None else seconds(action.lasts)
+                set_limits.set_limit(connection, Wanted(action.job_type, action.most, None, lasts), USER)
         elif isinstance(action, Removal):
             edits.remove(connection, action.name, expansion.plan, USER)
         else:

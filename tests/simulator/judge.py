@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
 from harness import Database
 from harness.invariants import ASKED, problems_of
@@ -56,6 +56,7 @@ def _problems(world: World, database: Database, *, has_settled: bool) -> Iterato
     yield from _of_effects(world, database)
     yield from _of_own_work(world, database, attempts)
     yield from _of_checkpoints(world, database, attempts)
+    yield from _of_set_limits(database)
 
 
 def _inconsistent(database: Database) -> Iterator[str]:
@@ -121,3 +122,45 @@ def _of_own_work(world: World, database: Database, attempts: list[dict[str, Any]
     for row in found:
         if (row["run_id"], row["token"]) not in succeeded:
             yield f"the own transaction of run {row['run_id']} is applied, and its attempt has not succeeded"
+
+
+class _Window(NamedTuple):
+    """Since when somebody has limited a type to so many runs at work, and until when."""
+
+    since: datetime
+    until: datetime | None
+    most: int
+
+
+def _of_set_limits(database: Database) -> Iterator[str]:
+    """No run begins beside as many as somebody has allowed at that instant."""
+    windows = _windows(database)
+    for job_type, of_type in windows.items():
+        worked = database.query(
+            "SELECT a.started_at, a.finished_at FROM job_attempts a JOIN job_runs r ON r.id = a.run_id"
+            " WHERE r.job_type = ? UNION ALL SELECT started_at, NULL FROM job_runs"
+            " WHERE job_type = ? AND status = 'running'",
+            [job_type, job_type],
+        )
+        steps = [(row["started_at"], 1) for row in worked]
+        steps += [(row["finished_at"], -1) for row in worked if row["finished_at"] is not None]
+        count = 0
+        for at, change in sorted(steps):
+            count += change
+            for window in of_type if change > 0 else ():
+                if window.since < at and (window.until is None or at < window.until) and count > window.most:
+                    yield f"{count} runs of {job_type} are at work at {at}, and {window.most} were allowed"
+
+
+def _windows(database: Database) -> dict[str, list[_Window]]:
+    found = defaultdict[str, list[_Window]](list)
+    question = "SELECT at, action, detail FROM job_events WHERE action IN ('limit type', 'unlimit type') ORDER BY id"
+    for row in database.query(question):
+        detail, of_type = row["detail"], found[row["detail"]["name"]]
+        if of_type and (of_type[-1].until is None or row["at"] < of_type[-1].until):
+            of_type[-1] = of_type[-1]._replace(until=row["at"])
+        # A claim that stalls is not waited for, and what it begins is not held back.
+        if row["action"] == "limit type" and "under_way" not in detail:
+            ends_at = detail["ends_at"] and datetime.fromisoformat(detail["ends_at"])
+            of_type.append(_Window(row["at"], ends_at, detail["max_running"]))
+    return found

@@ -50,7 +50,16 @@ class Every(NamedTuple):
     does: list[list[Any]]
 
 
-Action = Enqueue | Change | Every
+class Limit(NamedTuple):
+    """Somebody limits a type at run time, for so many seconds, or takes it back: ``most`` None."""
+
+    at: float
+    job_type: str
+    most: int | None
+    lasts: float | None
+
+
+Action = Enqueue | Change | Every | Limit
 
 
 class HostPlan(NamedTuple):
@@ -87,6 +96,7 @@ def make(seed: int) -> Scenario:
     actions = [_action(chance, lease) for _ in range(chance.randrange(4, 20))]
     if chance.random() < 0.4:
         actions.append(_schedule(chance, lease))
+    actions += _limits(random.Random(f"set limits {seed}"), lease)
     return Scenario(lease, hosts, _versions(chance, lease), tuple(sorted(actions, key=lambda each: each.at)))
 
 
@@ -138,6 +148,16 @@ def _schedule(chance: random.Random, lease: float) -> Every:
     overlap = chance.choice(overlaps)
     every = f"every {max(1, round(lease * chance.choice((0.5, 1.0))))}s"
     return Every(chance.random() * lease, "often", every, overlap, _behaviours(chance, lease))
+
+
+def _limits(chance: random.Random, lease: float) -> list[Limit]:
+    if chance.random() < 0.75:
+        return []
+    most, lasts = (1, 1, 2, None), (None, lease, 2 * lease)
+    return [
+        Limit(chance.random() * lease * (PERIODS - 1), "plain", chance.choice(most), chance.choice(lasts))
+        for _ in range(chance.choice((1, 2, 3)))
+    ]
 
 
 def payload(does: list[list[Any]]) -> str:

@@ -105,6 +105,10 @@ TWINS: dict[str, Twin] = {
     "a limit does not count what is at work": Twin(
         lambda: statements("limits.at_work", old=_HELD, new="job_runs.lease_token = 'none'")
     ),
+    "a limit that is set does not count what is at work": Twin(
+        lambda: statements("limits.all_at_work", old="job_runs.status = 'running'", new="job_runs.status = 'none'"),
+        first=48,
+    ),
     "the end of a parent is not followed": Twin(
         lambda: patch.object(dependants, "follow", lambda _: dependants.Followed(0, 0, may_be_more=False))
     ),

@@ -16,6 +16,7 @@ SCHEDULES = "SELECT name, job_type, payload, schedule, source, paused_at, last_s
 QUERIES = {
     "schedules": f"{SCHEDULES} ORDER BY name",
     "pauses": "SELECT * FROM job_pauses ORDER BY kind, name",
+    "limits": "SELECT * FROM job_set_limits ORDER BY job_type",
     "keys": "SELECT * FROM job_keys ORDER BY job_type, idempotency_key",
     "effects": "SELECT * FROM job_effects ORDER BY key",
     "events": "SELECT at, actor, action, run_id, detail, name FROM job_events"
@@ -37,7 +38,7 @@ def test_schedules_pauses_keys_effects_and_events_get_into_a_database_of_the_oth
     fill(jobrunner, app, database)
     state, runs = tmp_path / "state.jsonl", tmp_path / "runs.jsonl"
     done = jobrunner("archive", "state", state)
-    assert done.stdout.startswith("wrote 2 schedules, 1 pause, 2 keys, 2 effects, ")
+    assert done.stdout.startswith("wrote 2 schedules, 1 pause, 1 limit, 2 keys, 2 effects, ")
     assert done.stdout.endswith(f" to {state}; nothing was deleted\n")
     jobrunner("archive", "runs", "--until", "0s", "--keep", runs)
     before = everything(database)
@@ -48,7 +49,7 @@ def test_schedules_pauses_keys_effects_and_events_get_into_a_database_of_the_oth
     said = done.stdout.removeprefix("wrote").partition(" to ")[0]
     assert jobrunner("archive", "restore", state, env=env).stdout == f"restored{said}; 0 were there already\n"
     again = jobrunner("archive", "restore", state, env=env).stdout
-    assert again.startswith("restored 0 schedules, 0 pauses, 0 keys, 0 effects, 0 events; ")
+    assert again.startswith("restored 0 schedules, 0 pauses, 0 limits, 0 keys, 0 effects, 0 events; ")
     assert everything(elsewhere)["runs"] == []
     jobrunner("archive", "restore", runs, env=env)
     elsewhere.execute("DELETE FROM job_definitions WHERE name = 'other'")

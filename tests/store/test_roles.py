@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -10,6 +11,7 @@ import psycopg
 import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, pages, postgresql_only, wait_for
+from harness.releases import Release
 from harness.waiting import stretched
 
 pytestmark = postgresql_only
@@ -19,12 +21,14 @@ SCHEMA = {"JOBRUNNER_SCHEMA": "jobs"}
 ROLES = ("jobs_tick", "jobs_app", "jobs_look")
 LOOKING = [
     "status", "status --json", "show 1", "logs 1", "stats", "health", "types", "effects list", "schedule list",
-    "schedule show nightly", "schedule next nightly", "apply --dry-run", "prune --dry-run", "pauses",
+    "schedule show nightly", "schedule next nightly", "apply --dry-run", "prune --dry-run", "pauses", "limits",
     "doctor --no-crontab",
 ]  # fmt: skip
 ACTING = [
     "enqueue echo --key k", "enqueue fail --max-attempts 1", "tick", "retry 3", "cancel 3", "discard 3 --reason x",
-    "pause --type echo", "resume --type echo", "schedule add daily --type echo --cron @daily", "schedule pause daily",
+    "pause --type echo", "resume --type echo",
+    "limit echo --max-running 9 --reason x", "unlimit echo",
+    "schedule add daily --type echo --cron @daily", "schedule pause daily",
     "schedule resume daily", "schedule trigger daily", "schedule edit daily --cron @hourly", "schedule remove daily",
     "apply", "prune", "archive runs --until 0s {file}", "tick",
 ]  # fmt: skip
@@ -97,9 +101,16 @@ REFUSED = {
 
 @pytest.fixture
 def urls(jobrunner: Commands, database: Database) -> Iterator[dict[str, str]]:
-    """The URL of each role, with the GRANTs of the page. Roles belong to the whole server: their names are unique."""
-    assert isinstance(database, PostgresDatabase)
+    """The URL of each role, with the GRANTs of the page."""
     jobrunner("migrate", env=SCHEMA)
+    with granted(database) as found:
+        yield found
+
+
+@contextmanager
+def granted(database: Database) -> Iterator[dict[str, str]]:
+    """Roles belong to the whole server: their names are unique."""
+    assert isinstance(database, PostgresDatabase)
     (block,) = pages.checked_by(
         "tests/store/test_roles.py::test_grants_of_the_page_suffice_for_each_role_and_for_no_more"
     )
@@ -177,6 +188,30 @@ def test_role_with_the_rights_of_the_release_before_enqueues_all_but_runs_that_e
     assert jobrunner.python(ENQUEUEING) == "all enqueued\n"
     _, said = jobrunner.start_python(EXPIRING).communicate(timeout=stretched(60))
     assert "permission denied for table job_runs" in said
+
+
+@pytest.mark.parametrize("how", ["migrate", "the printed SQL"])
+def test_roles_of_the_release_before_go_on_after_the_upgrade_without_a_new_grant(
+    jobrunner: Commands, first_release: Release, database: Database, how: str
+) -> None:
+    """Every tick reads the table that schema 2 adds: all of them would have stood still until somebody granted it."""
+    first_release("migrate", env=SCHEMA)
+    with granted(database) as urls:
+        if how == "migrate":
+            jobrunner("migrate", env=SCHEMA)
+        else:
+            with psycopg.connect(database.url) as session:
+                session.execute(jobrunner("schema", "--from-version", "1", env=SCHEMA).stdout.encode())
+        ticking, looking = (SCHEMA | {"JOBRUNNER_DATABASE_URL": urls[role]} for role in ("jobs_tick", "jobs_look"))
+        jobrunner("enqueue", "echo", env=ticking)
+        jobrunner("tick", env=ticking)
+        assert database.value("SELECT status FROM jobs.job_runs") == "succeeded"
+        jobrunner("limit", "echo", "--max-running", "2", "--reason", "x", env=ticking)
+        assert "max_running 2" in jobrunner("status", env=looking).stdout
+        assert "permission" not in jobrunner("health", env=looking, check=False).stderr
+        # Back, and again: the view that the older schema does not have is in nobody's way.
+        jobrunner("downgrade", "1", "--delete-data", env=SCHEMA)
+        first_release("status", env=looking)
 
 
 # It does nothing for its own session, so that its owner can make an index of it.

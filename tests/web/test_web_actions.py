@@ -141,6 +141,55 @@ def test_types_hosts_and_everything_are_paused_and_resumed(database: Database) -
     assert asked("/pause", {"kind": "type", "name": " no type"}).status == 400
 
 
+def test_limits_of_a_type_are_set_shown_and_taken_back(database: Database) -> None:
+    one_of_each(database)
+    asked = Asked(database)
+    form = {"name": "append", "max_running": "2", "ends_at": "2h", "reason": "<b>slow</b>"}
+    assert asked("/limit", form).status == 303
+    (row,) = database.query("SELECT job_type, max_running, rate, actor, reason, set_at, ends_at FROM job_set_limits")
+    assert [*row.values()][:5] == ["append", 2, None, "ada (page)", "<b>slow</b>"]
+    assert row["ends_at"] - row["set_at"] < timedelta(hours=2, seconds=1)
+    for page in ("/types", "/"):
+        shown = asked.text(page)
+        assert "append to max_running 2, " in shown
+        assert "&lt;b&gt;slow&lt;/b&gt;" in shown
+        assert "<b>slow" not in shown
+        assert re.search(r'action="[^"]*unlimit"', shown)
+    again = asked("/limit", {"name": "append", "rate": "10/m", "reason": "slower"})
+    assert (again.status, database.value("SELECT rate FROM job_set_limits")) == (303, "10/m")
+    assert "It replaces what was set before." in asked.text("/types?done=limited")
+    assert asked("/unlimit", {"name": "append"}).status == 303
+    assert "append to" not in asked.text("/types")
+    assert asked("/unlimit", {"name": "append"}).status == 303
+    actions = [each["action"] for each in database.query("SELECT action FROM job_events ORDER BY id")]
+    assert actions[-3:] == ["limit type", "limit type", "unlimit type"]
+    for wrong in (
+        {"max_running": "0"},
+        {"max_running": "many"},
+        {"rate": "often"},
+        {"max_running": "2", "ends_at": "2020-01-01"},
+        {"max_running": "2", "reason": ""},
+        {"max_running": "2", "name": " no type"},
+        {},
+    ):
+        refused = asked("/limit", {"name": "append", "reason": "r", **wrong})
+        assert refused.status == 400, wrong
+        # What was typed comes back.
+        for name in ("max_running", "rate", "ends_at"):
+            assert f'value="{wrong.get(name, "")}"' in refused.body.decode(), wrong
+
+
+def test_who_may_not_limit_sees_what_is_set_and_no_form(database: Database) -> None:
+    one_of_each(database)
+    assert Asked(database)("/limit", {"name": "append", "max_running": "2", "reason": "r"}).status == 303
+    reader = Asked(database, verbs={Verb.LOOK, Verb.PAUSE})
+    shown = reader.text("/types")
+    assert "append to max_running 2, " in shown
+    assert not re.search(r'action="[^"]*limit"', shown)
+    assert reader("/limit", {"name": "append", "max_running": "9", "reason": "r"}).status == 403
+    assert reader("/unlimit", {"name": "append"}).status == 403
+
+
 def test_backfill_shows_what_it_would_make_and_then_makes_it(database: Database) -> None:
     one_of_each(database)
     now = database.now()

@@ -29,6 +29,8 @@ GIVEN = {
     "id": "1",
     "run_at": "+2h",
     "priority": "5",
+    "name": "append",
+    "max_running": "2",
     "missed": "no",
     **SPAN,
 }
@@ -138,7 +140,7 @@ def test_every_route_works_in_every_application_under_any_prefix(jobrunner: Comm
             "/static/icon.svg",
         } == routes, name
         posts = {route.path for route in ROUTES if route.method == "POST"}
-        assert forms.keys() | {"/schedule/resume", "/resume"} == posts, name
+        assert forms.keys() | {"/schedule/resume", "/resume", "/unlimit"} == posts, name
         check_forms(browser, forms, name)
         check_people(browser, forms, name)
         check_slash(browser, name)
@@ -206,6 +208,7 @@ def restore(database: Database, runs: Mapping[str, int]) -> None:
     database.execute("DELETE FROM job_events WHERE action <> 'b'")
     database.execute("UPDATE job_definitions SET paused_at = NULL")
     database.execute("DELETE FROM job_pauses")
+    database.execute("DELETE FROM job_set_limits")
     database.execute("UPDATE job_effects SET state = 'uncertain', settled_at = NULL")
 
 

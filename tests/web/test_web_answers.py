@@ -27,6 +27,7 @@ NO_PAGE = {
     "explain": "is a part of the page of a run or a schedule",
     "health": "is a part of the first page",
     "history": "is one list of what several pages show",
+    "limits": "is a part of the first page",
     "pauses": "is a part of the first page",
     "priority": "changes runs",
     "prune": "deletes rows",
@@ -53,6 +54,10 @@ def ids(database: Database) -> dict[str, int]:
     database.execute("UPDATE job_runs SET traceparent = ? WHERE id = ?", [TRACE, runs["dead"]])
     database.execute(
         "INSERT INTO job_pauses (kind, name, actor, paused_at) VALUES ('type', 'p', 'someone', ?)", [database.now()]
+    )
+    database.execute(
+        "INSERT INTO job_set_limits (job_type, max_running, actor, set_at) VALUES ('p', 1, 'someone', ?)",
+        [database.now()],
     )
     return runs
 

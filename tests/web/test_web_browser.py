@@ -71,9 +71,12 @@ def shape_of(url: str) -> str:
 
 def button_of(person: Person, action: str) -> "Locator":
     """The first button that sends a form to this address."""
-    path = re.sub(r"^.*?/(?=(runs/\d+|bulk|schedules?|effects)/\w+$|pause$|resume$)", "", urlsplit(action).path)
+    ends = r"(?=(runs/\d+|bulk|schedules?|effects)/\w+$|pause$|resume$|(un)?limit$)"
+    path = re.sub(f"^.*?/{ends}", "", urlsplit(action).path)
     own = f'button[formaction$="{path}"]'
-    of_form = f'form[method=post][action$="{path}"] button:not([formaction], [disabled])'
+    # "unlimit" ends with "limit", too.
+    of_action = f':is([action="{path}"], [action$="/{path.removeprefix("/")}"])'
+    of_form = f"form[method=post]{of_action} button:not([formaction], [disabled])"
     return person.page.locator(f"{own}, {of_form}").first
 
 
@@ -89,6 +92,8 @@ def order_of(action: str) -> int:
 FILLED = {
     "reason": "because of a test",
     "run_at": "+2h",
+    "max_running": "2",
+    "ends_at": "2h",
     "priority": "7",
     "since": days_ago(3),
     "until": days_ago(1),
@@ -133,6 +138,8 @@ EFFECTS = {
     **{f"/bulk/{verb}": f"{_EVENT} '{verb}' AND run_id IS NULL" for verb in BULK},
     "/pause": "SELECT count(*) > 0 AS done FROM job_pauses",
     "/resume": f"{_EVENT} 'resume all' OR action = 'resume type' OR action = 'resume host'",
+    "/limit": "SELECT count(*) > 0 AS done FROM job_set_limits",
+    "/unlimit": f"{_EVENT} 'unlimit type'",
     "/schedules/pause": "SELECT paused_at IS NOT NULL AS done FROM job_definitions",
     "/schedules/resume": "SELECT paused_at IS NULL AS done FROM job_definitions",
     "/schedule/pause": "SELECT paused_at IS NOT NULL AS done FROM job_definitions",
@@ -188,6 +195,8 @@ def test_every_link_leads_to_a_page_and_every_button_does_what_it_says(
             if shape in ("/schedules/pause", "/schedule/pause", "/pause"):
                 # At once: the buttons for one schedule and for all would take the work from each other.
                 todo.insert(0, (url, action.replace("pause", "resume")))
+            if shape == "/limit":
+                todo.insert(0, (url, action.replace("limit", "unlimit")))
         assert {*pressed, "/keep-zone"} == {each.path for each in ROUTES if each.method == "POST"}
 
 

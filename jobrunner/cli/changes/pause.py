@@ -57,7 +57,7 @@ def pause(**given: Any) -> None:
     for kind, name in found:
         before = database.write(partial(store.pause, kind=kind, name=name, actor=who))
         concerned = database.read(partial(store.concerned, kind=kind, name=name))
-        render.done(f"{visible(describe_pause(kind, name))}: paused{since(before)}; {_told(kind, concerned)}")
+        render.done(f"{visible(describe_pause(kind, name))}: paused{since(before)}; {told(kind, concerned)}")
     suggest(database, found)
 
 
@@ -88,7 +88,8 @@ def since(before: Pause | None) -> str:
     return f" since {render.instant(before.paused_at)} by {visible(before.actor)}{reason}"
 
 
-def _told(kind: Kind, concerned: Concerned) -> str:
+def told(kind: Kind, concerned: Concerned) -> str:
+    """How many runs wait, and how many go on."""
     if not concerned.is_known:
         return "no tick of this host is known"
     running = f"{_number(concerned.running)} at work go on"

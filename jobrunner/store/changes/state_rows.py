@@ -1,4 +1,5 @@
-"""What a database holds besides runs, for another database: schedules, pauses, keys, effects and the audit trail.
+"""What a database holds besides runs, for another database: schedules, pauses, set limits, keys, effects, the audit
+trail.
 
 Rows are known by their names and not by their numbers, which another database gives anew. Only the ids of runs stay:
 keys, effects and events name runs by them.
@@ -14,7 +15,15 @@ from typing import Any
 from sqlalchemy import JSON, Column, ColumnElement, Table, Text, and_, cast, exists, func, select, tuple_
 
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.schema import job_definitions, job_effects, job_events, job_keys, job_pauses, job_runs
+from jobrunner.store.schema import (
+    job_definitions,
+    job_effects,
+    job_events,
+    job_keys,
+    job_pauses,
+    job_runs,
+    job_set_limits,
+)
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import UtcTime, stored_json
@@ -22,6 +31,7 @@ from jobrunner.store.sql.dialect.values import UtcTime, stored_json
 TABLES = {
     "schedule": job_definitions,
     "pause": job_pauses,
+    "limit": job_set_limits,
     "key": job_keys,
     "effect": job_effects,
     "event": job_events,

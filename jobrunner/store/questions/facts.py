@@ -116,6 +116,17 @@ class OldPause(NamedTuple):
     paused_at: datetime
 
 
+class OldLimit(NamedTuple):
+    """What somebody has set instead of the limits of a job type, without an end."""
+
+    job_type: str
+    max_running: int | None
+    rate: str | None
+    actor: str
+    reason: str | None
+    set_at: datetime
+
+
 class KnownTypes(NamedTuple):
     """What the ticks of a host can run. A host may have several kinds of ticks. ``problem``: only commands, and why.
 
@@ -145,6 +156,7 @@ class Facts(NamedTuple):
     broken: list[BrokenDefinition]
     promises: list[BrokenPromise]
     pauses: list[OldPause]
+    set_limits: list[OldLimit]
     known: list[KnownTypes]
     beat: Beat
     lockers: list[Locker]
@@ -156,8 +168,9 @@ class Limits(NamedTuple):
     """When a tick that is open and has no live lease was killed, and an expired lease should have been recovered.
 
     ``behind``: how long the next run of a type must wait until its throughput is looked at. ``paused_for``: how long a
-    pause must last to be noted. ``tick_age``: the threshold for ticks that have stopped. ``most``: see MOST_COUNTED.
-    ``late``: from when on a run behind an open gate is late. ``killed`` are ticks that are known to be killed.
+    pause, or a limit that was set without an end, must last to be noted. ``tick_age``: the threshold for ticks that
+    have stopped. ``most``: see MOST_COUNTED. ``late``: from when on a run behind an open gate is late. ``killed`` are
+    ticks that are known to be killed.
     """
 
     killed_after: timedelta

@@ -23,6 +23,7 @@ from jobrunner.store.questions.facts import (
     KilledTicks,
     KnownTypes,
     Limits,
+    OldLimit,
     OldPause,
     SilentTick,
     UncertainEffects,
@@ -64,6 +65,7 @@ def facts(connection: Connection, limits: Limits) -> Facts:
         broken=ask("broken_definitions", BrokenDefinition),
         promises=ask("broken_promises", BrokenPromise),
         pauses=ask("old_pauses", OldPause),
+        set_limits=ask("old_limits", OldLimit),
         known=[_known(row) for row in connection.execute(*asked["known_types"])],
         beat=beat,
         lockers=_lockers(connection, due, beat, at, limits.tick_age),
@@ -95,6 +97,7 @@ def _asked(limits: Limits) -> dict[str, Question]:
         "broken_definitions": (Prepared("findings.broken_definitions"), {"ahead": CLOCK_STEP.total_seconds(), **most}),
         "broken_promises": (Prepared("findings.broken_promises"), most),
         "old_pauses": (Prepared("findings.old_pauses"), {**paused, **most}),
+        "old_limits": (Prepared("findings.old_limits"), {**paused, **most}),
         "known_types": (Prepared("findings.known_types"), {}),
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import literal_column, select, union
+from sqlalchemy import literal_column, or_, select, union
 
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions import findings
@@ -11,7 +11,11 @@ from jobrunner.store.schema import job_types as limited_types
 from jobrunner.store.sql.statement import Prepared
 
 _TYPES = union(
-    *(select(table.c.job_type) for table in (job_totals, limited_types, job_limits)),
+    *(select(table.c.job_type) for table in (job_totals, limited_types)),
+    # Of a type without a limit in the code the row may come from a mistyped `jobrunner limit`.
+    select(job_limits.c.job_type).where(
+        or_(*(job_limits.c[name].is_not(None) for name in ("max_running", "rate", "concurrency_key")))
+    ),
     # All other rows of tallies are in the totals. With a literal the planner can use their partial index.
     select(job_tallies.c.job_type).where(job_tallies.c.is_in_totals == literal_column("0")),
     select(job_definitions.c.job_type).where(job_definitions.c.removed_at.is_(None)),

@@ -19,7 +19,7 @@ from jobrunner.text import one_line, visible
 TABLES = (
     *("job_attempts", "job_definitions", "job_effects", "job_events", "job_gates", "job_hosts", "job_keys"),
     *("job_limits", "job_locks", "job_notices", "job_parents", "job_pauses", "job_runs", "job_state", "job_tallies"),
-    *("job_ticks", "job_totals", "job_types"),
+    *("job_set_limits", "job_ticks", "job_totals", "job_types"),
 )
 """Our tables, without the one of versions. ``neighbours`` has them, too, and needs SQLAlchemy."""
 _OWN = "jobrunner"

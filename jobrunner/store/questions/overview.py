@@ -24,7 +24,7 @@ from jobrunner.store.questions.state import (
     UnknownType,
     Unsent,
 )
-from jobrunner.store.queue import pauses
+from jobrunner.store.queue import pauses, set_limits
 from jobrunner.store.sql.statement import Prepared, Question
 
 _UNSENT_SINCE = timedelta(days=1)
@@ -64,6 +64,7 @@ def status(
         failing=read(connection, FailingRun, Prepared("overview.failing"), {"most": newest}),
         dead=read(connection, DeadRun, Prepared("overview.dead"), {"most": newest}),
         pauses=pauses.listed(connection),
+        set_limits=set_limits.listed(connection),
         schedules=definitions.listed(connection),
         unknown_types=[] if known_types is None else unknown(connection, known_types),
         limits=read(connection, LimitedType, Prepared("overview.limited")),
@@ -87,7 +88,7 @@ def _why_oldest(connection: Connection, stray: Collection[DueType], tick_age: ti
 def questions(newest: int = 10) -> list[Question]:
     """What ``status`` asks without an explanation, for a page that asks it together."""
     most, listed = {"most": MOST_COUNTED + 1}, {"most": newest}
-    plain = ("overview.running", "pauses.listed", "overview.limited", "overview.running_limits")
+    plain = ("overview.running", "pauses.listed", "set_limits.listed", "overview.limited", "overview.running_limits")
     return [
         _due(),
         *findings.stray_questions(MOST_DUE),

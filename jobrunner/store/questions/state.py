@@ -12,6 +12,7 @@ from jobrunner.store.questions.explain.explanation import Brief
 from jobrunner.store.questions.shown_error import ERROR
 from jobrunner.store.questions.uncertain import OpenEffect
 from jobrunner.store.queue.pauses import Pause
+from jobrunner.store.queue.set_limits import SetLimit, describe_limits
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class LimitedType:
 
 @dataclass(frozen=True)
 class RunningLimit:
-    """The limits of a type over all hosts, how many of its runs are running, and how many wait.
+    """The limits of a type over all hosts that hold now, how many of its runs are running, and how many wait.
 
     ``opens_at`` is when its rate allows the next run, if not now.
     """
@@ -137,8 +138,7 @@ class RunningLimit:
     @property
     def limits(self) -> str:
         """Its limits in words."""
-        given = {"max_running": self.max_running, "rate": self.rate}
-        of_type = [f"{name} {value}" for name, value in given.items() if value is not None]
+        of_type = [each for each in [describe_limits(self.max_running, self.rate)] if each]
         of_key = [f"{self.max_running_per_key} running"] if self.max_running_per_key is not None else []
         of_key += [self.rate_per_key] if self.rate_per_key is not None else []
         return ", ".join(of_type + [f"{' and '.join(of_key)} per {self.concurrency_key}"] * bool(of_key))
@@ -215,6 +215,7 @@ class State:
     failing: list[FailingRun]
     dead: list[DeadRun]
     pauses: list[Pause]
+    set_limits: list[SetLimit]
     schedules: list[ListedDefinition]
     unknown_types: list[UnknownType]
     limits: list[LimitedType]
@@ -231,6 +232,7 @@ class State:
 
 _TABLES = {
     "pauses": "paused (jobrunner resume)",
+    "set_limits": "limits set at run time (jobrunner unlimit)",
     "running": "running",
     "failing": "failing",
     "dead": "dead",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from jobrunner import failpoints
 from jobrunner.lifecycle import FINISHED
-from jobrunner.model import Capacity, ClaimedRun, Lease, Owner, Policy
+from jobrunner.model import Capacity, ClaimedRun, Lease, Limits, Owner, Policy
 from jobrunner.store.drivers import locks
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.queue import limits
@@ -52,13 +52,15 @@ class ClaimRequest(NamedTuple):
 class Claim(NamedTuple):
     """The claimed runs, most urgent first. ``permits`` is how many of the host's permits the tick may use.
 
-    ``opens_in`` and ``may_be_more`` are those of ``limits.Openings``.
+    ``opens_in`` and ``may_be_more`` are those of ``limits.Openings``. ``set_types``: for these operators have set
+    limits.
     """
 
     runs: list[ClaimedRun]
     permits: int
     opens_in: float | None = None
     may_be_more: bool = False
+    set_types: frozenset[str] = frozenset()
 
 
 def claim(connection: Connection, request: ClaimRequest) -> Claim:
@@ -67,22 +69,23 @@ def claim(connection: Connection, request: ClaimRequest) -> Claim:
     The same statement charges an attempt to each run, because from then on a child may begin it at any moment.
     """
     lock_permits(connection, request.owner.host)
-    permits, limit, most = _most(connection, request)
+    permits, limit, most, set_types = _most(connection, request)
     if limit <= 0 or not any(most):
-        return Claim([], permits)
+        return Claim([], permits, set_types=set_types)
+    is_limited = [policy.limits is not None or policy.job_type in set_types for policy in request.policies]
     limited = {
-        policy.job_type: (policy.limits, each)
-        for policy, each in zip(request.policies, most, strict=True)
-        if policy.limits is not None and each > 0
+        policy.job_type: (policy.limits or Limits(), each)
+        for policy, each, has_limits in zip(request.policies, most, is_limited, strict=True)
+        if has_limits and each > 0
     }
     if not limited:
-        return Claim(_claimed(_claim(connection, request, limit, most)), permits)
+        return Claim(_claimed(_claim(connection, request, limit, most)), permits, set_types=set_types)
     openings = limits.open_gates(connection, limited, request.quarantined)
     # Runs of limited types come from behind their gates only.
-    most = [0 if policy.limits is not None else each for policy, each in zip(request.policies, most, strict=True)]
+    most = [0 if has_limits else each for has_limits, each in zip(is_limited, most, strict=True)]
     rows = _claim(connection, request, limit, most, openings.run_ids) if openings.run_ids or any(most) else []
     openings.settle(connection, rows)
-    return Claim(_claimed(rows), permits, openings.opens_in, openings.may_be_more)
+    return Claim(_claimed(rows), permits, openings.opens_in, openings.may_be_more, set_types)
 
 
 def _claim(
@@ -143,13 +146,25 @@ def return_unstarted(connection: Connection, token: str, run_ids: Collection[int
     )
 
 
-def _most(connection: Connection, request: ClaimRequest) -> tuple[int, int, list[int]]:
-    """How many permits the tick may use, how many runs it may claim in all, and how many of each type."""
+class _Most(NamedTuple):
+    """How many permits the tick may use, how many runs it may claim in all, and how many of each type.
+
+    ``set_types``: those for which operators have set limits, also if these have ended and runs still wait behind gates.
+    """
+
+    permits: int
+    in_all: int
+    of_types: list[int]
+    set_types: frozenset[str]
+
+
+def _most(connection: Connection, request: ClaimRequest) -> _Most:
     values = {"owner": request.owner.name, "host": request.owner.host}
     found = connection.execute(_HELD_BY_TYPE, values).all()
     held = {row.name: (row.runs, row.mine) for row in found if not row.paused}
     paused = {(row.paused, row.name) for row in found if row.paused}
-    is_paused = any(kind != "type" for kind, _ in paused)
+    set_types = frozenset(name for kind, name in paused if kind == "limit")
+    is_paused = any(kind in ("all", "host") for kind, _ in paused)
     exempt = {*request.exempt_types, *(policy.job_type for policy in request.policies if policy.is_async)}
     counted = [counts for job_type, counts in held.items() if job_type not in exempt]
     in_use = sum(mine for _, mine in counted) if request.in_use is None else request.in_use
@@ -167,7 +182,8 @@ def _most(connection: Connection, request: ClaimRequest) -> tuple[int, int, list
         if is_paused or ("type", policy.job_type) in paused:
             limit = 0
         most.append(max(0, limit))
-    return permits, (request.limit if any(policy.is_async for policy in request.policies) else shared), most
+    in_all = request.limit if any(policy.is_async for policy in request.policies) else shared
+    return _Most(permits, in_all, most, set_types)
 
 
 def _claimed(rows: Sequence[Row]) -> list[ClaimedRun]:

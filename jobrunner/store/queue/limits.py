@@ -25,6 +25,7 @@ _GATHERED = timedelta(milliseconds=250)
 """How long a rate lets permissions gather, so that a claim takes several runs; no longer than half a burst."""
 _UNLIMITED = 2**31 - 1
 _LIMITS = Prepared("limits.declared")
+_AT_WORK, _ALL_AT_WORK = Prepared("limits.at_work"), Prepared("limits.all_at_work")
 _OPEN_GATES, _BEHIND_OPEN_GATE = Prepared("limits.open_gates"), Prepared("limits.behind_open_gate")
 
 
@@ -79,12 +80,17 @@ class _Type:
     ``is_declared``: the limits are the stored ones. When others open is no matter for those who know the stored ones.
     """
 
-    def __init__(self, name: str, limits: Limits, row: Row) -> None:
+    def __init__(self, name: str, limits: Limits, is_set: bool, row: Row) -> None:
         self.name = name
         self.limits = limits
+        self.is_set = is_set
         self.spent_until: datetime | None = row.spent_until
         self.now: datetime = row.now
-        self.is_declared = _stored(row) == _columns(limits)
+        stored = _stored(row)
+        if is_set:
+            set_here = {name: getattr(row, f"set_{name}") for name in ("max_running", "rate", "burst")}
+            stored |= {name: value for name, value in set_here.items() if value is not None}
+        self.is_declared = stored == _columns(limits)
         self.run_ids: list[int] = []
         self.gates: dict[str, datetime | None] = {}
         self.has_more_room = False
@@ -115,14 +121,23 @@ def open_gates(connection: Connection, wanted: Mapping[str, tuple[Limits, int]],
     locked = _locked(connection, wanted.keys())
     if len(locked) < len(wanted):
         openings.note_opening(_BUSY_SECONDS)
-    counted = [name for name in locked if wanted[name][0].max_running is not None]
-    at_work = dict(map(tuple, connection.execute(Prepared("limits.at_work"), _given(counted)))) if counted else {}
-    for name, row in locked.items():
-        limits, most = wanted[name]
-        looked_at = _Type(name, limits, row)
-        _look(connection, looked_at, _room(limits, row, most, at_work.get(name, 0)), openings, quarantined)
+    found = {name: _Type(name, *_in_force(wanted[name][0], row), row) for name, row in locked.items()}
+    at_work = _at_work(connection, found.values())
+    for name, looked_at in found.items():
+        room = _room(looked_at.limits, locked[name], wanted[name][1], at_work.get(name, 0))
+        _look(connection, looked_at, room, openings, quarantined)
         openings.add(looked_at)
     return openings
+
+
+def _at_work(connection: Connection, types: Iterable[_Type]) -> dict[str, int]:
+    """How many runs are at work of each type for which that is limited."""
+    counted = [each for each in types if each.limits.max_running is not None]
+    at_work: dict[str, int] = {}
+    for is_set, question in ((False, _AT_WORK), (True, _ALL_AT_WORK)):
+        if names := [each.name for each in counted if each.is_set == is_set]:
+            at_work.update(map(tuple, connection.execute(question, _given(names))))
+    return at_work
 
 
 def _locked(connection: Connection, names: Collection[str]) -> dict[str, Row]:
@@ -132,6 +147,17 @@ def _locked(connection: Connection, names: Collection[str]) -> dict[str, Row]:
         if row is not None:
             found[name] = row
     return found
+
+
+def _in_force(limits: Limits, row: Row) -> tuple[Limits, bool]:
+    """The limits that hold instead of these, which the code has, and whether operators have set any of them."""
+    if row.set_max_running is None and row.set_rate is None:
+        return limits, False
+    if row.set_max_running is not None:
+        limits = limits._replace(max_running=row.set_max_running)
+    if row.set_rate is not None:
+        limits = limits._replace(rate=Rate(row.set_rate, row.set_burst))
+    return limits, True
 
 
 class _Room(NamedTuple):
@@ -228,46 +254,82 @@ def _given(names: Iterable[str]) -> dict[str, Any]:
     return {"given": [{"job_type": name} for name in sorted(names)]}
 
 
-def count_open(connection: Connection, policies: Sequence[Policy], limit: int) -> int:
-    """How many runs of these types, up to a limit, could be claimed from behind gates; of each key, one."""
+def count_open(connection: Connection, policies: Sequence[Policy], limit: int, set_types: Collection[str] = ()) -> int:
+    """How many runs of these types, up to a limit, could be claimed from behind gates; of each key, one.
+
+    ``set_types`` are those for which operators have set limits, as far as the caller knows.
+    """
     count = 0
     for policy in policies:
-        if policy.limits is not None:
-            question = _OPEN_GATES if policy.limits.concurrency_key else _BEHIND_OPEN_GATE
-            most = min(limit, policy.limits.max_running or limit)
-            count += len(connection.execute(question, {"of_type": policy.job_type, "limit": most}).all())
+        if policy.limits is None and policy.job_type not in set_types:
+            continue
+        limits = policy.limits or Limits()
+        question = _OPEN_GATES if limits.concurrency_key else _BEHIND_OPEN_GATE
+        most = limit if policy.job_type in set_types else min(limit, limits.max_running or limit)
+        count += len(connection.execute(question, {"of_type": policy.job_type, "limit": most}).all())
     return min(limit, count)
 
 
 # The declared limits, for those who do not know the code.
 
 
+class _Stored(NamedTuple):
+    """The stored limits of each type, and the types for which operators have set some: whether these have ended."""
+
+    limits: dict[str, dict[str, Any]]
+    set_types: dict[str, bool]
+
+
+def _read_stored(connection: Connection) -> _Stored:
+    rows = connection.execute(_LIMITS).all()
+    return _Stored(
+        {row.job_type: _stored(row) for row in rows if row.has_ended is None},
+        {row.job_type: bool(row.has_ended) for row in rows if row.has_ended is not None},
+    )
+
+
 def changed(connection: Connection, policies: Sequence[Policy]) -> list[Policy]:
-    """The policies whose limits are not the stored ones. Expects any transaction."""
-    known = {row.job_type: _stored(row) for row in connection.execute(_LIMITS)}
-    return [each for each in policies if known.get(each.job_type) != (each.limits and _columns(each.limits))]
+    """The policies whose limits are not the stored ones, or for whose types something was set that has ended.
+
+    Expects any transaction.
+    """
+    known, set_types = _read_stored(connection)
+    return [
+        each
+        for each in policies
+        if set_types.get(each.job_type) or known.get(each.job_type) != _wanted(each, set_types.keys())
+    ]
 
 
 def declare(connection: Connection, policy: Policy) -> bool:
     """Store the limits of this type, or forget them if it has none now. True: call it once more.
 
     Runs that wait behind gates of another key, or of no limit, are taken from there, and the next claim meets them
-    anew.
+    anew. Then what operators had set, and has ended, is forgotten: until then claims look behind the gates for it.
     """
-    stored = {row.job_type: _stored(row) for row in connection.execute(_LIMITS)}.get(policy.job_type)
+    stored = _read_stored(connection).limits.get(policy.job_type)
     columns = _columns(policy.limits or Limits())
     values = {"of_type": policy.job_type, **{f"new_{name}": value for name, value in columns.items()}}
-    # This is also the lock on the type: from here on no claim of it is under way.
-    connection.execute(Prepared("limits.declare"), values)
-    if policy.limits is not None and (stored is None or stored["concurrency_key"] == columns["concurrency_key"]):
+    # This is also the lock on the type: from here on no claim of it is under way, and nobody sets limits of it.
+    ended = connection.execute(Prepared("limits.declare"), values).scalar_one()
+    is_limited = policy.limits is not None or ended == 0
+    if is_limited and (stored is None or stored["concurrency_key"] == columns["concurrency_key"]):
         connection.execute(Prepared("gates.reopen"), values)
-        return False
-    if len(connection.execute(Prepared("limits.release"), {**values, "limit": _RELEASED}).all()) == _RELEASED:
-        return True
-    connection.execute(Prepared("gates.forget"), values)
-    if policy.limits is None:
-        connection.execute(Prepared("limits.forget"), values)
+    else:
+        if len(connection.execute(Prepared("limits.release"), {**values, "limit": _RELEASED}).all()) == _RELEASED:
+            return True
+        connection.execute(Prepared("gates.forget"), values)
+        if not is_limited:
+            connection.execute(Prepared("limits.forget"), values)
+    if ended == 1:
+        connection.execute(Prepared("set_limits.forget"), values)
     return False
+
+
+def _wanted(policy: Policy, set_types: Collection[str]) -> dict[str, Any] | None:
+    """The row that a type should have; None: none."""
+    has_row = policy.limits is not None or policy.job_type in set_types
+    return _columns(policy.limits or Limits()) if has_row else None
 
 
 def _columns(limits: Limits) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from jobrunner.store.schema.limits import (
     job_locks,
     job_parents,
     job_pauses,
+    job_set_limits,
     job_types,
 )
 from jobrunner.store.schema.notices import job_notices
@@ -43,6 +44,7 @@ __all__ = [
     "job_parents",
     "job_pauses",
     "job_runs",
+    "job_set_limits",
     "job_state",
     "job_tallies",
     "job_ticks",

@@ -66,6 +66,26 @@ job_limits = Table(
     Column("asked_at", UtcTime),
 )
 
+# What operators have set instead of the limits of the code, until ``ends_at``; NULL: until they take it back. One row
+# for each type. A row that has ended stays until a tick has taken the type's runs from behind gates that nobody needs
+# any more. NULL as a limit: that of the code. A claim of the type locks the row of ``job_limits``, and so does each
+# change.
+job_set_limits = Table(
+    "job_set_limits",
+    metadata,
+    Column("job_type", short_text(200), primary_key=True),
+    Column("max_running", Integer),
+    Column("rate", short_text(50)),
+    Column("burst", Integer),
+    Column("reason", Text),
+    Column("actor", short_text(300), nullable=False),
+    Column("set_at", UtcTime, nullable=False),
+    Column("ends_at", UtcTime),
+    CheckConstraint("max_running IS NOT NULL OR rate IS NOT NULL", name="limit"),
+    CheckConstraint("max_running > 0", name="max_running"),
+    CheckConstraint("(rate IS NULL) = (burst IS NULL)", name="rate"),
+)
+
 # What runs of a limited type wait behind: one gate for each key, or one for the type. ``turn_at`` is that of the first
 # waiting run; NULL: none waits.
 job_gates = Table(

@@ -35,6 +35,22 @@ job_waited_gates = Table(
 )
 job_stray_gates = Table("job_stray_gates", views, Column("job_type", String), Column("gate", String))
 job_stray_dependants = Table("job_stray_dependants", views, Column("id", BigKey))
+# The limits that hold now, with what was set instead of those of the code.
+job_limits_in_force = Table(
+    "job_limits_in_force",
+    views,
+    Column("job_type", String),
+    Column("max_running", Integer),
+    Column("rate", String),
+    Column("burst", Integer),
+    Column("concurrency_key", String),
+    Column("max_running_per_key", Integer),
+    Column("rate_per_key", String),
+    Column("burst_per_key", Integer),
+    Column("spent_until", UtcTime),
+    Column("opens_at", UtcTime),
+    Column("is_set", Boolean),
+)
 job_open_gates = Table("job_open_gates", views, Column("job_type", String), Column("gate", String))
 job_ready_gates = Table("job_ready_gates", views, Column("job_type", String), Column("gate", String))
 # One row: whether there is anything to do behind gates.

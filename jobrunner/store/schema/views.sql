@@ -28,14 +28,31 @@ CREATE VIEW {schema}job_stray_dependants AS
   SELECT id FROM (SELECT id FROM {schema}job_runs WHERE {waiting} AND {behind_gate} AND gate = 'after'
     ORDER BY id LIMIT 100) looked
   WHERE NOT {behind_parents};
--- Limits that no claim has asked for in ten minutes count as open: those of the code may have changed.
-CREATE VIEW {schema}job_open_limits AS
-  SELECT job_type, concurrency_key, max_running_per_key, rate_per_key, {stale} AS is_stale
+-- The limits of the code, or what somebody has set instead, until that ends. Limits that no claim has asked for in ten
+-- minutes, or since what was set has ended, are stale: they count as open, because others may hold now.
+CREATE VIEW {schema}job_limits_in_force AS
+  SELECT job_limits.job_type, COALESCE(job_set_limits.max_running, job_limits.max_running) AS max_running,
+    COALESCE(job_set_limits.rate, job_limits.rate) AS rate,
+    CASE WHEN job_set_limits.rate IS NULL THEN job_limits.burst ELSE job_set_limits.burst END AS burst,
+    concurrency_key, max_running_per_key, rate_per_key, burst_per_key, spent_until, opens_at,
+    job_set_limits.job_type IS NOT NULL AS is_set,
+    {stale} OR EXISTS (SELECT 1 FROM {schema}job_set_limits ended WHERE ended.job_type = job_limits.job_type
+      AND ended.ends_at <= {now} AND ended.ends_at > asked_at) AS is_stale
   FROM {schema}job_limits
-  WHERE {unpaused} AND ({stale}
+  LEFT JOIN {schema}job_set_limits ON job_set_limits.job_type = job_limits.job_type
+    AND (job_set_limits.ends_at IS NULL OR job_set_limits.ends_at > {now});
+-- A limit that was set counts all runs at work, also those that began behind no gate, before it was set.
+CREATE VIEW {schema}job_open_limits AS
+  SELECT job_type, concurrency_key, max_running_per_key, rate_per_key, is_stale
+  FROM {schema}job_limits_in_force job_limits
+  WHERE {unpaused} AND (is_stale
     OR ((rate IS NULL OR opens_at IS NULL OR opens_at <= {now})
-      AND (max_running IS NULL OR max_running > (SELECT count(*) FROM {schema}job_runs
-        WHERE job_runs.job_type = job_limits.job_type AND job_runs.lease_token IS NOT NULL AND job_runs.gate <> ''))));
+      AND (max_running IS NULL OR max_running > CASE WHEN is_set
+        THEN (SELECT count(*) FROM {schema}job_runs
+          WHERE job_runs.job_type = job_limits.job_type AND job_runs.status = 'running')
+        ELSE (SELECT count(*) FROM {schema}job_runs
+          WHERE job_runs.job_type = job_limits.job_type AND job_runs.lease_token IS NOT NULL AND job_runs.gate <> '')
+        END)));
 CREATE VIEW {schema}job_open_gates AS
   SELECT job_gates.job_type, job_gates.gate FROM {schema}job_open_limits job_limits
   JOIN {schema}job_gates ON job_gates.job_type = job_limits.job_type AND job_gates.turn_at IS NOT NULL

@@ -42,12 +42,16 @@ SELECT type AS kind, lower(name) AS name,
 FROM sqlite_master
 """
 RIGHTS = """
-SELECT relname::text AS name, privilege_type AS granted,
-  CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END AS option,
-  CASE WHEN grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END AS role
-FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace CROSS JOIN aclexplode(relacl)
-WHERE nspname = %(schema)s AND relkind = 'v' AND relname = ANY(%(names)s) AND grantee <> relowner
+WITH found AS (
+  SELECT relname::text AS name, privilege_type AS granted,
+    CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END AS option,
+    CASE WHEN grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END AS role
+  FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace CROSS JOIN aclexplode(relacl)
+  WHERE nspname = %(schema)s AND relkind = 'v' AND relname = ANY(%(names)s) AND grantee <> relowner)
+SELECT name, granted, option, role FROM found
+UNION SELECT 'job_limits_in_force', granted, option, role FROM found WHERE name = 'job_open_limits'
 """
+"""The rights on the views. One that is new with schema 2 gets those of the one that reads it."""
 
 
 class Found(NamedTuple):
@@ -91,6 +95,10 @@ class Inventory:
     def has_programs(self) -> bool:
         """Whether there are views of ours."""
         return any(map(self._has, self._of_kind("view")))
+
+    def has_view(self, name: str) -> bool:
+        """Whether there is this view."""
+        return ("view", name) in self._found
 
     def has_runs(self) -> bool:
         """Whether there is a table of runs."""
@@ -140,12 +148,12 @@ class Inventory:
     def _names_of(self, *kinds: str) -> list[str]:
         return [piece.name for piece in self._pieces if piece.kind in kinds]
 
-    def rights_on_views(self) -> list[str]:
-        """The statements that give roles the rights on our views that they have now."""
+    def rights_on_views(self) -> list[tuple[str, str]]:
+        """The views, each with a statement that gives a role a right on it that it has now."""
         if not self._traits.has_server:
             return []
         given = self._connection.execute(RIGHTS, {"schema": self._place(), "names": self._names_of("view")})
-        return [f"GRANT {row.granted} ON {MARK}.{row.name} TO {row.role}{row.option}" for row in given]
+        return [(row.name, f"GRANT {row.granted} ON {MARK}.{row.name} TO {row.role}{row.option}") for row in given]
 
     def wrong(self, kinds: Sequence[str] = ALL_BUT_TABLES) -> list[Piece]:
         """What of these kinds is missing or different."""

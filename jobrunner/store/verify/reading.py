@@ -40,6 +40,8 @@ RECORDS: Mapping[str, type[Any]] = {
     "pauses": records.Pause,
     "slots": records.Slot,
     "limits": records.Limit,
+    "set_limits": records.SetLimit,
+    "limit_changes": records.Event,
     "hosts": records.Host,
     "counted": records.Ends,
     "at_work": records.Worked,

@@ -168,6 +168,23 @@ class Limit(NamedTuple):
     burst_per_key: int | None
 
 
+class SetLimit(NamedTuple):
+    """What somebody has set instead of the limits of a type, with a row of ``job_events`` about it.
+
+    ``noted_at`` None: there is none.
+    """
+
+    job_type: str
+    max_running: int | None
+    rate: str | None
+    burst: int | None
+    actor: str
+    set_at: datetime
+    ends_at: datetime | None
+    noted_at: datetime | None
+    detail: Json
+
+
 class Host(NamedTuple):
     """What a host has reported about its types."""
 

@@ -137,6 +137,16 @@ LIMIT :limit
 SELECT job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key
 FROM job_limits
 ORDER BY job_type
+-- name: set_limits
+SELECT s.job_type, s.max_running, s.rate, s.burst, s.actor, s.set_at, s.ends_at, e.at, e.detail
+FROM job_set_limits s
+LEFT JOIN job_events e ON e.at = s.set_at AND e.run_id IS NULL AND e.definition_id IS NULL
+  AND e.action = 'limit type' AND e.actor = s.actor
+ORDER BY s.job_type
+-- name: limit_changes
+SELECT 0, at, actor, action, detail
+FROM job_events
+WHERE run_id IS NULL AND definition_id IS NULL AND action IN ('limit type', 'unlimit type')
 -- name: hosts
 SELECT host, types, can_run, reported_at
 FROM job_hosts

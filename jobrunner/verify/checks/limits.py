@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from jobrunner.lifecycle import FINISHED, Status
 from jobrunner.rates import Rate
-from jobrunner.store.verify.records import Limit, Worked
+from jobrunner.store.verify.records import Limit, SetLimit, Worked
 from jobrunner.text import iso_instant
 from jobrunner.verify.promise import Facts, promise
 
@@ -18,10 +18,14 @@ _ROUNDING = timedelta(milliseconds=50)
 
 
 class WorkOfType(NamedTuple):
-    """When the runs of a limited type were at work, since all hosts have the same limits for it."""
+    """When the runs of a limited type were at work.
+
+    ``since`` all hosts have the same limits for it, and nobody has set others: what began before is only counted.
+    """
 
     limit: Limit
     worked: Sequence[Worked]
+    since: datetime
 
 
 class Totals(NamedTuple):
@@ -35,7 +39,7 @@ class Totals(NamedTuple):
 @promise("", "type", "look at the runs of that time: jobrunner runs --type {subject}")
 def limits_kept(work: WorkOfType, facts: Facts) -> Iterator[str]:
     """No more runs of a type, and of each key, are at work than its limits say, and no more begin than its rates."""
-    limit, worked = work.limit, work.worked
+    limit, worked, since = work
     for key, of_key in _by_key(limit, worked):
         most, text, burst = limit.max_running_per_key, limit.rate_per_key, limit.burst_per_key
         whose = f"the type {limit.job_type}"
@@ -44,9 +48,12 @@ def limits_kept(work: WorkOfType, facts: Facts) -> Iterator[str]:
         else:
             # Not which: the values of a payload may be secret.
             whose += " with one key"
-        if most is not None and (at := _too_many(of_key, most, facts)) is not None:
+        if most is not None and (at := _too_many(of_key, most, since, facts)) is not None:
             yield f"more than {most} runs of {whose} were at work at {iso_instant(at)}"
-        if text is not None and burst is not None and (at := _too_fast(of_key, Rate(text, burst), facts)) is not None:
+        if text is None or burst is None:
+            continue
+        begun = [each for each in of_key if each.started_at >= since]
+        if (at := _too_fast(begun, Rate(text, burst), facts)) is not None:
             yield f"runs of {whose} began faster than {text} at {iso_instant(at)}"
 
 
@@ -65,8 +72,8 @@ def _by_key(limit: Limit, worked: Sequence[Worked]) -> Iterator[tuple[str | None
     yield from keys.items()
 
 
-def _too_many(worked: Sequence[Worked], most: int, facts: Facts) -> datetime | None:
-    """When more than so many were at work at once."""
+def _too_many(worked: Sequence[Worked], most: int, since: datetime, facts: Facts) -> datetime | None:
+    """When one began that made them more than so many."""
     changes = []
     for each in worked:
         finished_at = facts.now if each.finished_at is None else each.finished_at - facts.slack
@@ -76,7 +83,7 @@ def _too_many(worked: Sequence[Worked], most: int, facts: Facts) -> datetime | N
     # At one instant what ends comes first.
     for at, change in sorted(changes):
         count += change
-        if count > most:
+        if count > most and change > 0 and at >= since:
             return at
     return None
 
@@ -90,6 +97,20 @@ def _too_fast(worked: Sequence[Worked], rate: Rate, facts: Facts) -> datetime | 
         if spent_until - at > most:
             return at
     return None
+
+
+@promise("P12", "type", "find out who did it: jobrunner history --since 7d")
+def limits_recorded(found: Sequence[SetLimit], facts: Facts) -> Iterator[str]:
+    """A limit that was set at run time has a row in the audit trail: by whom, and since when."""
+    # Of one type: more than one row may be from its instant.
+    limit = found[0]
+    if limit.set_at >= facts.recorded_since and not any(map(_is_noted, found)):
+        yield f"{limit.job_type} is limited since {iso_instant(limit.set_at)} by {limit.actor}, and no row says so"
+
+
+def _is_noted(limit: SetLimit) -> bool:
+    has_detail = limit.noted_at is not None and isinstance(limit.detail, dict)
+    return has_detail and limit.detail.get("name") == limit.job_type
 
 
 @promise("P12", "type", "compare: jobrunner stats --type {subject}")

@@ -71,6 +71,11 @@ LEADS: dict[str, Lead] = {
             "Resume", Verb.RESUME, "resume", lambda about: {each: str(about.get(each, "")) for each in ("kind", "name")}
         ),
     ),
+    "limited": Lead(
+        "Limited",
+        "#limited",
+        Button("Take back", Verb.UNLIMIT, "unlimit", lambda about: {"name": str(about.get("job_type", ""))}),
+    ),
     "state_folder": _TICKS,
 }
 """By the name of the finding."""

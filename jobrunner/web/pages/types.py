@@ -8,11 +8,12 @@ from functools import partial
 from jobrunner.admin import stats
 from jobrunner.admin.stats import Parts, Stats
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.queue import pauses
+from jobrunner.store.queue import pauses, set_limits
 from jobrunner.store.queue.pauses import Pause
+from jobrunner.store.queue.set_limits import SetLimit
 from jobrunner.store.sql.statement import Prepared
 from jobrunner.web.call import Call, Page
-from jobrunner.web.pages import pausing
+from jobrunner.web.pages import limiting, pausing
 from jobrunner.web.pages.charts import SMALL, chart, part_of
 from jobrunner.web.pages.spans import spans
 
@@ -26,15 +27,17 @@ def types(call: Call) -> Page:
     chosen = call.query.get("since", "24h")
     chosen = chosen if chosen in PERIODS else "24h"
     period = PERIODS[chosen]
-    at, (found, hours, paused, waiting) = call.read(partial(_read, period=period))
+    at, (found, hours, paused, limited, waiting) = call.read(partial(_read, period=period))
     paused_types = {each.name for each in paused if each.kind == "type"}
-    names = sorted({*waiting, *(each.job_type for each in found.types)} - paused_types)
-    done = pausing.DONE.get(call.query.get("done", ""))
+    names = {*waiting, *(each.job_type for each in found.types)}
+    done = {**pausing.DONE, **limiting.DONE}.get(call.query.get("done", ""))
     values = {
         "at": at,
         "stats": found,
         "paused": paused,
-        "names": names,
+        "limited": limited,
+        "names": sorted(names - paused_types),
+        "all_names": sorted(names | {each.job_type for each in limited}),
         "done": done,
         "chart": chart(hours.of_all, call.zone),
         "drawn": spans(found.types),
@@ -43,7 +46,7 @@ def types(call: Call) -> Page:
     return Page("types.html", {**values, "periods": list(PERIODS), "chosen": chosen}, found)
 
 
-def _read(connection: Connection, period: timedelta) -> tuple[Stats, Parts, list[Pause], list[str]]:
+def _read(connection: Connection, period: timedelta) -> tuple[Stats, Parts, list[Pause], list[SetLimit], list[str]]:
     waiting = connection.execute(Prepared("findings.waiting_types")).scalars()
     found, ended = stats.stats(connection, period), stats.ends(connection, period, part_of(period), _DRAWN)
-    return found, ended, pauses.listed(connection), waiting
+    return found, ended, pauses.listed(connection), set_limits.listed(connection), waiting

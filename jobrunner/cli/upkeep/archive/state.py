@@ -14,7 +14,9 @@ from jobrunner.cli import environment, render, session
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 def state(file: Path) -> None:
-    """Write schedules, pauses, keys, effects and the audit trail to FILE, for another database; delete nothing.
+    """Write schedules, pauses, set limits, keys, effects and the audit trail to FILE; delete nothing.
+
+    Another database, also one of the other kind, can restore it.
 
     Example: jobrunner archive state /backups/state.jsonl
     """

@@ -12,6 +12,7 @@ from jobrunner.rates import Rate, parse_rate
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions.explain.explanation import Forecast, ago, forecast_of, let_end
 from jobrunner.store.sql.statement import Prepared, Question, Row
+from jobrunner.text import iso_instant
 
 MOST_IN_FRONT = 10_000
 _HELD_IDS, _NAMED_IDS = 20, 5
@@ -73,15 +74,33 @@ def _limit_of_type(connection: Connection, run: Row, place: Place, before: int) 
     """The limit of the type, if it is used up, or will be by so many runs ``before`` this one."""
     found, in_front = place
     if found is not None and found.max_running is not None:
-        held = connection.execute(Prepared("explain.at_work", (False,)), {"of_type": run.job_type}).scalars()
+        held = sorted(connection.execute(*_at_work(run, found)).scalars())
         if before + len(held) >= found.max_running:
-            return _full("limit", f"the limit max_running {found.max_running} of its type", held, in_front)
+            limit = _full("limit", f"the limit max_running {found.max_running} of its type", held, in_front)
+            return limit if found.set_max_running is None else _set_by(run, found, limit)
     if found is not None and found.rate is not None:
         rate = parse_rate("rate", found.rate, found.burst)
         if before >= rate.allowed(found.spent_until, found.now):
             spent = _Spent(rate, found.spent_until, found.now, in_front, run.job_type)
-            return _too_fast("rate", f"the rate {rate.text} of its type", spent)
+            limit = _too_fast("rate", f"the rate {rate.text} of its type", spent)
+            return limit if found.set_rate is None else _set_by(run, found, limit)
     return None
+
+
+def _at_work(run: Row, limits: Row) -> Question:
+    asked = Prepared("explain.all_at_work") if limits.is_set else Prepared("explain.at_work", (False,))
+    return asked, {"of_type": run.job_type}
+
+
+def _set_by(run: Row, found: Row, limit: LimitInTheWay) -> LimitInTheWay:
+    """The same limit, with who has set it at run time, why, and until when."""
+    until = "" if found.ends_at is None else f", until {iso_instant(found.ends_at)}"
+    why = f": {found.reason}" if found.reason else ""
+    sentence = (
+        f"{limit.sentence}; set {ago((found.now - found.set_at).total_seconds())} ago by {found.actor}{until}{why}"
+    )
+    facts = {"set_at": found.set_at, "ends_at": found.ends_at, "why": found.reason, **limit.facts}
+    return LimitInTheWay("set_limit", sentence, f"jobrunner unlimit {shlex.quote(run.job_type)}", facts)
 
 
 def _is_of(gate: str, key: str | None) -> bool:
@@ -197,6 +216,7 @@ def questions(run: Row) -> list[Question]:
     return [
         (Prepared("explain.limits"), of_type),
         (Prepared("explain.at_work", (False,)), of_type),
+        (Prepared("explain.all_at_work"), of_type),
         _speed(run),
         *((Prepared(name), turn) for name in of_turn),
     ]

@@ -15,6 +15,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "key": "waits for another run with its concurrency key",
         "limit": "waits for `max_running` of its type",
         "rate": "waits for `rate` of its type",
+        "set_limit": "waits for a limit of its type that somebody has set at run time: who, why, and until when",
         "key_limit": "waits for `max_running_per_key`",
         "key_rate": "waits for `rate_per_key`",
         "gate": "waits for a limit or for runs that no longer hold it back, as after a deploy; a tick corrects it",

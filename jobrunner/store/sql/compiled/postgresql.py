@@ -110,7 +110,8 @@ WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_run
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.host = %(host)s::VARCHAR AND jobrunner_schema.job_runs.locked_until > jobrunner_schema.jobrunner_now() GROUP BY jobrunner_schema.job_runs.job_type UNION ALL SELECT jobrunner_schema.job_pauses.kind, jobrunner_schema.job_pauses.name, 0, 0
 FROM jobrunner_schema.job_pauses
-WHERE jobrunner_schema.job_pauses.kind != 'host' OR jobrunner_schema.job_pauses.name = %(host)s::VARCHAR""",
+WHERE jobrunner_schema.job_pauses.kind != 'host' OR jobrunner_schema.job_pauses.name = %(host)s::VARCHAR UNION ALL SELECT 'limit', jobrunner_schema.job_set_limits.job_type, 0, 0
+FROM jobrunner_schema.job_set_limits""",
         {'param_1': 1, 'param_2': 0},
         {},
         (('paused', None), ('name', None), ('runs', None), ('mine', None)),
@@ -655,6 +656,14 @@ WHERE jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job
         {'given': (('id', None),)},
         (('id', None),),
     ),
+    ('explain.all_at_work', ()): (
+        """SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_runs.status = 'running'""",
+        {},
+        {},
+        (('id', None),),
+    ),
     ('explain.all_in_front', ()): (
         """SELECT count(*) AS runs
 FROM (SELECT jobrunner_schema.job_gated.id AS id
@@ -777,12 +786,12 @@ FROM jobrunner_schema.job_ticks)) ORDER BY jobrunner_schema.job_ticks.host DESC,
         (('host', None), ('started_at', 'instant'), ('is_of_host', None)),
     ),
     ('explain.limits', ()): (
-        """SELECT jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, jobrunner_schema.job_limits.spent_until, jobrunner_schema.job_limits.opens_at, jobrunner_schema.job_limits.asked_at, jobrunner_schema.jobrunner_now() AS now
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(of_type)s::VARCHAR""",
+        """SELECT jobrunner_schema.job_limits_in_force.job_type, jobrunner_schema.job_limits_in_force.max_running, jobrunner_schema.job_limits_in_force.rate, jobrunner_schema.job_limits_in_force.burst, jobrunner_schema.job_limits_in_force.concurrency_key, jobrunner_schema.job_limits_in_force.max_running_per_key, jobrunner_schema.job_limits_in_force.rate_per_key, jobrunner_schema.job_limits_in_force.burst_per_key, jobrunner_schema.job_limits_in_force.spent_until, jobrunner_schema.job_limits_in_force.opens_at, jobrunner_schema.job_limits_in_force.is_set, jobrunner_schema.job_set_limits.reason, jobrunner_schema.job_set_limits.actor, jobrunner_schema.job_set_limits.set_at, jobrunner_schema.job_set_limits.ends_at, jobrunner_schema.job_set_limits.max_running AS set_max_running, jobrunner_schema.job_set_limits.rate AS set_rate, jobrunner_schema.jobrunner_now() AS now
+FROM jobrunner_schema.job_limits_in_force LEFT OUTER JOIN jobrunner_schema.job_set_limits ON jobrunner_schema.job_limits_in_force.is_set AND jobrunner_schema.job_set_limits.job_type = jobrunner_schema.job_limits_in_force.job_type
+WHERE jobrunner_schema.job_limits_in_force.job_type = %(of_type)s::VARCHAR""",
         {},
         {},
-        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('asked_at', 'instant'), ('now', 'instant')),
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('is_set', 'boolean'), ('reason', None), ('actor', None), ('set_at', 'instant'), ('ends_at', 'instant'), ('set_max_running', None), ('set_rate', None), ('now', 'instant')),
     ),
     ('explain.oldest_due', ()): (
         """SELECT jobrunner_schema.job_claimable.id
@@ -1190,6 +1199,15 @@ FROM jobrunner_schema.job_hosts ORDER BY jobrunner_schema.job_hosts.host, jobrun
         {},
         {},
         (('host', None), ('types', None), ('can_run', 'json'), ('settings', 'json')),
+    ),
+    ('findings.old_limits', ()): (
+        """SELECT jobrunner_schema.job_set_limits.job_type, jobrunner_schema.job_set_limits.max_running, jobrunner_schema.job_set_limits.rate, jobrunner_schema.job_set_limits.actor, jobrunner_schema.job_set_limits.reason, jobrunner_schema.job_set_limits.set_at
+FROM jobrunner_schema.job_set_limits
+WHERE jobrunner_schema.job_set_limits.ends_at IS NULL AND jobrunner_schema.job_set_limits.set_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(paused_before)s::FLOAT)) ORDER BY jobrunner_schema.job_set_limits.set_at
+ LIMIT %(most)s::INTEGER""",
+        {},
+        {},
+        (('job_type', None), ('max_running', None), ('rate', None), ('actor', None), ('reason', None), ('set_at', 'instant')),
     ),
     ('findings.old_pauses', ()): (
         """SELECT jobrunner_schema.job_pauses.kind, jobrunner_schema.job_pauses.name, jobrunner_schema.job_pauses.actor, jobrunner_schema.job_pauses.reason, jobrunner_schema.job_pauses.paused_at
@@ -1620,6 +1638,14 @@ FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunn
         {},
         (('gate', None), ('turn_at', 'instant')),
     ),
+    ('limits.all_at_work', ()): (
+        """SELECT jobrunner_schema.job_runs.job_type, count(*) AS count_1
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.job_type = given.job_type
+WHERE jobrunner_schema.job_runs.status = 'running' GROUP BY jobrunner_schema.job_runs.job_type""",
+        {},
+        {'given': (('job_type', None),)},
+        (('job_type', None), ('count', None)),
+    ),
     ('limits.at_work', ()): (
         """SELECT jobrunner_schema.job_runs.job_type, count(*) AS count_1
 FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.job_type = given.job_type
@@ -1640,17 +1666,20 @@ WHERE jobrunner_schema.job_open_gates.job_type = %(of_type)s::VARCHAR)) ORDER BY
         (('id', None),),
     ),
     ('limits.declare', ()): (
-        """INSERT INTO jobrunner_schema.job_limits (job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key) VALUES (%(of_type)s::VARCHAR, %(new_max_running)s::INTEGER, %(new_rate)s::VARCHAR, %(new_burst)s::INTEGER, %(new_concurrency_key)s::VARCHAR, %(new_max_running_per_key)s::INTEGER, %(new_rate_per_key)s::VARCHAR, %(new_burst_per_key)s::INTEGER) ON CONFLICT (job_type) DO UPDATE SET max_running = %(new_max_running)s::INTEGER, rate = %(new_rate)s::VARCHAR, burst = %(new_burst)s::INTEGER, concurrency_key = %(new_concurrency_key)s::VARCHAR, max_running_per_key = %(new_max_running_per_key)s::INTEGER, rate_per_key = %(new_rate_per_key)s::VARCHAR, burst_per_key = %(new_burst_per_key)s::INTEGER, opens_at = NULL, asked_at = NULL""",
+        """INSERT INTO jobrunner_schema.job_limits (job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key) VALUES (%(of_type)s::VARCHAR, %(new_max_running)s::INTEGER, %(new_rate)s::VARCHAR, %(new_burst)s::INTEGER, %(new_concurrency_key)s::VARCHAR, %(new_max_running_per_key)s::INTEGER, %(new_rate_per_key)s::VARCHAR, %(new_burst_per_key)s::INTEGER) ON CONFLICT (job_type) DO UPDATE SET max_running = %(new_max_running)s::INTEGER, rate = %(new_rate)s::VARCHAR, burst = %(new_burst)s::INTEGER, concurrency_key = %(new_concurrency_key)s::VARCHAR, max_running_per_key = %(new_max_running_per_key)s::INTEGER, rate_per_key = %(new_rate_per_key)s::VARCHAR, burst_per_key = %(new_burst_per_key)s::INTEGER, opens_at = NULL, asked_at = NULL RETURNING (SELECT CASE WHEN (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now()) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END AS anon_1
+FROM jobrunner_schema.job_set_limits
+WHERE jobrunner_schema.job_set_limits.job_type = %(of_type)s::VARCHAR) AS has_ended""",
+        {'param_1': 0, 'param_2': 1},
         {},
-        {},
-        (),
+        (('has_ended', None),),
     ),
     ('limits.declared', ()): (
-        """SELECT jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key
-FROM jobrunner_schema.job_limits""",
+        """SELECT jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, NULL AS has_ended
+FROM jobrunner_schema.job_limits UNION ALL SELECT jobrunner_schema.job_set_limits.job_type, NULL AS max_running, NULL AS rate, NULL AS burst, NULL AS concurrency_key, NULL AS max_running_per_key, NULL AS rate_per_key, NULL AS burst_per_key, CASE WHEN (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now()) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END AS anon_1
+FROM jobrunner_schema.job_set_limits""",
+        {'param_1': 0, 'param_2': 1},
         {},
-        {},
-        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None)),
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('has_ended', None)),
     ),
     ('limits.first_run_of_each', (False,)): (
         """SELECT jobrunner_schema.job_gates.gate, jobrunner_schema.job_gates.spent_until, (SELECT count(*) AS count_1
@@ -1713,10 +1742,16 @@ WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_s
 (SELECT jobrunner_schema.job_limits.job_type AS job_type
 FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given JOIN jobrunner_schema.job_limits ON jobrunner_schema.job_limits.job_type = given.job_type FOR NO KEY UPDATE OF job_limits SKIP LOCKED)
  UPDATE jobrunner_schema.job_limits SET asked_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_limits.job_type IN (SELECT free.job_type
-FROM free) RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key""",
+FROM free) RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, (SELECT jobrunner_schema.job_set_limits.max_running
+FROM jobrunner_schema.job_set_limits
+WHERE jobrunner_schema.job_set_limits.job_type = job_limits.job_type AND (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now())) AS set_max_running, (SELECT jobrunner_schema.job_set_limits.rate
+FROM jobrunner_schema.job_set_limits
+WHERE jobrunner_schema.job_set_limits.job_type = job_limits.job_type AND (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now())) AS set_rate, (SELECT jobrunner_schema.job_set_limits.burst
+FROM jobrunner_schema.job_set_limits
+WHERE jobrunner_schema.job_set_limits.job_type = job_limits.job_type AND (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now())) AS set_burst""",
         {},
         {'given': (('job_type', None),)},
-        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None)),
+        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
     ),
     ('limits.open_gates', ()): (
         """SELECT jobrunner_schema.job_open_gates.gate
@@ -1749,10 +1784,16 @@ FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunn
         """INSERT INTO jobrunner_schema.job_limits (job_type, asked_at) SELECT %(of_type)s::VARCHAR AS anon_1, jobrunner_schema.jobrunner_now() AS anon_2
 WHERE NOT (EXISTS (SELECT jobrunner_schema.job_limits.job_type
 FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(of_type)s::VARCHAR)) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key""",
+WHERE jobrunner_schema.job_limits.job_type = %(of_type)s::VARCHAR)) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, (SELECT jobrunner_schema.job_set_limits.max_running
+FROM jobrunner_schema.job_set_limits
+WHERE jobrunner_schema.job_set_limits.job_type = job_limits.job_type AND (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now())) AS set_max_running, (SELECT jobrunner_schema.job_set_limits.rate
+FROM jobrunner_schema.job_set_limits
+WHERE jobrunner_schema.job_set_limits.job_type = job_limits.job_type AND (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now())) AS set_rate, (SELECT jobrunner_schema.job_set_limits.burst
+FROM jobrunner_schema.job_set_limits
+WHERE jobrunner_schema.job_set_limits.job_type = job_limits.job_type AND (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now())) AS set_burst""",
         {},
         {},
-        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None)),
+        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
     ),
     ('listen.look_ahead', ()): (
         """SELECT EXISTS (SELECT jobrunner_schema.job_ticks.id
@@ -2106,12 +2147,15 @@ WHERE jobrunner_schema.job_runs.status = 'running' ORDER BY jobrunner_schema.job
         (('id', None), ('job_type', None), ('host', None), ('locked_by', None), ('started_at', 'instant'), ('heartbeat_at', 'instant'), ('locked_until', 'instant'), ('max_attempts', None), ('progress', 'json'), ('cancel_requested_at', 'instant'), ('attempt', None)),
     ),
     ('overview.running_limits', ()): (
-        """SELECT jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, jobrunner_schema.job_limits.opens_at, (SELECT count(*) AS count_1
+        """SELECT jobrunner_schema.job_limits_in_force.job_type, jobrunner_schema.job_limits_in_force.max_running, jobrunner_schema.job_limits_in_force.rate, jobrunner_schema.job_limits_in_force.burst, jobrunner_schema.job_limits_in_force.concurrency_key, jobrunner_schema.job_limits_in_force.max_running_per_key, jobrunner_schema.job_limits_in_force.rate_per_key, jobrunner_schema.job_limits_in_force.burst_per_key, jobrunner_schema.job_limits_in_force.opens_at, CASE WHEN jobrunner_schema.job_limits_in_force.is_set THEN (SELECT count(*) AS count_1
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_limits.job_type AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') AS running, (SELECT count(*) AS count_2
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_limits_in_force.job_type AND jobrunner_schema.job_runs.status = 'running') ELSE (SELECT count(*) AS count_1
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_limits.job_type AND jobrunner_schema.job_runs.status IN ('queued', 'failed')) AS waiting
-FROM jobrunner_schema.job_limits ORDER BY jobrunner_schema.job_limits.job_type""",
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_limits_in_force.job_type AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') END AS running, (SELECT count(*) AS count_2
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_limits_in_force.job_type AND jobrunner_schema.job_runs.status IN ('queued', 'failed')) AS waiting
+FROM jobrunner_schema.job_limits_in_force
+WHERE jobrunner_schema.job_limits_in_force.max_running IS NOT NULL OR jobrunner_schema.job_limits_in_force.rate IS NOT NULL OR jobrunner_schema.job_limits_in_force.concurrency_key IS NOT NULL ORDER BY jobrunner_schema.job_limits_in_force.job_type""",
         {},
         {},
         (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('opens_at', 'instant'), ('running', None), ('waiting', None)),
@@ -2357,6 +2401,54 @@ FROM jobrunner_schema.job_expandable ORDER BY jobrunner_schema.job_expandable.ne
         """UPDATE jobrunner_schema.job_definitions SET last_error=%(problem)s::VARCHAR, updated_at=%(at)s::TIMESTAMP WITH TIME ZONE WHERE jobrunner_schema.job_definitions.id = %(definition_id)s::BIGINT""",
         {},
         {'at': 'instant'},
+        (),
+    ),
+    ('set_limits.add', ()): (
+        """INSERT INTO jobrunner_schema.job_set_limits (job_type, max_running, rate, burst, reason, actor, set_at, ends_at) VALUES (%(of_type)s::VARCHAR, %(max_running)s::INTEGER, %(rate)s::VARCHAR, %(burst)s::INTEGER, %(reason)s::VARCHAR, %(actor)s::VARCHAR, jobrunner_schema.jobrunner_now(), %(ends_at)s::TIMESTAMP WITH TIME ZONE) ON CONFLICT (job_type) DO UPDATE SET max_running = %(max_running)s::INTEGER, rate = %(rate)s::VARCHAR, burst = %(burst)s::INTEGER, reason = %(reason)s::VARCHAR, actor = %(actor)s::VARCHAR, set_at = jobrunner_schema.jobrunner_now(), ends_at = %(ends_at)s::TIMESTAMP WITH TIME ZONE RETURNING jobrunner_schema.job_set_limits.set_at, jobrunner_schema.job_set_limits.ends_at""",
+        {},
+        {'ends_at': 'instant'},
+        (('set_at', 'instant'), ('ends_at', 'instant')),
+    ),
+    ('set_limits.claimers', ()): (
+        """SELECT jobrunner_schema.job_locks.name
+FROM jobrunner_schema.job_locks
+WHERE jobrunner_schema.job_locks.name LIKE 'places of %%' ORDER BY jobrunner_schema.job_locks.name""",
+        {},
+        {},
+        (('name', None),),
+    ),
+    ('set_limits.end', ()): (
+        """UPDATE jobrunner_schema.job_set_limits SET ends_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_set_limits.job_type = %(of_type)s::VARCHAR AND (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now()) RETURNING jobrunner_schema.job_set_limits.ends_at""",
+        {},
+        {},
+        (('ends_at', 'instant'),),
+    ),
+    ('set_limits.forget', ()): (
+        """DELETE FROM jobrunner_schema.job_set_limits WHERE jobrunner_schema.job_set_limits.job_type = %(of_type)s::VARCHAR AND NOT (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now())""",
+        {},
+        {},
+        (),
+    ),
+    ('set_limits.hold_claimers', ()): (
+        """SELECT jobrunner_schema.job_locks.name
+FROM jobrunner_schema.job_locks
+WHERE jobrunner_schema.job_locks.name LIKE 'places of %%' ORDER BY jobrunner_schema.job_locks.name FOR UPDATE SKIP LOCKED""",
+        {},
+        {},
+        (('name', None),),
+    ),
+    ('set_limits.listed', ()): (
+        """SELECT jobrunner_schema.job_set_limits.job_type, jobrunner_schema.job_set_limits.max_running, jobrunner_schema.job_set_limits.rate, jobrunner_schema.job_set_limits.burst, jobrunner_schema.job_set_limits.reason, jobrunner_schema.job_set_limits.actor, jobrunner_schema.job_set_limits.set_at, jobrunner_schema.job_set_limits.ends_at
+FROM jobrunner_schema.job_set_limits
+WHERE jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now() ORDER BY jobrunner_schema.job_set_limits.set_at, jobrunner_schema.job_set_limits.job_type""",
+        {},
+        {},
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('reason', None), ('actor', None), ('set_at', 'instant'), ('ends_at', 'instant')),
+    ),
+    ('set_limits.lock_type', ()): (
+        """INSERT INTO jobrunner_schema.job_limits (job_type) VALUES (%(of_type)s::VARCHAR) ON CONFLICT (job_type) DO UPDATE SET opens_at = NULL, asked_at = NULL""",
+        {},
+        {},
         (),
     ),
     ('strays.dependants', (False,)): (
@@ -2747,10 +2839,12 @@ WHERE jobrunner_schema.job_gated.job_type = listed.job_type AND jobrunner_schema
  LIMIT %(most)s::INTEGER) AS walk ORDER BY walk.turn_at, walk.run_at, walk.id
  LIMIT %(param_1)s::INTEGER) AS "both"
 FROM (SELECT jobrunner_schema.job_gates.job_type AS job_type, jobrunner_schema.job_gates.gate AS gate
-FROM jobrunner_schema.job_gates JOIN jobrunner_schema.job_limits ON jobrunner_schema.job_gates.job_type = jobrunner_schema.job_limits.job_type
-WHERE jobrunner_schema.job_gates.turn_at IS NOT NULL AND jobrunner_schema.job_gates.turn_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) AND (jobrunner_schema.job_limits.rate IS NULL OR jobrunner_schema.job_limits.opens_at IS NULL OR jobrunner_schema.job_limits.opens_at <= jobrunner_schema.jobrunner_now()) AND (jobrunner_schema.job_limits.max_running IS NULL OR jobrunner_schema.job_limits.max_running > (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_gates JOIN jobrunner_schema.job_limits_in_force AS job_limits ON jobrunner_schema.job_gates.job_type = job_limits.job_type
+WHERE jobrunner_schema.job_gates.turn_at IS NOT NULL AND jobrunner_schema.job_gates.turn_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) AND (job_limits.rate IS NULL OR job_limits.opens_at IS NULL OR job_limits.opens_at <= jobrunner_schema.jobrunner_now()) AND (job_limits.max_running IS NULL OR job_limits.max_running > CASE WHEN job_limits.is_set THEN (SELECT count(*) AS count_1
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_limits.job_type AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '')) AND (jobrunner_schema.job_limits.rate_per_key IS NULL OR jobrunner_schema.job_gates.opens_at IS NULL OR jobrunner_schema.job_gates.opens_at <= jobrunner_schema.jobrunner_now()) AND (jobrunner_schema.job_limits.max_running_per_key IS NULL OR jobrunner_schema.job_limits.max_running_per_key > (SELECT count(*) AS count_2
+WHERE jobrunner_schema.job_runs.job_type = job_limits.job_type AND jobrunner_schema.job_runs.status = 'running') ELSE (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = job_limits.job_type AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') END) AND (job_limits.rate_per_key IS NULL OR jobrunner_schema.job_gates.opens_at IS NULL OR jobrunner_schema.job_gates.opens_at <= jobrunner_schema.jobrunner_now()) AND (job_limits.max_running_per_key IS NULL OR job_limits.max_running_per_key > (SELECT count(*) AS count_2
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '')) AND (CASE WHEN job_limits.concurrency_key IS NULL THEN job_gates.gate = 'all'
       ELSE substr(job_gates.gate, 1, length(job_limits.concurrency_key) + 1) = job_limits.concurrency_key || ' ' END)

@@ -119,7 +119,8 @@ WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs
 FROM job_runs
 WHERE job_runs.status = 'running' AND job_runs.host = :host AND job_runs.locked_until > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) GROUP BY job_runs.job_type UNION ALL SELECT job_pauses.kind, job_pauses.name, 0, 0
 FROM job_pauses
-WHERE job_pauses.kind != 'host' OR job_pauses.name = :host""",
+WHERE job_pauses.kind != 'host' OR job_pauses.name = :host UNION ALL SELECT 'limit', job_set_limits.job_type, 0, 0
+FROM job_set_limits""",
         {'param_1': 1, 'param_2': 0},
         {},
         (('paused', None), ('name', None), ('runs', None), ('mine', None)),
@@ -658,6 +659,14 @@ WHERE job_runs.lease_token IS NOT NULL AND job_runs.locked_by = :owner""",
         {'given': (('id', None),)},
         (('id', None),),
     ),
+    ('explain.all_at_work', ()): (
+        """SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.job_type = :of_type AND job_runs.status = 'running'""",
+        {},
+        {},
+        (('id', None),),
+    ),
     ('explain.all_in_front', ()): (
         """SELECT count(*) AS runs
 FROM (SELECT job_gated.id AS id
@@ -780,12 +789,12 @@ FROM job_ticks)) ORDER BY job_ticks.host DESC, job_ticks.id DESC
         (('host', None), ('started_at', 'instant'), ('is_of_host', None)),
     ),
     ('explain.limits', ()): (
-        """SELECT job_limits.job_type, job_limits.max_running, job_limits.rate, job_limits.burst, job_limits.concurrency_key, job_limits.max_running_per_key, job_limits.rate_per_key, job_limits.burst_per_key, job_limits.spent_until, job_limits.opens_at, job_limits.asked_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
-FROM job_limits
-WHERE job_limits.job_type = :of_type""",
+        """SELECT job_limits_in_force.job_type, job_limits_in_force.max_running, job_limits_in_force.rate, job_limits_in_force.burst, job_limits_in_force.concurrency_key, job_limits_in_force.max_running_per_key, job_limits_in_force.rate_per_key, job_limits_in_force.burst_per_key, job_limits_in_force.spent_until, job_limits_in_force.opens_at, job_limits_in_force.is_set, job_set_limits.reason, job_set_limits.actor, job_set_limits.set_at, job_set_limits.ends_at, job_set_limits.max_running AS set_max_running, job_set_limits.rate AS set_rate, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM job_limits_in_force LEFT OUTER JOIN job_set_limits ON job_limits_in_force.is_set = 1 AND job_set_limits.job_type = job_limits_in_force.job_type
+WHERE job_limits_in_force.job_type = :of_type""",
         {},
         {},
-        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('asked_at', 'instant'), ('now', 'instant')),
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('is_set', 'boolean'), ('reason', None), ('actor', None), ('set_at', 'instant'), ('ends_at', 'instant'), ('set_max_running', None), ('set_rate', None), ('now', 'instant')),
     ),
     ('explain.oldest_due', ()): (
         """SELECT job_claimable.id
@@ -1174,6 +1183,15 @@ FROM job_hosts ORDER BY job_hosts.host, job_hosts.reported_at""",
         {},
         {},
         (('host', None), ('types', None), ('can_run', 'json'), ('settings', 'json')),
+    ),
+    ('findings.old_limits', ()): (
+        """SELECT job_set_limits.job_type, job_set_limits.max_running, job_set_limits.rate, job_set_limits.actor, job_set_limits.reason, job_set_limits.set_at
+FROM job_set_limits
+WHERE job_set_limits.ends_at IS NULL AND job_set_limits.set_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:paused_before * 1000000 AS INTEGER)) ORDER BY job_set_limits.set_at
+ LIMIT :most OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('job_type', None), ('max_running', None), ('rate', None), ('actor', None), ('reason', None), ('set_at', 'instant')),
     ),
     ('findings.old_pauses', ()): (
         """SELECT job_pauses.kind, job_pauses.name, job_pauses.actor, job_pauses.reason, job_pauses.paused_at
@@ -1604,6 +1622,14 @@ FROM picked) AND job_runs.status != 'running' RETURNING gate, turn_at""",
         {},
         (('gate', None), ('turn_at', 'instant')),
     ),
+    ('limits.all_at_work', ()): (
+        """SELECT job_runs.job_type, count(*) AS count_1
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given JOIN job_runs ON job_runs.job_type = given.job_type
+WHERE job_runs.status = 'running' GROUP BY job_runs.job_type""",
+        {},
+        {'given': (('job_type', None),)},
+        (('job_type', None), ('count', None)),
+    ),
     ('limits.at_work', ()): (
         """SELECT job_runs.job_type, count(*) AS count_1
 FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given JOIN job_runs ON job_runs.job_type = given.job_type
@@ -1624,17 +1650,20 @@ WHERE job_open_gates.job_type = :of_type)) ORDER BY job_gated.turn_at, job_gated
         (('id', None),),
     ),
     ('limits.declare', ()): (
-        """INSERT INTO job_limits (job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key) VALUES (:of_type, :new_max_running, :new_rate, :new_burst, :new_concurrency_key, :new_max_running_per_key, :new_rate_per_key, :new_burst_per_key) ON CONFLICT (job_type) DO UPDATE SET max_running = :new_max_running, rate = :new_rate, burst = :new_burst, concurrency_key = :new_concurrency_key, max_running_per_key = :new_max_running_per_key, rate_per_key = :new_rate_per_key, burst_per_key = :new_burst_per_key, opens_at = NULL, asked_at = NULL""",
+        """INSERT INTO job_limits (job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key) VALUES (:of_type, :new_max_running, :new_rate, :new_burst, :new_concurrency_key, :new_max_running_per_key, :new_rate_per_key, :new_burst_per_key) ON CONFLICT (job_type) DO UPDATE SET max_running = :new_max_running, rate = :new_rate, burst = :new_burst, concurrency_key = :new_concurrency_key, max_running_per_key = :new_max_running_per_key, rate_per_key = :new_rate_per_key, burst_per_key = :new_burst_per_key, opens_at = NULL, asked_at = NULL RETURNING (SELECT CASE WHEN (job_set_limits.ends_at IS NULL OR job_set_limits.ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) THEN :param_1 ELSE :param_2 END AS anon_1
+FROM job_set_limits
+WHERE job_type = :of_type) AS has_ended""",
+        {'param_1': 0, 'param_2': 1},
         {},
-        {},
-        (),
+        (('has_ended', None),),
     ),
     ('limits.declared', ()): (
-        """SELECT job_limits.job_type, job_limits.max_running, job_limits.rate, job_limits.burst, job_limits.concurrency_key, job_limits.max_running_per_key, job_limits.rate_per_key, job_limits.burst_per_key
-FROM job_limits""",
+        """SELECT job_limits.job_type, job_limits.max_running, job_limits.rate, job_limits.burst, job_limits.concurrency_key, job_limits.max_running_per_key, job_limits.rate_per_key, job_limits.burst_per_key, NULL AS has_ended
+FROM job_limits UNION ALL SELECT job_set_limits.job_type, NULL AS max_running, NULL AS rate, NULL AS burst, NULL AS concurrency_key, NULL AS max_running_per_key, NULL AS rate_per_key, NULL AS burst_per_key, CASE WHEN (job_set_limits.ends_at IS NULL OR job_set_limits.ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) THEN :param_1 ELSE :param_2 END AS anon_1
+FROM job_set_limits""",
+        {'param_1': 0, 'param_2': 1},
         {},
-        {},
-        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None)),
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('has_ended', None)),
     ),
     ('limits.first_run_of_each', (False,)): (
         """SELECT job_gates.gate, job_gates.spent_until, (SELECT count(*) AS count_1
@@ -1697,10 +1726,16 @@ WHERE job_gated.job_type = :of_type AND job_gated.gate = 'all' AND job_gated.lea
 (SELECT job_limits.job_type AS job_type
 FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given JOIN job_limits ON job_limits.job_type = given.job_type)
  UPDATE job_limits SET asked_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_limits.job_type IN (SELECT free.job_type
-FROM free) RETURNING job_type, spent_until, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key""",
+FROM free) RETURNING job_type, spent_until, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key, (SELECT job_set_limits.max_running
+FROM job_set_limits
+WHERE job_type = job_limits.job_type AND (ends_at IS NULL OR ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AS set_max_running, (SELECT job_set_limits.rate
+FROM job_set_limits
+WHERE job_type = job_limits.job_type AND (ends_at IS NULL OR ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AS set_rate, (SELECT job_set_limits.burst
+FROM job_set_limits
+WHERE job_type = job_limits.job_type AND (ends_at IS NULL OR ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AS set_burst""",
         {},
         {'given': (('job_type', None),)},
-        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None)),
+        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
     ),
     ('limits.open_gates', ()): (
         """SELECT job_open_gates.gate
@@ -1733,10 +1768,16 @@ FROM picked) AND job_runs.status != 'running' RETURNING id""",
         """INSERT INTO job_limits (job_type, asked_at) SELECT :of_type AS anon_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2
 WHERE NOT (EXISTS (SELECT job_limits.job_type
 FROM job_limits
-WHERE job_limits.job_type = :of_type)) ON CONFLICT DO NOTHING RETURNING job_type, spent_until, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key""",
+WHERE job_limits.job_type = :of_type)) ON CONFLICT DO NOTHING RETURNING job_type, spent_until, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key, (SELECT job_set_limits.max_running
+FROM job_set_limits
+WHERE job_type = job_limits.job_type AND (ends_at IS NULL OR ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AS set_max_running, (SELECT job_set_limits.rate
+FROM job_set_limits
+WHERE job_type = job_limits.job_type AND (ends_at IS NULL OR ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AS set_rate, (SELECT job_set_limits.burst
+FROM job_set_limits
+WHERE job_type = job_limits.job_type AND (ends_at IS NULL OR ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AS set_burst""",
         {},
         {},
-        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None)),
+        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
     ),
     ('listen.look_ahead', ()): (
         """SELECT EXISTS (SELECT job_ticks.id
@@ -2076,12 +2117,15 @@ WHERE job_runs.status = 'running' ORDER BY job_runs.started_at, job_runs.id""",
         (('id', None), ('job_type', None), ('host', None), ('locked_by', None), ('started_at', 'instant'), ('heartbeat_at', 'instant'), ('locked_until', 'instant'), ('max_attempts', None), ('progress', 'json'), ('cancel_requested_at', 'instant'), ('attempt', None)),
     ),
     ('overview.running_limits', ()): (
-        """SELECT job_limits.job_type, job_limits.max_running, job_limits.rate, job_limits.burst, job_limits.concurrency_key, job_limits.max_running_per_key, job_limits.rate_per_key, job_limits.burst_per_key, job_limits.opens_at, (SELECT count(*) AS count_1
+        """SELECT job_limits_in_force.job_type, job_limits_in_force.max_running, job_limits_in_force.rate, job_limits_in_force.burst, job_limits_in_force.concurrency_key, job_limits_in_force.max_running_per_key, job_limits_in_force.rate_per_key, job_limits_in_force.burst_per_key, job_limits_in_force.opens_at, CASE WHEN job_limits_in_force.is_set THEN (SELECT count(*) AS count_1
 FROM job_runs
-WHERE job_runs.job_type = job_limits.job_type AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') AS running, (SELECT count(*) AS count_2
+WHERE job_runs.job_type = job_limits_in_force.job_type AND job_runs.status = 'running') ELSE (SELECT count(*) AS count_1
 FROM job_runs
-WHERE job_runs.job_type = job_limits.job_type AND job_runs.status IN ('queued', 'failed')) AS waiting
-FROM job_limits ORDER BY job_limits.job_type""",
+WHERE job_runs.job_type = job_limits_in_force.job_type AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') END AS running, (SELECT count(*) AS count_2
+FROM job_runs
+WHERE job_runs.job_type = job_limits_in_force.job_type AND job_runs.status IN ('queued', 'failed')) AS waiting
+FROM job_limits_in_force
+WHERE job_limits_in_force.max_running IS NOT NULL OR job_limits_in_force.rate IS NOT NULL OR job_limits_in_force.concurrency_key IS NOT NULL ORDER BY job_limits_in_force.job_type""",
         {},
         {},
         (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('opens_at', 'instant'), ('running', None), ('waiting', None)),
@@ -2327,6 +2371,54 @@ FROM job_expandable ORDER BY job_expandable.next_run_at, job_expandable.id
         """UPDATE job_definitions SET last_error=:problem, updated_at=:at WHERE job_definitions.id = :definition_id""",
         {},
         {'at': 'instant'},
+        (),
+    ),
+    ('set_limits.add', ()): (
+        """INSERT INTO job_set_limits (job_type, max_running, rate, burst, reason, actor, set_at, ends_at) VALUES (:of_type, :max_running, :rate, :burst, :reason, :actor, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), :ends_at) ON CONFLICT (job_type) DO UPDATE SET max_running = :max_running, rate = :rate, burst = :burst, reason = :reason, actor = :actor, set_at = (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), ends_at = :ends_at RETURNING set_at, ends_at""",
+        {},
+        {'ends_at': 'instant'},
+        (('set_at', 'instant'), ('ends_at', 'instant')),
+    ),
+    ('set_limits.claimers', ()): (
+        """SELECT job_locks.name
+FROM job_locks
+WHERE job_locks.name LIKE 'places of %' ORDER BY job_locks.name""",
+        {},
+        {},
+        (('name', None),),
+    ),
+    ('set_limits.end', ()): (
+        """UPDATE job_set_limits SET ends_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_set_limits.job_type = :of_type AND (job_set_limits.ends_at IS NULL OR job_set_limits.ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) RETURNING ends_at""",
+        {},
+        {},
+        (('ends_at', 'instant'),),
+    ),
+    ('set_limits.forget', ()): (
+        """DELETE FROM job_set_limits WHERE job_set_limits.job_type = :of_type AND NOT (job_set_limits.ends_at IS NULL OR job_set_limits.ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))""",
+        {},
+        {},
+        (),
+    ),
+    ('set_limits.hold_claimers', ()): (
+        """SELECT job_locks.name
+FROM job_locks
+WHERE job_locks.name LIKE 'places of %' ORDER BY job_locks.name""",
+        {},
+        {},
+        (('name', None),),
+    ),
+    ('set_limits.listed', ()): (
+        """SELECT job_set_limits.job_type, job_set_limits.max_running, job_set_limits.rate, job_set_limits.burst, job_set_limits.reason, job_set_limits.actor, job_set_limits.set_at, job_set_limits.ends_at
+FROM job_set_limits
+WHERE job_set_limits.ends_at IS NULL OR job_set_limits.ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) ORDER BY job_set_limits.set_at, job_set_limits.job_type""",
+        {},
+        {},
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('reason', None), ('actor', None), ('set_at', 'instant'), ('ends_at', 'instant')),
+    ),
+    ('set_limits.lock_type', ()): (
+        """INSERT INTO job_limits (job_type) VALUES (:of_type) ON CONFLICT (job_type) DO UPDATE SET opens_at = NULL, asked_at = NULL""",
+        {},
+        {},
         (),
     ),
     ('strays.dependants', (False,)): (
@@ -2718,10 +2810,12 @@ WHERE job_gated.job_type = listed.job_type AND job_gated.gate = listed.gate ORDE
  LIMIT :most OFFSET :param_1) AS walk ORDER BY walk.turn_at, walk.run_at, walk.id
  LIMIT :param_2 OFFSET :param_3) AS both
 FROM (SELECT job_gates.job_type AS job_type, job_gates.gate AS gate
-FROM job_gates JOIN job_limits ON job_gates.job_type = job_limits.job_type
-WHERE job_gates.turn_at IS NOT NULL AND job_gates.turn_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (job_limits.rate IS NULL OR job_limits.opens_at IS NULL OR job_limits.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AND (job_limits.max_running IS NULL OR job_limits.max_running > (SELECT count(*) AS count_1
+FROM job_gates JOIN job_limits_in_force AS job_limits ON job_gates.job_type = job_limits.job_type
+WHERE job_gates.turn_at IS NOT NULL AND job_gates.turn_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (job_limits.rate IS NULL OR job_limits.opens_at IS NULL OR job_limits.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AND (job_limits.max_running IS NULL OR job_limits.max_running > CASE WHEN job_limits.is_set THEN (SELECT count(*) AS count_1
 FROM job_runs
-WHERE job_runs.job_type = job_limits.job_type AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '')) AND (job_limits.rate_per_key IS NULL OR job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AND (job_limits.max_running_per_key IS NULL OR job_limits.max_running_per_key > (SELECT count(*) AS count_2
+WHERE job_runs.job_type = job_limits.job_type AND job_runs.status = 'running') ELSE (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.job_type = job_limits.job_type AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') END) AND (job_limits.rate_per_key IS NULL OR job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AND (job_limits.max_running_per_key IS NULL OR job_limits.max_running_per_key > (SELECT count(*) AS count_2
 FROM job_runs
 WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '')) AND (CASE WHEN job_limits.concurrency_key IS NULL THEN job_gates.gate = 'all'
       ELSE substr(job_gates.gate, 1, length(job_limits.concurrency_key) + 1) = job_limits.concurrency_key || ' ' END) = 1

@@ -11,6 +11,7 @@ from sqlalchemy import (
     Integer,
     Select,
     Text,
+    and_,
     bindparam,
     func,
     literal_column,
@@ -25,13 +26,13 @@ from jobrunner.store.schema import (
     job_events,
     job_gates,
     job_hosts,
-    job_limits,
     job_parents,
     job_runs,
+    job_set_limits,
     job_tallies,
     job_ticks,
 )
-from jobrunner.store.schema.views import job_claimable, job_gated, job_recoverable
+from jobrunner.store.schema.views import job_claimable, job_gated, job_limits_in_force, job_recoverable
 from jobrunner.store.sql.conditions import CLAIM, SEEN
 from jobrunner.store.sql.dialect.ddl import condition
 from jobrunner.store.sql.dialect.values import later, now
@@ -160,8 +161,14 @@ def running() -> Select[Any]:
 
 
 def limits() -> Select[Any]:
-    """The limits of a type over all hosts."""
-    return select(job_limits, now().label("now")).where(job_limits.c.job_type == _OF_TYPE)
+    """The limits of a type over all hosts that hold now, and which of them somebody has set: who, when and why."""
+    limits, set_here = job_limits_in_force, job_set_limits.c
+    of_operators = (set_here[name] for name in ("reason", "actor", "set_at", "ends_at"))
+    labelled = (set_here[name].label(f"set_{name}") for name in ("max_running", "rate"))
+    found = select(limits, *of_operators, *labelled, now().label("now")).select_from(
+        limits.outerjoin(job_set_limits, and_(limits.c.is_set, set_here.job_type == limits.c.job_type))
+    )
+    return found.where(limits.c.job_type == _OF_TYPE)
 
 
 def at_work(of_gate: bool) -> Select[Any]:
@@ -169,6 +176,13 @@ def at_work(of_gate: bool) -> Select[Any]:
     columns = job_runs.c
     found = select(columns.id).where(columns.job_type == _OF_TYPE, is_at_work()).order_by(columns.id)
     return found.where(columns.gate == _GATE) if of_gate else found
+
+
+def all_at_work() -> Select[Any]:
+    """The same, with those that began behind no gate, as a limit counts them that an operator has set."""
+    columns = job_runs.c
+    # Without an order: for it SQLite would read all runs, in the order of their ids.
+    return select(columns.id).where(columns.job_type == _OF_TYPE, columns.status == RUNNING)
 
 
 def gate_of(names: int) -> Select[Any]:

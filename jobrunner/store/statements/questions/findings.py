@@ -23,7 +23,15 @@ from sqlalchemy import (
 
 from jobrunner.lifecycle import Status
 from jobrunner.names import VERIFY
-from jobrunner.store.schema import job_definitions, job_effects, job_hosts, job_pauses, job_runs, job_ticks
+from jobrunner.store.schema import (
+    job_definitions,
+    job_effects,
+    job_hosts,
+    job_pauses,
+    job_runs,
+    job_set_limits,
+    job_ticks,
+)
 from jobrunner.store.schema.views import job_claimable
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import UtcTime, later, now
@@ -223,6 +231,14 @@ def old_pauses() -> Select[Any]:
     found = select(columns.kind, columns.name, columns.actor, columns.reason, columns.paused_at)
     is_old = columns.paused_at < later(bindparam("paused_before", type_=Float))
     return found.where(is_old).order_by(columns.paused_at).limit(_MOST)
+
+
+def old_limits() -> Select[Any]:
+    """What has been set instead of the limits of a type for longer than a time, and has no end, the oldest first."""
+    columns = job_set_limits.c
+    found = select(columns.job_type, columns.max_running, columns.rate, columns.actor, columns.reason, columns.set_at)
+    is_old = (columns.ends_at.is_(None), columns.set_at < later(bindparam("paused_before", type_=Float)))
+    return found.where(*is_old).order_by(columns.set_at).limit(_MOST)
 
 
 def known_types() -> Select[Any]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Integer, Select, Table, bindparam, func, literal_column, select
+from sqlalchemy import Integer, Select, Table, bindparam, func, literal_column, or_, select
 
 from jobrunner.lifecycle import FINISHED, Status
-from jobrunner.store.schema import ANY_RELEASES, job_limits, job_runs, job_ticks, job_types
-from jobrunner.store.schema.views import job_claimable
+from jobrunner.store.schema import ANY_RELEASES, job_runs, job_ticks, job_types
+from jobrunner.store.schema.views import job_claimable, job_limits_in_force
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import now
 from jobrunner.store.statements.questions.findings import NEWEST_TICKS
 from jobrunner.store.statements.queue.backpressure import WAITING
 from jobrunner.store.statements.queue.holding import RUNNING
-from jobrunner.store.statements.queue.limits import is_at_work
+from jobrunner.store.statements.queue.limits import count_at_work
 
 VARIANTS: dict[str, list[tuple[Any, ...]]] = {"count": [(status.value,) for status in Status]}
 _MOST = bindparam("most", type_=Integer)
@@ -90,17 +90,17 @@ def limited() -> Select[Any]:
 
 def running_limits() -> Select[Any]:
     """The limits over all hosts of each type that has some, how many of its runs are running, and how many wait."""
-    columns = job_limits.c
-    of_type = job_runs.c.job_type == columns.job_type
+    limits = job_limits_in_force
+    of_type = job_runs.c.job_type == limits.c.job_type
     names = (
         "job_type", "max_running", "rate", "burst", "concurrency_key", "max_running_per_key", "rate_per_key",
         "burst_per_key", "opens_at",
     )  # fmt: skip
-    counts = (
-        select(func.count()).where(of_type, condition).correlate(job_limits).scalar_subquery().label(name)
-        for name, condition in (("running", is_at_work()), ("waiting", WAITING))
-    )
-    return select(*_columns(job_limits, *names), *counts).order_by(columns.job_type)
+    waiting = select(func.count()).where(of_type, WAITING).correlate(limits).scalar_subquery().label("waiting")
+    found = select(*_columns(limits, *names), count_at_work(limits).label("running"), waiting)
+    # A row may be there only for its lock.
+    has_some = or_(*(limits.c[name].is_not(None) for name in ("max_running", "rate", "concurrency_key")))
+    return found.where(has_some).order_by(limits.c.job_type)
 
 
 def last_ticks() -> Select[Any]:

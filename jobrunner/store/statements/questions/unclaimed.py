@@ -18,12 +18,12 @@ from sqlalchemy import (
     union,
 )
 
-from jobrunner.store.schema import job_gates, job_limits, job_runs
-from jobrunner.store.schema.views import job_gated, job_stray_dependants, job_stray_gates
+from jobrunner.store.schema import job_gates, job_runs
+from jobrunner.store.schema.views import job_gated, job_limits_in_force, job_stray_dependants, job_stray_gates
 from jobrunner.store.sql.conditions import CLAIM
 from jobrunner.store.sql.dialect.ddl import condition
 from jobrunner.store.sql.dialect.values import is_one_of, later, now
-from jobrunner.store.statements.queue.limits import is_at_work, is_of_limits
+from jobrunner.store.statements.queue.limits import count_at_work, is_at_work, is_of_limits
 
 _MOST = bindparam("most", type_=Integer)
 _MOST_GATES = literal_column("300", Integer())
@@ -47,12 +47,12 @@ def stray_dependants() -> Select[Any]:
 
 def behind_open_gates() -> Select[Any]:
     """The same of the gates whose turn came long ago, and which no limit closes now."""
+    job_limits = job_limits_in_force.alias("job_limits")
     gates, limits, runs = job_gates.c, job_limits.c, job_runs.c
-    at_work = select(func.count()).where(runs.job_type == limits.job_type, is_at_work()).correlate(job_limits)
     of_gate = select(func.count()).where(runs.job_type == gates.job_type, runs.gate == gates.gate, is_at_work())
     is_open = (
         or_(limits.rate.is_(None), limits.opens_at.is_(None), limits.opens_at <= now()),
-        or_(limits.max_running.is_(None), limits.max_running > at_work.scalar_subquery()),
+        or_(limits.max_running.is_(None), limits.max_running > count_at_work(job_limits)),
         or_(limits.rate_per_key.is_(None), gates.opens_at.is_(None), gates.opens_at <= now()),
         or_(
             limits.max_running_per_key.is_(None),

@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES, Event, Status, target
-from jobrunner.store.schema import job_runs
+from jobrunner.store.schema import job_runs, job_set_limits
 from jobrunner.store.schema.views import job_claimable
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import later, now
@@ -106,7 +106,8 @@ def _of_list(types: FromClause) -> Select[Any]:
 def held_by_type() -> CompoundSelect[Any]:
     """How many runs of each type the ticks of a host have at work, and how many of them one of these has.
 
-    And what is paused: a row whose ``paused`` is the kind of the pause. One question, because every claim asks it.
+    And what is paused: a row whose ``paused`` is the kind of the pause; and for which types operators have set limits:
+    there it is "limit". One question, because every claim asks it.
     """
     columns = job_runs.c
     mine = case((columns.locked_by == bindparam("owner", type_=columns.locked_by.type), 1), else_=0)
@@ -126,7 +127,8 @@ def held_by_type() -> CompoundSelect[Any]:
         .group_by(columns.job_type)
     )
     none: ColumnElement[int] = literal_column("0")
-    return union_all(held, for_host([none, none]))
+    set_types = select(literal_column("'limit'"), job_set_limits.c.job_type, none, none)
+    return union_all(held, for_host([none, none]), set_types)
 
 
 def held_under(some: bool) -> Select[Any]:

@@ -7,26 +7,30 @@ from typing import Any
 from sqlalchemy import (
     Boolean,
     ColumnElement,
+    CompoundSelect,
     Delete,
     Executable,
     Float,
+    FromClause,
     Integer,
     Select,
     Text,
     Update,
     and_,
     bindparam,
+    case,
     delete,
     func,
     literal_column,
     null,
     or_,
     select,
+    union_all,
     update,
 )
 
 from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES
-from jobrunner.store.schema import job_gates, job_limits, job_runs
+from jobrunner.store.schema import job_gates, job_limits, job_runs, job_set_limits
 from jobrunner.store.schema.views import job_claimable, job_gated, job_open_gates
 from jobrunner.store.sql.conditions import GATE_OF_LIMITS
 from jobrunner.store.sql.dialect.rows import rows
@@ -36,6 +40,8 @@ from jobrunner.store.statements.queue.backpressure import WAITING
 from jobrunner.store.statements.queue.dependants import IS_BEHIND_PARENTS
 from jobrunner.store.statements.queue.gates import SPENT, spent
 from jobrunner.store.statements.queue.holding import RUNNING
+from jobrunner.store.statements.queue.set_limits import LIMITS as SET
+from jobrunner.store.statements.queue.set_limits import has_ended, of_type_in_force, stands
 
 _EITHER = [(False,), (True,)]
 DECLARED = (
@@ -52,19 +58,24 @@ _TYPES = {"job_type": job_limits.c.job_type.type}
 # The declared limits.
 
 
-def declared() -> Select[Any]:
-    """The limits of all types."""
-    return select(job_limits.c.job_type, *(job_limits.c[name] for name in DECLARED))
+def declared() -> CompoundSelect[Any]:
+    """The limits of all types, and for which of them something is set: whether that has ended. Else that is NULL."""
+    names = [job_limits.c.job_type, *(job_limits.c[name] for name in DECLARED)]
+    of_code = select(*names, literal_column("NULL", Integer).label("has_ended"))
+    nothing = (null().label(name) for name in DECLARED)
+    set_types = select(job_set_limits.c.job_type, *nothing, case((stands(), 0), else_=1))
+    return union_all(of_code, set_types)
 
 
 def declare() -> Executable:
-    """Store the limits of a type."""
+    """Store the limits of a type. Returns whether what is set for it has ended."""
     columns = job_limits.c
     values: dict[str, Any] = {name: bindparam(f"new_{name}", type_=columns[name].type) for name in DECLARED}
     # Other limits may allow runs sooner: a claim must ask.
     changed = {**values, "opens_at": null(), "asked_at": null()}
     insert = inserting(job_limits).values(job_type=_OF_TYPE, **values)
-    statement: Executable = insert.on_conflict_do_update(index_elements=[columns.job_type], set_=changed)
+    stored = insert.on_conflict_do_update(index_elements=[columns.job_type], set_=changed)
+    statement: Executable = stored.returning(has_ended())
     return statement
 
 
@@ -106,7 +117,10 @@ def take() -> Executable:
 
 def _looked_at() -> list[ColumnElement[Any]]:
     columns = job_limits.c
-    return [columns.job_type, columns.spent_until, now().label("now"), *(columns[name] for name in DECLARED)]
+    # What is set is read under the lock: who sets it has locked the row, too.
+    of_operators = (of_type_in_force(name) for name in SET)
+    named = (columns[name] for name in DECLARED)
+    return [columns.job_type, columns.spent_until, now().label("now"), *named, *of_operators]
 
 
 def admit(name_count: int) -> Update:
@@ -140,14 +154,33 @@ def set_gate(picked: Select[Any], gate: ColumnElement[str]) -> Update:
 
 def at_work() -> Select[Any]:
     """How many runs of each of these types are at work under a gate, on all hosts."""
+    return _count_of_each(is_at_work())
+
+
+def all_at_work() -> Select[Any]:
+    """The same, with those that began behind no gate, before limits were set or by code that knows of none."""
+    return _count_of_each(job_runs.c.status == RUNNING)
+
+
+def _count_of_each(condition: ColumnElement[bool]) -> Select[Any]:
     columns, given = job_runs.c, rows("given", _TYPES)
     found = select(columns.job_type, func.count()).join_from(given, job_runs, columns.job_type == given.c.job_type)
-    return found.where(is_at_work()).group_by(columns.job_type)
+    return found.where(condition).group_by(columns.job_type)
 
 
 def is_at_work() -> ColumnElement[bool]:
     """Whether a run of a limited type is running, in the words of the index."""
     return and_(job_runs.c.lease_token.is_not(None), job_runs.c.gate != literal_column("''"))
+
+
+def count_at_work(limits: FromClause) -> ColumnElement[int]:
+    """How many runs of a type in ``job_limits_in_force`` are at work, as its limit counts them."""
+    of_type = select(func.count()).where(job_runs.c.job_type == limits.c.job_type)
+    counts = (
+        of_type.where(each).correlate(limits).scalar_subquery() for each in (job_runs.c.status == RUNNING, is_at_work())
+    )
+    of_all, gated = counts
+    return case((limits.c.is_set, of_all), else_=gated)
 
 
 def is_of_limits() -> ColumnElement[bool]:

@@ -1,4 +1,4 @@
-"""A place to go on from for each run, what each attempt has cost, and where all rows were moved to.
+"""A place to go on from for each run, what each attempt has cost, where all rows were moved to, and set limits.
 
 It expands: older programs leave them empty.
 """
@@ -11,28 +11,68 @@ revision = "0002"
 down_revision = "0001"
 
 READABLE = "CONSTRAINT job_runs_checkpoint_readable CHECK ((checkpoint IS NULL OR json_valid(checkpoint)))"
+SET_LIMITS = """CREATE TABLE {schema}job_set_limits (
+  job_type VARCHAR(200) NOT NULL,
+  max_running INTEGER,
+  rate VARCHAR(50),
+  burst INTEGER,
+  reason TEXT,
+  actor VARCHAR(300) NOT NULL,
+  set_at TIMESTAMPTZ NOT NULL,
+  ends_at TIMESTAMPTZ,
+  CONSTRAINT job_set_limits_pkey PRIMARY KEY (job_type),
+  CONSTRAINT job_set_limits_limit CHECK (max_running IS NOT NULL OR rate IS NOT NULL),
+  CONSTRAINT job_set_limits_max_running CHECK (max_running > 0),
+  CONSTRAINT job_set_limits_rate CHECK ((rate IS NULL) = (burst IS NULL)),
+  CONSTRAINT job_set_limits_readable CHECK (set_at BETWEEN {first} AND {last} AND ends_at BETWEEN {first} AND {last})
+)"""
+SET_LIMITS_POSTGRESQL = SET_LIMITS.replace("{first}", "'1970-01-01 00:00:00+00:00'").replace(
+    "{last}", "'9999-12-31 00:00:00+00:00'"
+)
+# The roles of ticks and of those who look at them have rights on all tables that were there. Ticks read this one.
+SAME_RIGHTS = """DO $step$ DECLARE given record; BEGIN
+  FOR given IN SELECT privilege_type, is_grantable, grantee
+    FROM pg_class CROSS JOIN aclexplode(relacl) WHERE oid = '{schema}job_limits'::regclass AND grantee <> relowner
+  LOOP
+    EXECUTE 'GRANT ' || given.privilege_type || ' ON {schema}job_set_limits TO '
+      || CASE WHEN given.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(given.grantee)) END
+      || CASE WHEN given.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END;
+  END LOOP;
+END $step$"""
+SET_LIMITS_SQLITE = SET_LIMITS.replace("{first}", "0").replace("{last}", "253402214400000000").replace("{schema}", "")
+for _of_postgresql, _of_sqlite in (
+    *((f"VARCHAR({_length})", "TEXT") for _length in (50, 200, 300)),
+    ("TIMESTAMPTZ", "INTEGER"),
+):
+    SET_LIMITS_SQLITE = SET_LIMITS_SQLITE.replace(_of_postgresql, _of_sqlite)
+SET_LIMITS_SQLITE += " STRICT"
 UP = {
     "postgresql": [
         "ALTER TABLE {schema}job_runs ADD COLUMN checkpoint JSONB",
         "ALTER TABLE {schema}job_attempts ADD COLUMN peak_memory_bytes BIGINT",
         "ALTER TABLE {schema}job_attempts ADD COLUMN processor_seconds DOUBLE PRECISION",
         "ALTER TABLE {schema}job_state ADD COLUMN moved TEXT",
+        SET_LIMITS_POSTGRESQL,
+        SAME_RIGHTS,
     ],
     "sqlite": [
         f"ALTER TABLE job_runs ADD COLUMN checkpoint TEXT {READABLE}",
         "ALTER TABLE job_attempts ADD COLUMN peak_memory_bytes INTEGER",
         "ALTER TABLE job_attempts ADD COLUMN processor_seconds REAL",
         "ALTER TABLE job_state ADD COLUMN moved TEXT",
+        SET_LIMITS_SQLITE,
     ],
 }
 DOWN = {
     "postgresql": [
+        "DROP TABLE {schema}job_set_limits",
         "ALTER TABLE {schema}job_state DROP COLUMN moved",
         "ALTER TABLE {schema}job_attempts DROP COLUMN processor_seconds",
         "ALTER TABLE {schema}job_attempts DROP COLUMN peak_memory_bytes",
         "ALTER TABLE {schema}job_runs DROP COLUMN checkpoint",
     ],
     "sqlite": [
+        "DROP TABLE job_set_limits",
         "ALTER TABLE job_state DROP COLUMN moved",
         "ALTER TABLE job_attempts DROP COLUMN processor_seconds",
         "ALTER TABLE job_attempts DROP COLUMN peak_memory_bytes",
