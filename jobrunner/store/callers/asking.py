@@ -117,10 +117,11 @@ class Question(CallersTransaction):
     def _begin(self) -> Callable[[], None]:
         """Begin the question. Returns what ends it."""
         engine, had_begun = self.engine, True
-        if engine is not None and not (had_begun := engine.in_transaction()):
+        was_open = _is_open(self.driver)
+        if engine is not None and not was_open and not (had_begun := engine.in_transaction()):
             # An application may send BEGIN itself when SQLAlchemy begins.
             engine.begin()
-        is_open = _is_open(self.driver)
+        is_open = was_open or _is_open(self.driver)
         is_ours = not is_open and not self._begins_by_itself()
         if is_ours:
             self.execute(f"BEGIN {_ONE_INSTANT}" if self.traits.has_server else "BEGIN")

@@ -90,7 +90,7 @@ class Compiled:
             return "%" if name is None else values_as_texts.parameter(numbers.setdefault(name, len(numbers) + 1))
 
         text = _PARAMETER.sub(marked, self.text)
-        if self._names is None and text.startswith(("SELECT", "WITH")):
+        if self._names is None and text.lstrip().startswith(("SELECT", "WITH")):
             return values_as_texts.answering_by_name(text), tuple(numbers)
         return values_as_texts.answering(text, len(self._names or ()), self.documents), tuple(numbers)
 
