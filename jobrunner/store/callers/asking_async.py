@@ -67,7 +67,7 @@ class _Bridge(Executor):
         self.below = below
         self.loop = loop
         self.database, self.schema = below.database, below.schema
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[Any] | None = None
         self._is_over = False
 
     def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:
@@ -89,14 +89,13 @@ class _Bridge(Executor):
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         answer = Future[T]()
 
-        async def answering() -> None:
-            try:
-                answer.set_result(await work)
-            except BaseException as error:  # noqa: BLE001 - it is raised in the thread
-                answer.set_exception(error)
+        def end(task: asyncio.Task[T]) -> None:
+            # Also one that was cancelled before its first step.
+            _do(answer, task.result)
 
         def begin() -> None:
-            self._task = self.loop.create_task(answering())
+            self._task = self.loop.create_task(work)
+            self._task.add_done_callback(end)
 
         self.loop.call_soon_threadsafe(begin)
         return answer.result()
