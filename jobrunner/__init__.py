@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jobrunner import ask
     from jobrunner.application.enqueueing import Enqueued, Entry, HandlerEntry, Payload, enqueue, enqueue_many
     from jobrunner.application.enqueueing_async import enqueue_async, enqueue_many_async
     from jobrunner.application.grouping import Group, group
@@ -96,6 +97,7 @@ __all__ = [
     "WhenFull",
     "after_run",
     "around_run",
+    "ask",
     "before_run",
     "enqueue",
     "enqueue_async",
@@ -114,6 +116,7 @@ __all__ = [
 
 
 _MODULES = {
+    "ask": "ask",
     **dict.fromkeys(
         ("Enqueued", "Entry", "HandlerEntry", "Payload", "enqueue", "enqueue_many"), "application.enqueueing"
     ),
@@ -169,5 +172,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'jobrunner' has no attribute {name!r}")
     from importlib import import_module
 
-    globals()[name] = value = getattr(import_module(f"jobrunner.{_MODULES[name]}"), name)
+    module = import_module(f"jobrunner.{_MODULES[name]}")
+    globals()[name] = value = module if name == "ask" else getattr(module, name)
     return value

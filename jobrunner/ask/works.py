@@ -107,7 +107,10 @@ def runs(
     until: Instant,
     limit: int,
     before: int | None,
-    **texts: str | None,
+    schedule: str | None,
+    key: str | None,
+    concurrency_key: str | None,
+    error: str | None,
 ) -> Work[Page]:
     """What ``runs`` answers. Raises UsageError for what cannot be searched for."""
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= _MOST_RUNS:
@@ -118,7 +121,10 @@ def runs(
         waiting_for=tuple(_known("waiting_for", waiting_for, [*WAITING_FOR])),
         since=_instant("since", since),
         until=_instant("until", until),
-        **{name: None if text is None else stored_text(text) for name, text in texts.items()},
+        schedule=_text(schedule),
+        key=_text(key),
+        concurrency_key=_text(concurrency_key),
+        error=_text(error),
     )
     below = None if before is None else _id("before", before)
     return lambda connection, _: run_list.page(connection, selection, limit, before=below)
@@ -137,6 +143,10 @@ def _id(name: str, given: int) -> int:
     if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= _LARGEST_ID:
         raise UsageError(f"{name} must be the id of a run, a positive whole number")
     return given
+
+
+def _text(given: str | None) -> str | None:
+    return None if given is None else stored_text(given)
 
 
 def _listed(given: Several) -> list[str]:

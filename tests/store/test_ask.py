@@ -16,9 +16,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_s
 
 import jobrunner as library
 from harness import Commands, Database, PostgresDatabase, postgresql_only
+from harness.asked import KINDS, questions, timeless
 from harness.async_connections import KINDS as ASYNC_KINDS
 from harness.async_connections import Opened
-from harness.asked import KINDS, questions, timeless
 from harness.invariants import insert_runs
 from harness.plans import fill_a_little
 from jobrunner import ask
@@ -57,9 +57,7 @@ def test_what_is_asked_from_python_is_what_the_command_prints(
             assert timeless(answer) == timeless(asked.printed(jobrunner)), asked.words
 
 
-def test_what_is_asked_with_await_is_what_the_command_prints(
-    jobrunner: Commands, database: Database, run: int
-) -> None:
+def test_what_is_asked_with_await_is_what_the_command_prints(jobrunner: Commands, database: Database, run: int) -> None:
     listed = questions(run, "little")
     printed = [asked.printed(jobrunner) for asked in listed]
 
@@ -206,7 +204,9 @@ def test_connection_of_the_other_kind_is_refused_with_the_function_to_use(databa
             async with kind(database) as opened:
                 with pytest.raises(UsageError, match=r"run_async"):
                     ask.counts(opened.connection)
-        with pytest.raises(UsageError, match=r"cannot ask through .* with await; .* ask without await takes the others"):
+        with pytest.raises(
+            UsageError, match=r"cannot ask through .* with await; .* ask without await takes the others"
+        ):
             await ask.counts_async(object())  # type: ignore[arg-type]
 
     asyncio.run(tell())
@@ -303,7 +303,9 @@ def test_page_of_a_customer_says_how_many_runs_are_in_front(jobrunner: Commands,
 
 
 def test_import_of_the_module_is_that_of_one_small_file() -> None:
-    code = "import sys, jobrunner; before = set(sys.modules); from jobrunner import ask; print(*set(sys.modules) - before)"
+    code = (
+        "import sys, jobrunner; before = set(sys.modules); from jobrunner import ask; print(*set(sys.modules) - before)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["jobrunner.ask"]
     assert set(ask.__all__) <= set(dir(ask))

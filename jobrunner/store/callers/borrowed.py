@@ -91,9 +91,7 @@ def connection_below(transaction: Transaction, schema: str | None, purpose: Purp
     if (engine := sys.modules.get("sqlalchemy.engine")) and isinstance(given, engine.Connection):
         return SqlalchemyConnection(given, schema)
     if hasattr(unscoped(given), "run_sync"):
-        raise UsageError(
-            f"cannot {purpose.verb} through {name_of(given)} without await; write: {purpose.awaited}"
-        )
+        raise UsageError(f"cannot {purpose.verb} through {name_of(given)} without await; write: {purpose.awaited}")
     if (orm := sys.modules.get("sqlalchemy.orm")) and isinstance(given, orm.Session | orm.scoped_session):
         return SqlalchemyConnection(given.connection(), schema)
     if hasattr(given, "ensure_connection"):

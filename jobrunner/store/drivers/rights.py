@@ -18,7 +18,8 @@ SELECT current_user::text AS role, CASE WHEN relkind = 'S' THEN 'sequence' ELSE 
       AND NOT CASE WHEN each = 'DELETE' THEN false ELSE has_any_column_privilege(pg_class.oid, each) END),
     ' ') AS rights
 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-WHERE nspname = coalesce(CAST(%(schema)s AS text), current_schema()) AND relkind IN ('r', 'v') AND relname = ANY(CAST(%(names)s AS text[]))
+WHERE nspname = coalesce(CAST(%(schema)s AS text), current_schema()) AND relkind IN ('r', 'v')
+  AND relname = ANY(CAST(%(names)s AS text[]))
 UNION ALL
 SELECT current_user::text, 'schema', quote_ident(nspname), nspname::text, 'USAGE'
 FROM pg_namespace WHERE nspname = ANY(CAST(%(names)s AS text[])) AND NOT has_schema_privilege(oid, 'USAGE')
@@ -31,7 +32,8 @@ FROM pg_proc WHERE proname = ANY(CAST(%(names)s AS text[])) AND NOT has_function
 _HIDDEN = """
 SELECT current_user::text AS role, quote_ident(nspname) AS name
 FROM pg_namespace JOIN pg_class ON relnamespace = pg_namespace.oid AND relname = CAST(%(table)s AS text)
-WHERE NOT has_schema_privilege(pg_namespace.oid, 'USAGE') AND (nspname = CAST(%(schema)s AS text) OR CAST(%(schema)s AS text) IS NULL
+WHERE NOT has_schema_privilege(pg_namespace.oid, 'USAGE')
+  AND (nspname = CAST(%(schema)s AS text) OR CAST(%(schema)s AS text) IS NULL
   AND nspname = ANY(string_to_array(replace(replace(current_setting('search_path'), ' ', ''), '"', ''), ',')))
 """
 
