@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jobrunner import ask
     from jobrunner.application.enqueueing import Enqueued, Entry, HandlerEntry, Payload, enqueue, enqueue_many
     from jobrunner.application.enqueueing_async import enqueue_async, enqueue_many_async
     from jobrunner.application.grouping import Group, group
@@ -97,7 +96,6 @@ __all__ = [
     "WhenFull",
     "after_run",
     "around_run",
-    "ask",
     "before_run",
     "enqueue",
     "enqueue_async",
@@ -116,7 +114,6 @@ __all__ = [
 
 
 _MODULES = {
-    "ask": "ask",
     **dict.fromkeys(
         ("Enqueued", "Entry", "HandlerEntry", "Payload", "enqueue", "enqueue_many"), "application.enqueueing"
     ),
@@ -172,6 +169,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'jobrunner' has no attribute {name!r}")
     from importlib import import_module
 
-    module = import_module(f"jobrunner.{_MODULES[name]}")
-    globals()[name] = value = module if name == "ask" else getattr(module, name)
+    globals()[name] = value = getattr(import_module(f"jobrunner.{_MODULES[name]}"), name)
     return value

@@ -64,7 +64,7 @@ class Question(CallersTransaction):
     def __init__(self, executor: Executor, driver: Any) -> None:
         super().__init__(executor)
         self.driver = driver
-        self.is_cut = False
+        self._is_cut = False
         self._since: float | None = None
         self._has_savepoint = False
         self._below = executor
@@ -93,7 +93,7 @@ class Question(CallersTransaction):
         try:
             return act()
         except Raised as error:
-            library, why = error.library, refusal(self, error)
+            library, why = error.library, refusal(self, error, is_cut=self._is_cut)
         if why is library:
             # As the library has raised it, with its own cause.
             raise why
@@ -187,7 +187,7 @@ class Question(CallersTransaction):
     def cut(self) -> None:
         """End a connection whose server has been silent for longer than a statement may take there."""
         if self._since is not None:
-            self.is_cut = True
+            self._is_cut = True
             self._shut()
 
     def _hold(self) -> bool:

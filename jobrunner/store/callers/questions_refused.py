@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from jobrunner.errors import ConnectionLost, DatabaseHeld, DatabaseUnavailable
+from jobrunner.store.callers.callers_transaction import CallersTransaction
 from jobrunner.store.drivers import causes, failures, rights, schema_fit
 from jobrunner.store.drivers.connection import DriverError
 from jobrunner.store.drivers.location import Location
-
-if TYPE_CHECKING:
-    from jobrunner.store.callers.asking import Question
 
 OF_THIS_CONNECTION = "of this connection"
 _DRIVERS = ("sqlite3", "psycopg", "psycopg2", "asyncpg")
@@ -35,10 +31,10 @@ def raised(error: Exception) -> Raised | None:
     return Raised(error, error) if is_of_driver or hasattr(error, "sqlstate") else None
 
 
-def refusal(question: Question, error: Raised) -> Exception:
+def refusal(question: CallersTransaction, error: Raised, *, is_cut: bool) -> Exception:
     """What is raised for it. The question may ask further; afterwards it is where it has begun."""
     cannot = f"cannot use the database {OF_THIS_CONNECTION}"
-    if question.is_cut:
+    if is_cut:
         return DatabaseUnavailable(f"{cannot}: no answer for {question.waits.call:g} s", causes.SLOW)
     if failures.is_missing_schema(error) or failures.is_missing_column(error):
         return _of_schema(question, error)
@@ -57,7 +53,7 @@ def refusal(question: Question, error: Raised) -> Exception:
     return error.library
 
 
-def _of_schema(question: Question, error: Raised) -> Exception:
+def _of_schema(question: CallersTransaction, error: Raised) -> Exception:
     found = schema_fit.refusal(question, OF_THIS_CONNECTION)
     if found is not None:
         return found
@@ -69,5 +65,5 @@ def _of_schema(question: Question, error: Raised) -> Exception:
     return schema_fit.no_tables(OF_THIS_CONNECTION, may_be_elsewhere=may_be_elsewhere)
 
 
-def _location(question: Question) -> Location:
+def _location(question: CallersTransaction) -> Location:
     return Location(None, OF_THIS_CONNECTION, {}, question.schema)
