@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from jobrunner.admin.findings import Health
@@ -10,7 +12,7 @@ from jobrunner.admin.status import Status
 from jobrunner.application.enqueueing import schema_of_ours
 from jobrunner.application.own_connections import own_connections
 from jobrunner.ask import works
-from jobrunner.ask.works import Instant, Several, Work
+from jobrunner.ask.works import Work
 from jobrunner.store.callers.asking_async import ask_async
 from jobrunner.store.questions.explain.explanation import Explanation
 from jobrunner.store.questions.runs.run_list import Page
@@ -45,15 +47,15 @@ async def run_async(connection: AsyncTransaction | None, run_id: int) -> ShownRu
 async def runs_async(
     connection: AsyncTransaction | None,
     *,
-    status: Several = None,
-    job_type: Several = None,
+    status: str | Iterable[str] | None = None,
+    job_type: str | Iterable[str] | None = None,
     schedule: str | None = None,
-    since: Instant = None,
-    until: Instant = None,
+    since: datetime | timedelta | None = None,
+    until: datetime | timedelta | None = None,
     key: str | None = None,
     concurrency_key: str | None = None,
     error_like: str | None = None,
-    waiting_for: Several = None,
+    waiting_for: str | Iterable[str] | None = None,
     limit: int = 50,
     before: int | None = None,
 ) -> Page:
