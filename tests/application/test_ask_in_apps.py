@@ -1,12 +1,13 @@
 """The pages that show how an application asks: their code is executed as it stands there."""
 
+import asyncio
 import json
 from datetime import timedelta
 from typing import Any
 
+import httpx
 import pytest
 from fastapi import FastAPI
-from fastapi.testclient import TestClient
 from flask import Flask
 from sqlalchemy import Engine
 from sqlalchemy.ext.asyncio import create_async_engine
@@ -41,13 +42,18 @@ def test_health_endpoint_of_the_page_tells_what_is_wrong_in_fastapi(jobrunner: C
     scheme = "sqlite+aiosqlite" if isinstance(database, SQLiteDatabase) else "postgresql+psycopg"
     app, engine = FastAPI(), create_async_engine(f"{scheme}:{database.url.partition(':')[2]}")
     exec(block_of("test_health_endpoint_of_the_page_tells_what_is_wrong_in_fastapi"), {"app": app, "engine": engine})
-    with TestClient(app) as client:
-        answer = client.get("/health/jobs")
-        assert (answer.status_code, answer.json()) == (503, {"healthy": False, "findings": STOPPED})
-        jobrunner.tick()
-        answer = client.get("/health/jobs")
-        assert (answer.status_code, answer.json()) == (200, {"healthy": True, "findings": []})
-        client.portal.call(engine.dispose)  # type: ignore[union-attr]
+
+    async def asked() -> httpx.Response:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app") as client:
+            answer = await client.get("/health/jobs")
+        await engine.dispose()
+        return answer
+
+    answer = asyncio.run(asked())
+    assert (answer.status_code, answer.json()) == (503, {"healthy": False, "findings": STOPPED})
+    jobrunner.tick()
+    answer = asyncio.run(asked())
+    assert (answer.status_code, answer.json()) == (200, {"healthy": True, "findings": []})
 
 
 def test_health_endpoint_of_the_page_tells_what_is_wrong_in_flask(jobrunner: Commands, engine: Engine) -> None:
