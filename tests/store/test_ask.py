@@ -18,12 +18,13 @@ import jobrunner as library
 from harness import Commands, Database, PostgresDatabase, postgresql_only
 from harness.asked import KINDS, questions, timeless
 from harness.async_connections import KINDS as ASYNC_KINDS
-from harness.async_connections import Opened
+from harness.async_connections import Opened, asyncpg_connection, asyncpg_with_codecs
 from harness.invariants import insert_runs
 from harness.plans import fill_a_little
 from jobrunner import ask
 from jobrunner.application import own_connections
 from jobrunner.errors import ConfigurationError, NotFoundError, UsageError
+from jobrunner.store.callers import asking
 from jobrunner.store.schema import metadata
 
 
@@ -172,6 +173,34 @@ def test_no_question_writes_anything(jobrunner: Commands, database: Database, ru
         if kind == "session":
             connection.commit()
     assert everything() == before
+
+
+@postgresql_only
+@pytest.mark.parametrize("kind", KINDS)
+def test_server_refuses_what_a_question_would_write(database: PostgresDatabase, kind: str) -> None:
+    pause = "INSERT INTO job_pauses (kind, name, actor, paused_at) VALUES ('all', '', 'x', now())"
+    with KINDS[kind](database) as connection:
+        with pytest.raises(Exception, match="read-only transaction"):
+            asking.ask(connection, None, lambda question: question.execute(pause))
+        assert ask.status(connection).pauses == []
+
+
+@postgresql_only
+def test_value_that_python_cannot_represent_is_told_as_its_text_on_asyncpg_too(database: PostgresDatabase) -> None:
+    """It would spoil the whole row, which crosses as one document."""
+    (run_id,) = insert_runs(database, 1)
+    database.execute("""UPDATE job_runs SET payload = '{"n": 1e5000}', result = '"\\u00e9"'""")
+    with psycopg.connect(database.url) as connection:
+        expected = ask.run(connection, run_id)
+    assert isinstance(expected.payload, str)
+
+    async def tell() -> None:
+        for kind in (asyncpg_connection, asyncpg_with_codecs):
+            async with kind(database) as opened:
+                found = await ask.run_async(opened.connection, run_id)
+                assert (found.payload, found.result, found.run_at) == (expected.payload, "é", expected.run_at)
+
+    asyncio.run(tell())
 
 
 def test_wrong_question_is_refused_before_anything_is_sent() -> None:
