@@ -16,12 +16,11 @@ import jobrunner as library
 from harness import Commands, Database, SQLiteDatabase, pages
 from harness.django_connection import django_connection
 
-NAME = "tests/application/test_ask_in_apps.py::"
 STOPPED = ["ticks_stopped"]
 
 
 def block_of(test: str) -> str:
-    (block,) = pages.checked_by(f"{NAME}{test}")
+    (block,) = pages.checked_by(test)
     return block.text
 
 
@@ -33,15 +32,16 @@ def test_questions_of_the_page_are_answered(
     jobrunner.tick()
     with engine.begin() as connection:
         ids = [library.enqueue(connection, "echo", {}).id for _ in range(4)]
-    code = block_of("test_questions_of_the_page_are_answered")
+    code = block_of("tests/application/test_ask_in_apps.py::test_questions_of_the_page_are_answered")
     exec(code, {"engine": engine, "report_id": ids[-1], "timedelta": timedelta})
     assert capsys.readouterr().out == "Your report is waiting: 3 before it.\n"
 
 
-def test_health_endpoint_of_the_page_tells_what_is_wrong_in_fastapi(jobrunner: Commands, database: Database) -> None:
+def test_health_endpoint_tells_what_is_wrong_in_fastapi(jobrunner: Commands, database: Database) -> None:
     scheme = "sqlite+aiosqlite" if isinstance(database, SQLiteDatabase) else "postgresql+psycopg"
     app, engine = FastAPI(), create_async_engine(f"{scheme}:{database.url.partition(':')[2]}")
-    exec(block_of("test_health_endpoint_of_the_page_tells_what_is_wrong_in_fastapi"), {"app": app, "engine": engine})
+    code = block_of("tests/application/test_ask_in_apps.py::test_health_endpoint_tells_what_is_wrong_in_fastapi")
+    exec(code, {"app": app, "engine": engine})
 
     async def asked() -> httpx.Response:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app") as client:
@@ -56,9 +56,10 @@ def test_health_endpoint_of_the_page_tells_what_is_wrong_in_fastapi(jobrunner: C
     assert (answer.status_code, answer.json()) == (200, {"healthy": True, "findings": []})
 
 
-def test_health_endpoint_of_the_page_tells_what_is_wrong_in_flask(jobrunner: Commands, engine: Engine) -> None:
+def test_health_endpoint_tells_what_is_wrong_in_flask(jobrunner: Commands, engine: Engine) -> None:
     app = Flask("app")
-    exec(block_of("test_health_endpoint_of_the_page_tells_what_is_wrong_in_flask"), {"app": app, "engine": engine})
+    code = block_of("tests/application/test_ask_in_apps.py::test_health_endpoint_tells_what_is_wrong_in_flask")
+    exec(code, {"app": app, "engine": engine})
     answer = app.test_client().get("/health/jobs")
     assert (answer.status_code, [each["name"] for each in json.loads(answer.data)["findings"]]) == (503, STOPPED)
     jobrunner.tick()
@@ -67,7 +68,7 @@ def test_health_endpoint_of_the_page_tells_what_is_wrong_in_flask(jobrunner: Com
 
 
 @pytest.mark.parametrize("is_atomic", [False, True], ids=["autocommit", "ATOMIC_REQUESTS"])
-def test_health_endpoint_of_the_page_tells_what_is_wrong_in_django(
+def test_health_endpoint_tells_what_is_wrong_in_django(
     jobrunner: Commands, database: Database, is_atomic: bool
 ) -> None:
     with django_connection(database):
@@ -75,7 +76,8 @@ def test_health_endpoint_of_the_page_tells_what_is_wrong_in_django(
         from django.http import HttpRequest
 
         names: dict[str, Any] = {}
-        exec(block_of("test_health_endpoint_of_the_page_tells_what_is_wrong_in_django"), names)
+        code = block_of("tests/application/test_ask_in_apps.py::test_health_endpoint_tells_what_is_wrong_in_django")
+        exec(code, names)
         view = transaction.atomic(names["health_of_jobs"]) if is_atomic else names["health_of_jobs"]
         answer = view(HttpRequest())
         assert (answer.status_code, [each["name"] for each in json.loads(answer.content)["findings"]]) == (503, STOPPED)
