@@ -19,6 +19,7 @@ from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, postgr
 from harness.app import App
 from harness.asked import KINDS
 from harness.async_connections import KINDS as ASYNC_KINDS
+from harness.async_connections import asyncpg_connection, psycopg_connection
 from harness.connections import opened, sqlalchemy_url
 from harness.silence import silent_after
 from harness.standby import Pair
@@ -32,6 +33,9 @@ from jobrunner.errors import (
     SchemaMismatch,
     UsageError,
 )
+from jobrunner.store.callers import asking_async
+from jobrunner.store.callers.borrowed import ASK
+from jobrunner.store.callers.borrowed_async import async_connection_below
 from jobrunner.store.callers.callers_transaction import CallersTransaction
 from jobrunner.store.drivers.waits import Waits
 
@@ -257,6 +261,51 @@ def test_question_that_is_cancelled_leaves_the_connection_usable(database: Datab
                 # SQLAlchemy closes a connection on which a call was cancelled.
                 if not hasattr(given.connection, "run_sync"):
                     await story(given.connection)
+
+    asyncio.run(tell())
+
+
+@postgresql_only
+def test_cancellation_ends_the_statement_that_is_under_way(
+    database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A caller with a time limit would wait for it as long as the server does."""
+    limit(monkeypatch, Waits(stretched(60), stretched(60), stretched(60)))
+    waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+
+    async def story(connection: Any) -> None:
+        with closing(database.connect()) as holder:
+            holder.execute("BEGIN; LOCK TABLE job_runs")
+            task = asyncio.ensure_future(ask.counts_async(connection))
+            await asyncio.to_thread(database.wait_until, waits)
+            task.cancel()
+            done, _ = await asyncio.wait([task], timeout=stretched(20))
+            assert done, "it waits for the lock"
+            assert task.cancelled()
+        assert (await ask.counts_async(connection))["queued"] == 0
+
+    async def tell() -> None:
+        for kind in (psycopg_connection, asyncpg_connection):
+            async with kind(database) as given:
+                await story(given.connection)
+
+    asyncio.run(tell())
+
+
+def test_question_that_is_cancelled_between_two_statements_sends_no_further_one(database: Database) -> None:
+    async def tell() -> None:
+        async with ASYNC_KINDS[database.name][0](database) as given:
+            below = async_connection_below(given.connection, None, ASK)
+            bridge = asking_async._Bridge(below, asyncio.get_running_loop())
+            bridge.interrupt()
+
+            def ask_further() -> bool:
+                with suppress(asyncio.CancelledError):
+                    bridge.execute("SELECT 1")
+                    return True
+                return False
+
+            assert not await asyncio.to_thread(ask_further)
 
     asyncio.run(tell())
 
