@@ -61,13 +61,18 @@ class Question(CallersTransaction):
     ``begin`` and ``rollback`` are for what is asked about an error: it begins where the question has begun.
     """
 
-    def __init__(self, executor: Executor, driver: Any) -> None:
+    def __init__(self, executor: Executor, driver: Any, roll_back: Callable[[], None] | None = None) -> None:
         super().__init__(executor)
         self.driver = driver
+        self._roll_driver_back: Any = roll_back or getattr(driver, "rollback", None)
         self._is_cut = False
         self._since: float | None = None
-        self._has_savepoint = False
         self._below = executor
+        # What ``_end`` has to end: SQLAlchemy's own transaction, ours, that of the driver, the savepoint.
+        self._has_begun_engine = False
+        self._is_ours = False
+        self._is_of_driver = False
+        self._has_savepoint = False
 
     def answer(self, work: Callable[[Question], T]) -> T:
         """What ``work`` reads. Raises as ``ask``."""
@@ -78,15 +83,15 @@ class Question(CallersTransaction):
                 self._let_go()
 
     def _answer(self, work: Callable[[Question], T]) -> T:
-        end = self._begin()
         try:
+            self._begin()
             # Before the end, because afterwards nothing more can be asked about an error.
             found = self._explained(lambda: work(self))
         except BaseException:
             with suppress(Exception):
-                end()
+                self._end()
             raise
-        end()
+        self._end()
         return found
 
     def _explained(self, act: Callable[[], T]) -> T:
@@ -114,48 +119,46 @@ class Question(CallersTransaction):
 
     # How it begins and ends
 
-    def _begin(self) -> Callable[[], None]:
-        """Begin the question. Returns what ends it."""
-        engine, had_begun = self.engine, True
-        was_open = _is_open(self.driver)
-        if engine is not None and not was_open and not (had_begun := engine.in_transaction()):
+    def _begin(self) -> None:
+        """Begin the question. What has been begun is noted for ``_end``, also if the next step fails."""
+        engine, is_open = self.engine, _is_open(self.driver)
+        if engine is not None and not is_open and not engine.in_transaction():
             # An application may send BEGIN itself when SQLAlchemy begins.
             engine.begin()
-        is_open = was_open or _is_open(self.driver)
-        is_ours = not is_open and not self._begins_by_itself()
-        if is_ours:
+            self._has_begun_engine = True
+            is_open = _is_open(self.driver)
+        if not is_open and not self._begins_by_itself():
             self.execute(f"BEGIN {_ONE_INSTANT}" if self.traits.has_server else "BEGIN")
-        elif not is_open and (engine is None or not had_begun):
+            self._is_ours = True
+        elif not is_open and (engine is None or self._has_begun_engine):
+            self._is_of_driver = engine is None
             self.execute(f"SET TRANSACTION {_ONE_INSTANT}")
         if self.traits.has_server:
-            self._begin_on_server(is_open=is_open)
+            self.execute(f"SAVEPOINT {_SAVEPOINT}")
+            self._has_savepoint = True
+            self._set_limits(is_open=is_open)
 
-        def end() -> None:
-            if is_ours:
-                self.execute("ROLLBACK")
-            elif engine is None and not is_open:
-                self._below.rollback() if hasattr(self._below, "rollback") else self.driver.rollback()
-            elif self._has_savepoint and had_begun:
-                self.rollback()
-                self.execute(f"RELEASE SAVEPOINT {_SAVEPOINT}")
-            if engine is not None and not had_begun:
-                engine.rollback()
-
-        return end
-
-    def _begin_on_server(self, *, is_open: bool) -> None:
-        self.execute(f"SAVEPOINT {_SAVEPOINT}")
-        self._has_savepoint = True
+    def _set_limits(self, *, is_open: bool) -> None:
         limits = {"statement": round(self.waits.file * 1000), "lock": round(self.waits.lock * 1000)}
         found = self.execute(_SETTINGS, limits).one()
         if is_open and not found.isolation.startswith("read ") and found.seconds > _OLD_SECONDS:
-            self.rollback()
-            self.execute(f"RELEASE SAVEPOINT {_SAVEPOINT}")
             raise UsageError(
                 f"the transaction that is open on this connection sees the database as it was when it began,"
                 f" {found.seconds:.0f} s ago ({found.isolation}), and an answer would be as old; ask at its beginning,"
                 " or on another connection"
             )
+
+    def _end(self) -> None:
+        """Leave the connection as it was."""
+        if self._is_ours:
+            self.execute("ROLLBACK")
+        elif self._is_of_driver:
+            self._roll_driver_back()
+        elif self._has_savepoint and not self._has_begun_engine:
+            self.rollback()
+            self.execute(f"RELEASE SAVEPOINT {_SAVEPOINT}")
+        if self._has_begun_engine and self.engine is not None:
+            self.engine.rollback()
 
     def _begins_by_itself(self) -> bool:
         """Whether the driver begins a transaction before the next statement, whatever it is."""

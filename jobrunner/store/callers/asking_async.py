@@ -22,6 +22,7 @@ from jobrunner.store.sql.statement import Statement, Values
 
 T = TypeVar("T")
 _ENDING = ("ROLLBACK", "RELEASE")
+_BEGINNING = ("BEGIN", "SET TRANSACTION", "SAVEPOINT")
 
 
 async def ask_async(transaction: AsyncTransaction, schema: str | None, work: Callable[[Question], T]) -> T:
@@ -35,7 +36,7 @@ async def ask_async(transaction: AsyncTransaction, schema: str | None, work: Cal
         asked: T = await given.run_sync(lambda each: ask(each, schema, work))
         return asked
     bridge = _Bridge(async_connection_below(given, schema, ASK), asyncio.get_running_loop())
-    question = Question(bridge, bridge.below.driver)
+    question = Question(bridge, bridge.below.driver, bridge.rollback)
     context, found = copy_context(), Future[T]()
     # Not one of the loop's own threads: an application may keep all of these at work.
     Thread(target=_do, args=(found, lambda: context.run(question.answer, work)), daemon=True).start()
@@ -69,22 +70,27 @@ class _Bridge(Executor):
         self.database, self.schema = below.database, below.schema
         self._task: asyncio.Task[Any] | None = None
         self._is_over = False
+        self._is_interruptible = False
 
     def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:
         """Execute a statement with these parameters, and read all of its rows."""
-        if self._is_over and not (isinstance(statement, str) and statement.startswith(_ENDING)):
+        words = statement if isinstance(statement, str) else ""
+        if self._is_over and not words.startswith(_ENDING):
             raise asyncio.CancelledError
+        # Without an answer it would not be known whether there is something to end.
+        self._is_interruptible = not words.startswith((*_BEGINNING, *_ENDING))
         return self._wait(self.below.execute(statement, values))
 
     def rollback(self) -> None:
         """Roll back, as a driver does that begins its transactions by itself."""
+        self._is_interruptible = False
         self._wait(self.below.driver.rollback())
 
     def interrupt(self) -> None:
         """End the statement that is under way. Call it in the loop. What comes then ends the question."""
-        if self._task is not None and not self._is_over:
-            self._task.cancel()
         self._is_over = True
+        if self._task is not None and self._is_interruptible:
+            self._task.cancel()
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         answer = Future[T]()
