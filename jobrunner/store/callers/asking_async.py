@@ -102,6 +102,9 @@ class _Bridge(Executor):
         def begin() -> None:
             self._task = self.loop.create_task(work)
             self._task.add_done_callback(end)
+            if self._is_over and self._is_interruptible:
+                # The question was interrupted after the thread had looked.
+                self._task.cancel()
 
         self.loop.call_soon_threadsafe(begin)
         return answer.result()
