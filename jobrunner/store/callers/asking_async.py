@@ -21,8 +21,7 @@ from jobrunner.store.drivers.connection import NO_VALUES, Executor, Result
 from jobrunner.store.sql.statement import Statement, Values
 
 T = TypeVar("T")
-_ENDING = ("ROLLBACK", "RELEASE")
-_BEGINNING = ("BEGIN", "SET TRANSACTION", "SAVEPOINT")
+_BEGIN_OR_END = ("BEGIN", "SET TRANSACTION", "SAVEPOINT", "ROLLBACK", "RELEASE")
 
 
 async def ask_async(transaction: AsyncTransaction, schema: str | None, work: Callable[[Question], T]) -> T:
@@ -75,10 +74,8 @@ class _Bridge(Executor):
     def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:
         """Execute a statement with these parameters, and read all of its rows."""
         words = statement if isinstance(statement, str) else ""
-        if self._is_over and not words.startswith(_ENDING):
-            raise asyncio.CancelledError
         # Without an answer it would not be known whether there is something to end.
-        self._is_interruptible = not words.startswith((*_BEGINNING, *_ENDING))
+        self._is_interruptible = not words.startswith(_BEGIN_OR_END)
         return self._wait(self.below.execute(statement, values))
 
     def rollback(self) -> None:
@@ -103,7 +100,7 @@ class _Bridge(Executor):
             self._task = self.loop.create_task(work)
             self._task.add_done_callback(end)
             if self._is_over and self._is_interruptible:
-                # The question was interrupted after the thread had looked.
+                # The question was interrupted before this statement: it is not sent.
                 self._task.cancel()
 
         self.loop.call_soon_threadsafe(begin)
