@@ -9,10 +9,11 @@ import typing
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeGuard
 
 import jobrunner
-from jobrunner import testing
+from jobrunner import ask, testing
 from jobrunner.durations import format_duration
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "api.md"
@@ -41,7 +42,8 @@ _GROUPS = {
     "Effects": ("Effect", "NotApplied", "UncertainEffect", "EffectInProgress", "write_file", "post_webhook"),
     "Set up": ("migrate",),
 }
-_ERRORS, _OTHERS, _TESTING = "Errors", "Types that signatures name", "Testing"
+_ERRORS, _OTHERS = "Errors", "Types that signatures name"
+_MODULES: dict[str, ModuleType] = {"Ask": ask, "Testing": testing}
 # What the decorator and its methods return, where it is not exported.
 _RETURNED = {
     "Job": "jobrunner.application.job",
@@ -55,16 +57,17 @@ _HEAD = """\
 
 <!-- Made by `make docs` from the docstrings of the code. Change those, and not this page. -->
 
-What an application imports from `jobrunner`, and its tests from `jobrunner.testing`. How these are used
-together: [Handlers](handlers.md), [Enqueue](enqueue.md), [Schedules](schedules.md),
-[Effects](../howto/effects.md), [Tests of your application](../howto/testing.md).
+What an application imports from `jobrunner`, and from `jobrunner.ask` to ask; its tests import from
+`jobrunner.testing`. How these are used together: [Handlers](handlers.md), [Enqueue](enqueue.md),
+[Ask](ask.md), [Schedules](schedules.md), [Effects](../howto/effects.md),
+[Tests of your application](../howto/testing.md).
 
 """
 
 
 def page() -> str:
     """The whole page."""
-    groups = {title: list(_found(title)) for title in [*_GROUPS, _OTHERS, _ERRORS, _TESTING]}
+    groups = {title: list(_found(title)) for title in [*_GROUPS, _OTHERS, _ERRORS, *_MODULES]}
     groups = {title: found for title, found in groups.items() if found}
     index = "".join(
         f"- **{title}**: {', '.join(f'[`{name}`](#{_anchor(name, each)})' for name, each in found)}\n"
@@ -75,14 +78,16 @@ def page() -> str:
 
 def signatures() -> list[str]:
     """What stands in the blocks of the page, in its order."""
-    titles = [*_GROUPS, _OTHERS, _ERRORS, _TESTING]
+    titles = [*_GROUPS, _OTHERS, _ERRORS, *_MODULES]
     return [_signature(name, each) for title in titles for name, each in _found(title)]
 
 
 def _found(title: str) -> Iterator[tuple[str, Any]]:
     """The names of a group, with what they are. An export that no group names has its place by what it is."""
-    if title == _TESTING:
-        yield from ((name, getattr(testing, name)) for name in testing.__all__)
+    if title in _MODULES:
+        # What is called comes first.
+        names = sorted(_MODULES[title].__all__, key=lambda name: name[0].isupper())
+        yield from ((name, getattr(_MODULES[title], name)) for name in names)
     elif title in _GROUPS:
         for name in _GROUPS[title]:
             yield name, getattr(importlib.import_module(_RETURNED.get(name, "jobrunner")), name)

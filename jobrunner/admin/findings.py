@@ -13,10 +13,12 @@ from jobrunner import clock
 from jobrunner.admin import run_rules, tick_rules
 from jobrunner.admin.finding import Finding, Rule, Said, Severity
 from jobrunner.errors import DatabaseDamaged
+from jobrunner.settings.asking import Asking
 from jobrunner.settings.config import Config
+from jobrunner.settings.health import Thresholds
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions import findings as store
-from jobrunner.store.questions.facts import Limits
+from jobrunner.store.questions.facts import Facts, Limits
 
 FINDINGS: dict[str, Rule] = {
     each.name: each
@@ -65,8 +67,16 @@ def findings(
     facts = store.facts(connection, asked(config)._replace(killed=killed))
     # A file has the clock of this host.
     skew = clock.utc_now() - facts.at if connection.traits.has_server else timedelta(0)
-    facts = facts._replace(skew=skew, state_problem=state_problem)
-    found = [each for rule in FINDINGS.values() for each in rule.judge(facts, config.health)]
+    return _judged(facts._replace(skew=skew, state_problem=state_problem), config.health)
+
+
+def findings_of_database(connection: Connection, settings: Asking) -> list[Finding]:
+    """Those that do not depend on the host that asks, which may have no ticks. Expects a read transaction."""
+    return _judged(store.facts(connection, asked(settings)), settings.health)
+
+
+def _judged(facts: Facts, limits: Thresholds) -> list[Finding]:
+    found = [each for rule in FINDINGS.values() for each in rule.judge(facts, limits)]
     return sorted(found, key=lambda each: each.severity is not Severity.CRITICAL)
 
 
@@ -76,7 +86,7 @@ def damaged(error: DatabaseDamaged) -> Finding:
     return tick_rules.damaged_file.found(Said(sentence, {"remedy": remedy}))
 
 
-def asked(config: Config) -> Limits:
+def asked(config: Config | Asking) -> Limits:
     """What the facts are asked with."""
     limits = config.health
     # A tick may work without a lease until it claims no more, and starting takes time, too.

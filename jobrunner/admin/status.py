@@ -12,7 +12,7 @@ from jobrunner.store.questions.state import State
 class Status(State):
     """The state of everything, of which database, and what is wrong, the worst first, also on this host.
 
-    ``findings`` null: the thresholds of the page cannot be read.
+    ``findings`` null: the thresholds of the dashboard cannot be read.
     """
 
     database: str

@@ -1,4 +1,4 @@
-"""Connections of jobrunner's own, for an enqueue that is given none: a few threads with one connection each.
+"""Connections of jobrunner's own, for an enqueue or a question that is given none: a few threads with one each.
 
 The connections are those of a tick and of the commands, with the same limits. So nothing is needed besides the driver
 that is there already, and an event loop is not held up.
@@ -32,13 +32,22 @@ class OwnConnections:
 
     def __init__(self, url: str, schema: str | None) -> None:
         self._location = locate(url, schema)
-        self._threads = ThreadPoolExecutor(_MOST, thread_name_prefix="jobrunner-enqueue")
+        self._threads = ThreadPoolExecutor(_MOST, thread_name_prefix="jobrunner-own")
         self._of_thread = threading.local()
         self._databases: list[Database] = []
 
     def write(self, work: Callable[[Connection], T]) -> Future[T]:
         """Run ``work`` in a transaction and commit it, in one of the threads."""
-        return self._threads.submit(self._write, work)
+        return self._threads.submit(self._do, lambda database: database.write(work))
+
+    def read(self, work: Callable[[Connection], T]) -> Future[T]:
+        """Run ``work`` in a transaction that only reads, in one of the threads."""
+        return self._threads.submit(self._do, lambda database: database.read(work))
+
+    @property
+    def label(self) -> str:
+        """The name of the database, without its password."""
+        return self._location.label
 
     def close(self) -> None:
         """Close all connections, after the work that is under way."""
@@ -46,7 +55,7 @@ class OwnConnections:
         for database in self._databases:
             database.close()
 
-    def _write(self, work: Callable[[Connection], T]) -> T:
+    def _do(self, act: Callable[[Database], T]) -> T:
         database: Database | None = getattr(self._of_thread, "database", None)
         if database is None:
             database = self._of_thread.database = Database(self._location, patience=waits.COMMAND)
@@ -58,7 +67,7 @@ class OwnConnections:
         try:
             # The limits of SQLite itself hold for every call to a file.
             with limited(database) if database.location.has_server else nullcontext():
-                return database.write(work)
+                return act(database)
         finally:
             self._of_thread.used_at = clock.elapsed()
 

@@ -253,19 +253,20 @@ class EnqueueSettings(NamedTuple):
 
 def for_enqueue(environ: Mapping[str, str]) -> EnqueueSettings:
     """The settings of an application that enqueues. A mistake in another setting must not stop it."""
-    reader = _reader_of_application(environ)
+    reader = reader_of_application(environ)
     return EnqueueSettings(reader.read("payload_limit"), reader.read("schema"))
 
 
 def database_url(environ: Mapping[str, str]) -> str:
     """The URL of the configured database, or else of the default SQLite file, for an application."""
     return (
-        _or_database_url(_reader_of_application(environ).read("database_url"), environ)
+        _or_database_url(reader_of_application(environ).read("database_url"), environ)
         or f"sqlite:///{default_database_file()}"
     )
 
 
-def _reader_of_application(environ: Mapping[str, str]) -> SettingsReader:
+def reader_of_application(environ: Mapping[str, str]) -> SettingsReader:
+    """What reads single settings, for an application. Those that it does not read are not checked."""
     path = path_of_file(environ)
     if path is None:
         return SettingsReader(environ, {}, None, SETTINGS)

@@ -40,8 +40,12 @@ def read(path: Path) -> JobFile:
 def read_settings(path: Path) -> JobFile:
     """Read only the settings. The jobs, and who may write the file, are checked by the processes that run jobs."""
     data = _data(path, runs=False)
+    thresholds = data.get("health")
     with _naming(path):
-        return JobFile(path, TableReader("", data).take("settings", dict) or {})
+        settings: dict[str, Any] = TableReader("", data).take("settings", dict) or {}
+    # A table that is none must not stop an application that only enqueues.
+    of_health = thresholds if isinstance(thresholds, dict) else {}
+    return JobFile(path, {**{f"health_{name}": value for name, value in of_health.items()}, **settings})
 
 
 @contextmanager

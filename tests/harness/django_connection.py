@@ -45,4 +45,5 @@ def _options(database: Database) -> dict[str, Any]:
         "PASSWORD": given["password"],
         "HOST": given["host"],
         "PORT": given["port"],
+        "OPTIONS": {name: given[name] for name in ("sslmode", "gssencmode") if name in given},
     }

@@ -16,6 +16,7 @@ PEOPLE = {
         "what explain calls",
     ),
     "shown_run.run": "what explain and show call",
+    "overview.counts": "what overview.status sends",
     "run_values.of_runs": "a list of the page: at most some hundred runs, by their ids",
     "claims.lock_permits": "what the claims call",
     "backpressure.short_lock_waits": "a setting, no table",

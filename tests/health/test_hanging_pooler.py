@@ -18,6 +18,7 @@ from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
 from harness.debian import NoProgram, find
 from harness.invariants import insert_runs, outcomes
 from harness.processes import Patient, is_stopped
+from jobrunner import ask
 
 LEASE = {"JOBRUNNER_LEASE": "8s", "JOBRUNNER_PATIENCE": "3s"}
 
@@ -148,3 +149,18 @@ def test_callers_without_prepared_statements_enqueue_behind_a_transaction_pooler
             second.rollback()
             first.commit()
     assert database.value("SELECT count(*) FROM job_runs") == 12
+
+
+@pytest.mark.parametrize("autocommit", [True, False])
+def test_callers_without_prepared_statements_ask_behind_a_transaction_pooler_and_nothing_stays_on_its_sessions(
+    jobrunner: Commands, database: PostgresDatabase, bouncer: Bouncer, autocommit: bool
+) -> None:
+    run_id = jobrunner.enqueue("echo")
+    jobrunner.tick()
+    with psycopg.connect(bouncer.url, autocommit=autocommit, prepare_threshold=None) as connection:
+        for _ in range(7):
+            assert ask.health(connection).healthy
+            assert ask.run(connection, run_id).status == "succeeded"
+            assert ask.runs(connection, status="succeeded").runs[0].id == run_id
+        shown = "SELECT current_setting('statement_timeout'), current_setting('enable_seqscan')"
+        assert connection.execute(shown).fetchone() == ("0", "on")

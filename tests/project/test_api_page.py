@@ -8,7 +8,7 @@ import jobrunner
 from harness import pages
 from harness.doc_tables import path_of, text_of
 from harness.pages import ROOT
-from jobrunner import testing
+from jobrunner import ask, testing
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_reference_of_the_api_is_up_to_date(script: Any) -> None:
     assert [block.text for block in pages.checked_by(name)] == script.signatures()
 
 
-@pytest.mark.parametrize("module", [jobrunner, testing], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [jobrunner, ask, testing], ids=lambda module: module.__name__)
 def test_everything_that_an_application_imports_is_in_the_reference_with_a_sentence(module: Any) -> None:
     sections = text_of("api.md").split("\n### ")
     for name in module.__all__:

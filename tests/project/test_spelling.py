@@ -15,7 +15,7 @@ import jobrunner as library
 from harness import Commands, Database, PostgresDatabase, postgresql_only, sqlite_only
 from harness.pages import ROOT
 from harness.tables.names import ELSEWHERE, NAMES, OPTIONS, OPTIONS_ELSEWHERE
-from jobrunner import Context, Entry, job
+from jobrunner import Context, Entry, ask, job
 from jobrunner.application.grouping import Group
 from jobrunner.application.job import Job
 from jobrunner.application.with_options import JobWithOptions
@@ -83,6 +83,8 @@ def test_each_new_name_of_a_command_or_an_option_is_there_and_no_old_one() -> No
 def signatures() -> Iterator[tuple[str, inspect.Signature]]:
     """Every function and method that an application can call."""
     exported = {name: getattr(library, name) for name in library.__all__}
+    # Its records have the fields of JSON.
+    exported |= {name: value for name in ask.__all__ if inspect.isfunction(value := getattr(ask, name))}
     for name, value in {**exported, "Job": Job, "JobWithOptions": JobWithOptions, "Group": Group}.items():
         members = vars(value).items() if isinstance(value, type) else [("", value)]
         for member, function in members:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,8 +11,12 @@ import psycopg
 import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, pages, postgresql_only, wait_for
+from harness.asked import questions
 from harness.releases import Release
 from harness.waiting import stretched
+from jobrunner import ask
+from jobrunner.application import enqueueing
+from jobrunner.errors import DatabaseUnavailable, NotFoundError
 
 pytestmark = postgresql_only
 DENIED = re.compile("permission denied|may not [A-Zd]")
@@ -133,6 +137,26 @@ def granted(database: Database) -> Iterator[dict[str, str]]:
             with database.access.admin(database.database) as admin:
                 admin.execute(f'DROP OWNED BY "{name}"')
                 admin.execute(f'DROP ROLE "{name}"')
+
+
+def test_role_that_looks_may_ask_from_python_and_an_enqueuing_one_is_told_what_it_lacks(
+    jobrunner: Commands, urls: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = int(jobrunner("enqueue", "echo", env=SCHEMA).stdout)
+    monkeypatch.setenv("JOBRUNNER_SCHEMA", "jobs")
+    enqueueing._settings_in.cache_clear()
+    for is_alone in (True, False):
+        with psycopg.connect(urls["jobs_look"], autocommit=is_alone) as connection:
+            for asked in questions(run_id, "echo"):
+                with suppress(NotFoundError):
+                    asked.of(connection)
+            assert ask.health(connection).database.endswith(" (schema jobs)")
+        with psycopg.connect(urls["jobs_app"], autocommit=is_alone) as connection:
+            for call in (ask.status, ask.counts, lambda each: ask.run(each, run_id)):
+                with pytest.raises(DatabaseUnavailable, match=r"may not SELECT on the table jobs\..*: GRANT SELECT"):
+                    call(connection)
+            connection.execute("SELECT 1")
+    enqueueing._settings_in.cache_clear()
 
 
 def test_grants_of_the_page_suffice_for_each_role_and_for_no_more(

@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,16 @@ from sqlalchemy.orm import Session
 
 import jobrunner as library
 from harness import Commands, PostgresDatabase, postgresql_only, sqlite_only
+from harness.asked import KINDS as ASKING
+from harness.asked import questions
 from harness.async_connections import KINDS
 from harness.calls import WITH_A_SCHEMA
 from harness.idle_ticks import quiet_hour, tick
 from harness.listening_ticks import linger, stop, wait_for_success
 from harness.schemas import objects
+from jobrunner import ask
 from jobrunner.application import enqueueing, own_connections
+from jobrunner.errors import NotFoundError
 from jobrunner.store.drivers.raw import raw_driver
 from jobrunner.store.queue.ticks import idle
 from jobrunner.store.sql.compiled import postgresql
@@ -218,6 +222,31 @@ def test_migrate_needs_no_right_to_create_a_schema_that_is_there(
         admin.execute(f"GRANT CREATE, USAGE ON SCHEMA given TO {database.access.role}")
     assert jobrunner("migrate", env=env).stdout.endswith(": migrated\n")
     assert jobrunner("migrate", env=env).stdout.endswith(": up to date\n")
+
+
+@postgresql_only
+@pytest.mark.usefixtures("of_application")
+def test_each_kind_of_connection_asks_in_the_schema(placed: Commands) -> None:
+    """Whatever the search path is, and whatever map of schemas the application has for its tenants."""
+    run_id = placed.enqueue("echo")
+    placed.tick()
+    for kind in ASKING.values():
+        with kind(placed.database) as connection:
+            for asked in questions(run_id, "echo"):
+                with suppress(NotFoundError):
+                    asked.of(connection)
+            assert ask.run(connection, run_id).status == "succeeded"
+    engine = create_engine(placed.database.url.replace("postgresql://", "postgresql+psycopg://"))
+    with engine.execution_options(schema_translate_map={None: "tenant"}).connect() as connection:
+        assert ask.status(connection).runs["succeeded"] == 1
+    engine.dispose()
+
+    async def story() -> None:
+        for kind in KINDS["postgresql"]:
+            async with kind(placed.database) as opened:
+                assert (await ask.status_async(opened.connection)).runs["succeeded"] == 1
+
+    asyncio.run(story())
 
 
 @postgresql_only

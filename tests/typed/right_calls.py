@@ -15,6 +15,7 @@ from jobrunner import (
     Enqueued,
     Entry,
     Schedule,
+    ask,
     enqueue,
     enqueue_async,
     enqueue_many,
@@ -57,6 +58,16 @@ def sync(ctx: Context, engine: Connection, session: Session, pg: psycopg.Connect
     enqueue(None, "send", {"user_id": 1}, key="k", timeout="5s", max_attempts=None)
     enqueue_many(lite, "send", [{"user_id": 1}, later.entry(3), Entry({}, key="k", if_taken="raise")], priority=1)
     name: str = fetch.name
+    counts: dict[str, int] = ask.counts(lite)
+    found: ask.Health = ask.health(session)
+    first: ask.Finding = found.findings[0]
+    run: ask.ShownRun = ask.run(pg, counts["dead"])
+    reason: str = run.explanation["reason"] + first.remedy
+    page: ask.Page = ask.runs(engine, status=["dead", "failed"], job_type="send", since=timedelta(hours=2), before=5)
+    listed: ask.SelectedRun = page.runs[0]
+    explained: ask.Explanation = ask.explain(None, reason)
+    whole: ask.Status = ask.status(lite)
+    ask.to_dict([listed, explained, whole])
     no_context()
     print(name)
 
@@ -68,6 +79,9 @@ async def asynchronous(ctx: Context, lite: sqlite3.Connection, pg: psycopg.Async
     await enqueue_async(pg, "send", {"user_id": 1}, key="k")
     await enqueue_many_async(None, "send", [{"user_id": 1}])
     await collect(ctx, names=[], other=1)
+    health: ask.Health = await ask.health_async(pg)
+    await ask.runs_async(pg, until=NOON, limit=health.healthy + 1)
+    await ask.explain_async(None, (await ask.run_async(pg, 5)).id)
     send.enqueue(lite, 1)
     return await fetch(ctx, "x", when=NOON)
 

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 from sqlalchemy import Connection
 
-from jobrunner import Context, Entry, enqueue, enqueue_async, job
+from jobrunner import Context, Entry, ask, enqueue, enqueue_async, job
 from typed.handlers import clean_up, collect, fetch, no_context, send, wrong_context
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -56,6 +56,12 @@ def sync(ctx: Context, lite: sqlite3.Connection) -> None:
     send(ctx, user_id="1")  # wrong type
     send(user_id=1)  # wrong: no context
     send(5, user_id=1)  # wrong: no context
+    ask.counts("app.db")  # wrong: no connection
+    ask.run(lite, "5")  # wrong type
+    ask.runs(lite, "dead")  # wrong: options are named
+    ask.runs(lite, statuses="dead")  # wrong option
+    ask.runs(lite, since="2h")  # wrong type of an option
+    print(ask.health(lite).found)  # wrong: its name is findings
     number: int = send(ctx, user_id=1)  # wrong type of the answer
     Entry([number])  # wrong: no payload
     enqueue(lite, 5)  # wrong type
@@ -74,5 +80,6 @@ async def asynchronous(ctx: Context, lite: sqlite3.Connection, pg: psycopg.Conne
     await send.using(key="k").enqueue_async(sql, 1)  # wrong: a connection without await
     await send.enqueue_many_async(pg, [])  # wrong: a connection without await
     await enqueue_async(lite, "send")  # wrong: a connection without await
+    await ask.health_async(lite)  # wrong: a connection without await
     text: str = await fetch(ctx, "x", when=NOON)  # wrong type of the answer
     await fetch(ctx, text, when=timedelta(1))  # wrong type

@@ -11,19 +11,10 @@ import click
 from jobrunner.cli.options.shared import of_schedule, of_time
 from jobrunner.cli.options.types import of_types
 from jobrunner.cli.parameters import Checked, job_id
-from jobrunner.errors import UsageError
 from jobrunner.lifecycle import Status
-from jobrunner.store.questions.selection import WAITING_FOR, Selection
-from jobrunner.text import storable
+from jobrunner.store.questions.selection import WAITING_FOR, Selection, stored_text
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-
-
-def stored_text(text: str) -> str:
-    """A text that a database can hold. Raises UsageError."""
-    if not text or storable(text) != text:
-        raise UsageError(f"{text[:60]!r} cannot be searched for; give a text that is not empty, in UTF-8")
-    return text
 
 
 _TEXT = Checked(stored_text)

@@ -9,12 +9,12 @@ import click
 
 from jobrunner.cli import environment, render, session, suggestions
 from jobrunner.cli.answers import answers
-from jobrunner.cli.options.selection import stored_text
 from jobrunner.cli.options.shared import of_limit, of_schedule, of_time
 from jobrunner.cli.options.types import of_types
 from jobrunner.durations import format_duration
 from jobrunner.store.questions import history as store
 from jobrunner.store.questions.history import Asked, Entry, History
+from jobrunner.store.questions.selection import stored_text
 from jobrunner.text import iso_instant
 
 _HEADINGS = ("AT", "WHAT", "RUN", "TYPE", "DETAIL")

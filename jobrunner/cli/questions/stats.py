@@ -11,12 +11,12 @@ from jobrunner.admin.stats import Durations, Stats, TypeStats
 from jobrunner.admin.stats import stats as stats_of
 from jobrunner.cli import environment, render, session, suggestions
 from jobrunner.cli.answers import answers
-from jobrunner.cli.options.selection import stored_text
 from jobrunner.cli.options.shared import of_time
 from jobrunner.cli.options.types import of_types
 from jobrunner.durations import format_duration
 from jobrunner.errors import UsageError
 from jobrunner.renamed import RENAMED
+from jobrunner.store.questions.selection import stored_text
 
 HEADINGS = (
     "TYPE", "SUCCEEDED", "DEAD", "CANCELLED", "RATE", "TRIES",

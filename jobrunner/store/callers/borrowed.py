@@ -10,7 +10,7 @@ import sys
 from abc import abstractmethod
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from jobrunner.errors import UsageError
 from jobrunner.store.callers.unfit_schema import noting_unfit_schema
@@ -43,6 +43,26 @@ Transaction: TypeAlias = (
 """The connection or session of the application, with its open transaction."""
 
 
+class Purpose(NamedTuple):
+    """What a caller wants of its connection, in the words of a refusal, and how it is written with await."""
+
+    verb: str
+    awaited: str
+    with_await: str
+
+
+ENQUEUE = Purpose(
+    "enqueue",
+    "await HANDLER.enqueue_async(...), or in a function that you give to run_sync: HANDLER.enqueue(...)",
+    "for connections that are used with await there is enqueue_async",
+)
+ASK = Purpose(
+    "ask",
+    "await ask.run_async(...), or in a function that you give to run_sync: ask.run(...)",
+    "for connections that are used with await there is run_async, health_async and so on",
+)
+
+
 def unscoped(transaction: object) -> Any:
     """The session of the current task or scope, if it is a scoped one; anything else as it is given.
 
@@ -61,28 +81,30 @@ def connection_of_caller(transaction: Transaction, schema: str | None) -> Execut
     On a connection of a driver, errors are the driver's own. Raises UsageError if no transaction is open on it and none
     will be opened (autocommit), and for anything that is not a connection.
     """
+    return _begun(connection_below(transaction, schema, ENQUEUE))
+
+
+def connection_below(transaction: Transaction, schema: str | None, purpose: Purpose) -> CallersConnection:
+    """The same, whether or not a transaction is open."""
     given: Any = transaction
     # Not imported here, nor below: whoever has such a connection has imported its library.
     if (engine := sys.modules.get("sqlalchemy.engine")) and isinstance(given, engine.Connection):
-        return _begun(SqlalchemyConnection(given, schema))
+        return SqlalchemyConnection(given, schema)
     if hasattr(unscoped(given), "run_sync"):
-        raise UsageError(
-            f"cannot enqueue through {name_of(given)} without await; write: await HANDLER.enqueue_async(...), or in a"
-            " function that you give to run_sync: HANDLER.enqueue(...)"
-        )
+        raise UsageError(f"cannot {purpose.verb} through {name_of(given)} without await; write: {purpose.awaited}")
     if (orm := sys.modules.get("sqlalchemy.orm")) and isinstance(given, orm.Session | orm.scoped_session):
-        return _begun(SqlalchemyConnection(given.connection(), schema))
+        return SqlalchemyConnection(given.connection(), schema)
     if hasattr(given, "ensure_connection"):
-        return _begun(_of_django(given, schema))
+        return _of_django(given, schema)
     if (pool := sys.modules.get("sqlalchemy.pool")) and isinstance(given, pool.PoolProxiedConnection):
         # What Engine.raw_connection() gives.
         given = given.driver_connection
     driver: type = type(given)
     if kind := _kind_of(driver):
-        return _begun(kind(given, schema))
+        return kind(given, schema)
     raise UsageError(
-        f"cannot enqueue through {name_of(given)}; give the connection or session of SQLAlchemy, psycopg, sqlite3 or"
-        " Django that your transaction is open on; for connections that are used with await there is enqueue_async"
+        f"cannot {purpose.verb} through {name_of(given)}; give the connection or session of SQLAlchemy, psycopg,"
+        f" sqlite3 or Django that your transaction is open on; {purpose.with_await}"
     )
 
 
@@ -122,11 +144,7 @@ class SqlalchemyConnection(CallersConnection):
             self.schema = schema
 
     def begins_by_itself(self) -> bool:
-        if is_pipelined(self._driver):
-            raise UsageError(
-                "the connection is in psycopg's pipeline mode, where SQLAlchemy gets no answers; enqueue before or"
-                " after the block of pipeline(), or give the connection of psycopg itself"
-            )
+        self.refuse_pipeline(ENQUEUE)
         if self._driver_begins():
             return True
         if self.connection.in_transaction():
@@ -137,6 +155,14 @@ class SqlalchemyConnection(CallersConnection):
             return True
         begun.rollback()
         return False
+
+    def refuse_pipeline(self, purpose: Purpose) -> None:
+        """Raise UsageError in a block of psycopg in which SQLAlchemy sees no answer before its end."""
+        if is_pipelined(self.driver_connection):
+            raise UsageError(
+                "the connection is in psycopg's pipeline mode, where SQLAlchemy gets no answers;"
+                f" {purpose.verb} before or after the block of pipeline(), or give the connection of psycopg itself"
+            )
 
     def _driver_begins(self) -> bool:
         driver: Any = self.connection.connection.dbapi_connection
@@ -151,14 +177,15 @@ class SqlalchemyConnection(CallersConnection):
         assert not isinstance(statement, str)
         # Without the setting, the caller's own schema_translate_map counts.
         options: Any = {} if self.schema is None else {"schema_translate_map": {None: self.schema}}
-        with nullcontext() if self.traits.has_server else plain_texts(self._driver):
+        with nullcontext() if self.traits.has_server else plain_texts(self.driver_connection):
             with noting_unfit_schema():
                 result = self.connection.execute(core(statement), values, execution_options=options)
             rows: list[Any] = list(result.all()) if result.returns_rows else []
         return Result(rows, result.rowcount)
 
     @property
-    def _driver(self) -> Any:
+    def driver_connection(self) -> Any:
+        """The connection of the driver, below the pool and what SQLAlchemy puts around one of an event loop."""
         return self.connection.connection.driver_connection
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar, Union
 
 from jobrunner.errors import UsageError
-from jobrunner.store.callers.borrowed import connection_of_caller, is_of, name_of, unscoped
+from jobrunner.store.callers.borrowed import ENQUEUE, Purpose, connection_of_caller, is_of, name_of, unscoped
 from jobrunner.store.callers.unfit_schema import noting_unfit_schema
 from jobrunner.store.drivers.connection import AsyncExecutor, Executor, Result
 from jobrunner.store.drivers.steps import Steps, follow, follow_async
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
 
 T = TypeVar("T")
+Sent: TypeAlias = tuple[Sequence[Any], Sequence[Any]]
+"""The rows of a statement, and the driver's description of their columns, if the statement does not declare them."""
 
 
 class AsyncpgConnection(Protocol):
@@ -69,16 +71,7 @@ async def async_connection_of_caller(transaction: AsyncTransaction, schema: str 
     Errors are the driver's own. Raises UsageError if no transaction is open on it and none will be opened
     (autocommit), and for anything that is not such a connection.
     """
-    given: Any = transaction
-    of_driver: type = type(given)
-    kind = _kind_of(of_driver)
-    if kind is None:
-        raise UsageError(
-            f"cannot enqueue through {name_of(given)} with await; give the AsyncConnection or AsyncSession of"
-            " SQLAlchemy, or the connection of psycopg, asyncpg or aiosqlite that your transaction is open on; enqueue"
-            " without await takes the others"
-        )
-    connection = kind(given, schema)
+    connection = async_connection_below(transaction, schema, ENQUEUE)
     if not await connection.begins_by_itself():
         raise UsageError(
             "no transaction is open on this connection, which is in autocommit mode; enqueue inside one"
@@ -87,8 +80,22 @@ async def async_connection_of_caller(transaction: AsyncTransaction, schema: str 
     return connection
 
 
-class _AsyncConnection(AsyncExecutor):
-    """A connection of a driver."""
+def async_connection_below(transaction: AsyncTransaction, schema: str | None, purpose: Purpose) -> DriverOfLoop:
+    """The same, whether or not a transaction is open. It takes none of SQLAlchemy's, which have ``run_sync``."""
+    given: Any = transaction
+    of_driver: type = type(given)
+    kind = _kind_of(of_driver)
+    if kind is None:
+        raise UsageError(
+            f"cannot {purpose.verb} through {name_of(given)} with await; give the AsyncConnection or AsyncSession of"
+            " SQLAlchemy, or the connection of psycopg, asyncpg or aiosqlite that your transaction is open on;"
+            f" {purpose.verb} without await takes the others"
+        )
+    return kind(given, schema)
+
+
+class DriverOfLoop(AsyncExecutor):
+    """A connection of a driver for event loops."""
 
     names: ClassVar[tuple[str, ...]]
     """The classes of the driver's connections, each after its module."""
@@ -104,15 +111,14 @@ class _AsyncConnection(AsyncExecutor):
     async def execute(self, statement: Statement, values: Values) -> Result:
         known = compiled(statement, self.database, self.schema)
         with noting_unfit_schema():
-            found = await self._send(known, known.parameters(values))
-        # Each statement of an enqueue says itself which columns it returns.
-        return Result(known.rows(found, ()) if found else [], -1)
+            found, description = await self._send(known, known.parameters(values))
+        return Result(known.rows(found, description) if found else [], -1)
 
     @abstractmethod
-    async def _send(self, statement: Compiled, parameters: Values) -> Sequence[Any]: ...
+    async def _send(self, statement: Compiled, parameters: Values) -> Sent: ...
 
 
-class _Psycopg(_AsyncConnection):
+class _Psycopg(DriverOfLoop):
     database = "postgresql"
     names = ("psycopg.AsyncConnection",)
 
@@ -120,13 +126,14 @@ class _Psycopg(_AsyncConnection):
         idle = 0  # psycopg.pq.TransactionStatus.IDLE
         return not self.driver.autocommit or self.driver.info.transaction_status != idle
 
-    async def _send(self, statement: Compiled, parameters: Values) -> Sequence[Any]:
+    async def _send(self, statement: Compiled, parameters: Values) -> Sent:
         cursor = await execute_psycopg_async(self.driver, statement.text, parameters)
-        rows: list[Any] = await cursor.fetchall() if cursor.description is not None else []
-        return rows
+        if cursor.description is None:
+            return [], ()
+        return await cursor.fetchall(), cursor.description
 
 
-class _Asyncpg(_AsyncConnection):
+class _Asyncpg(DriverOfLoop):
     database = "postgresql"
     # A pool lends the second one.
     names = ("asyncpg.Connection", "asyncpg.pool.PoolConnectionProxy")
@@ -134,13 +141,15 @@ class _Asyncpg(_AsyncConnection):
     async def begins_by_itself(self) -> bool:
         return bool(self.driver.is_in_transaction())
 
-    async def _send(self, statement: Compiled, parameters: Values) -> Sequence[Any]:
+    async def _send(self, statement: Compiled, parameters: Values) -> Sent:
         text, names = statement.as_texts
         rows = await self.driver.fetch(text, *[values_as_texts.sent(parameters[name]) for name in names])
-        return [values_as_texts.read(row[0], statement.instants) for row in rows]
+        if statement.declares_columns:
+            return [values_as_texts.read(row[0], statement.instants, statement.documents) for row in rows], ()
+        return values_as_texts.read_by_name([row[0] for row in rows])
 
 
-class _Aiosqlite(_AsyncConnection):
+class _Aiosqlite(DriverOfLoop):
     database = "sqlite"
     names = ("aiosqlite.Connection",)
 
@@ -150,23 +159,22 @@ class _Aiosqlite(_AsyncConnection):
         mode = await autocommit_of_file(self.driver)
         return self.driver.isolation_level is not None if mode is None else not mode
 
-    async def _send(self, statement: Compiled, parameters: Values) -> Sequence[Any]:
+    async def _send(self, statement: Compiled, parameters: Values) -> Sent:
         text = statement.undeclared if has_converters() else statement.text
-        if self.driver.row_factory is None and self.driver.text_factory is str:
+        if self.driver.row_factory is None and self.driver.text_factory is str and statement.declares_columns:
             # One call to the connection's thread, where a cursor takes three.
             rows: list[Any] = await self.driver.execute_fetchall(text, parameters)
-            return rows
+            return rows, ()
 
-        def send() -> Sequence[Any]:
+        def send() -> Sent:
             connection = self.driver._conn  # noqa: SLF001
             cursor = connection.cursor()
             cursor.row_factory = None
             with plain_texts(connection):
-                found: Sequence[Any] = cursor.execute(text, parameters).fetchall()
-                return found
+                return cursor.execute(text, parameters).fetchall(), cursor.description or ()
 
         # In one call to that thread, too, so that no other coroutine meets the changed text factory.
-        answer: Sequence[Any] = await self.driver._execute(send)  # noqa: SLF001
+        answer: Sent = await self.driver._execute(send)  # noqa: SLF001
         return answer
 
 
@@ -181,6 +189,6 @@ async def autocommit_of_file(connection: aiosqlite.Connection) -> bool | None:
 
 
 @lru_cache(maxsize=64)
-def _kind_of(given: type) -> type[_AsyncConnection] | None:
-    kinds: tuple[type[_AsyncConnection], ...] = (_Psycopg, _Asyncpg, _Aiosqlite)
+def _kind_of(given: type) -> type[DriverOfLoop] | None:
+    kinds: tuple[type[DriverOfLoop], ...] = (_Psycopg, _Asyncpg, _Aiosqlite)
     return next((kind for kind in kinds if is_of(given, *kind.names)), None)

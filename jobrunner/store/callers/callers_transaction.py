@@ -116,5 +116,5 @@ def _atomic(connection: Any) -> Any:
 
 def _driver_of(executor: Executor) -> Any:
     if isinstance(executor, SqlalchemyConnection):
-        return executor.connection.connection.driver_connection
+        return executor.driver_connection
     return executor.driver  # type: ignore[attr-defined]

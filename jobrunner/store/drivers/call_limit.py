@@ -5,12 +5,28 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Protocol
 
-from jobrunner.store.drivers.database import Database
+from jobrunner.store.drivers.waits import Waits
+
+
+class Cuttable(Protocol):
+    """What makes calls to a server, such as a ``Database``. Another thread may look at it, and cut its call."""
+
+    waits: Waits
+
+    def stuck_for(self) -> float:
+        """The age of the current call in seconds; 0: there is none."""
+
+    def find_holder(self) -> None:
+        """Find out who blocks the call, so that its error can name it."""
+
+    def cut(self) -> None:
+        """End the call."""
 
 
 @contextmanager
-def limited(database: Database) -> Iterator[None]:
+def limited(database: Cuttable) -> Iterator[None]:
     """Cut each call of this block that takes longer than its limit. The server limits statements, but no COMMIT."""
     is_over, longest = threading.Event(), database.waits.call
 

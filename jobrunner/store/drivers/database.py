@@ -17,7 +17,6 @@ from jobrunner.errors import (
     DatabaseDamaged,
     DatabaseHeld,
     DatabaseUnavailable,
-    SchemaMismatch,
 )
 from jobrunner.store.drivers import causes, commits, failures, rights
 from jobrunner.store.drivers.causes import Cause
@@ -232,10 +231,10 @@ class Database:
                 if cause is not None:
                     unusable = f"cannot use the database {self.location.label}: {cause.reason}"
                     raise DatabaseUnavailable(unusable, cause.remedy) from None
-                or_ = "" if self.location.file or self.location.schema else ", or set JOBRUNNER_SCHEMA to their schema"
-                raise SchemaMismatch(
-                    f"the database {self.location.label} has no jobrunner tables; run: jobrunner migrate{or_}"
-                ) from None
+                from jobrunner.store.drivers import schema_fit
+
+                may_be_elsewhere = not (self.location.file or self.location.schema)
+                raise schema_fit.no_tables(self.location.label, may_be_elsewhere=may_be_elsewhere) from None
             is_transient = failures.is_transient(error) and not (self._is_cut and failures.is_cancelled(error))
             if not is_transient and (self._is_cut or failures.is_lost(error)):
                 self.close()

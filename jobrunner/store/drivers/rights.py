@@ -18,20 +18,22 @@ SELECT current_user::text AS role, CASE WHEN relkind = 'S' THEN 'sequence' ELSE 
       AND NOT CASE WHEN each = 'DELETE' THEN false ELSE has_any_column_privilege(pg_class.oid, each) END),
     ' ') AS rights
 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-WHERE nspname = coalesce(%(schema)s, current_schema()) AND relkind IN ('r', 'v') AND relname = ANY(%(names)s)
+WHERE nspname = coalesce(CAST(%(schema)s AS text), current_schema()) AND relkind IN ('r', 'v')
+  AND relname = ANY(CAST(%(names)s AS text[]))
 UNION ALL
 SELECT current_user::text, 'schema', quote_ident(nspname), nspname::text, 'USAGE'
-FROM pg_namespace WHERE nspname = ANY(%(names)s) AND NOT has_schema_privilege(oid, 'USAGE')
+FROM pg_namespace WHERE nspname = ANY(CAST(%(names)s AS text[])) AND NOT has_schema_privilege(oid, 'USAGE')
 UNION ALL
 SELECT current_user::text, 'function', oid::regprocedure::text, proname::text, 'EXECUTE'
-FROM pg_proc WHERE proname = ANY(%(names)s) AND NOT has_function_privilege(oid, 'EXECUTE')
+FROM pg_proc WHERE proname = ANY(CAST(%(names)s AS text[])) AND NOT has_function_privilege(oid, 'EXECUTE')
 """
 
 # A schema of the search path in which our role may look nothing up: the server says that the tables do not exist.
 _HIDDEN = """
 SELECT current_user::text AS role, quote_ident(nspname) AS name
-FROM pg_namespace JOIN pg_class ON relnamespace = pg_namespace.oid AND relname = %(table)s
-WHERE NOT has_schema_privilege(pg_namespace.oid, 'USAGE') AND (nspname = %(schema)s OR %(schema)s::text IS NULL
+FROM pg_namespace JOIN pg_class ON relnamespace = pg_namespace.oid AND relname = CAST(%(table)s AS text)
+WHERE NOT has_schema_privilege(pg_namespace.oid, 'USAGE')
+  AND (nspname = CAST(%(schema)s AS text) OR CAST(%(schema)s AS text) IS NULL
   AND nspname = ANY(string_to_array(replace(replace(current_setting('search_path'), ' ', ''), '"', ''), ',')))
 """
 

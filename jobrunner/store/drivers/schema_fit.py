@@ -21,6 +21,12 @@ def misfit(version: str | None, oldest_code: int | None) -> SchemaMismatch | Non
     return None
 
 
+def no_tables(label: str, *, may_be_elsewhere: bool) -> SchemaMismatch:
+    """The error for a database without our tables. ``may_be_elsewhere``: they may be in a schema that is not named."""
+    or_ = ", or set JOBRUNNER_SCHEMA to their schema" if may_be_elsewhere else ""
+    return SchemaMismatch(f"the database {label} has no jobrunner tables; run: jobrunner migrate{or_}")
+
+
 def number_of(version: str) -> int:
     """The number of a version of the schema."""
     if not version.isdigit():

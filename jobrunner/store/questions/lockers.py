@@ -33,20 +33,20 @@ WITH held AS (
   FROM pg_locks JOIN pg_class ON pg_class.oid = relation JOIN pg_namespace ON pg_namespace.oid = relnamespace
   WHERE locktype = 'relation' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     AND granted AND mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
-    AND nspname = coalesce(%(schema)s, current_schema()) AND relname = ANY(%(names)s)
+    AND nspname = coalesce(CAST(%(schema)s AS text), current_schema()) AND relname = ANY(CAST(%(names)s AS text[]))
   UNION ALL
   SELECT 'the row of run ' || id, pid, virtualtransaction
   FROM {schema}job_runs AS rows JOIN pg_locks ON locktype = 'transactionid' AND transactionid = rows.xmax AND granted
-  WHERE id = ANY(%(ids)s)
+  WHERE id = ANY(CAST(%(ids)s AS bigint[]))
   UNION ALL
   SELECT 'the row of job_limits of the type ' || job_type, pid, virtualtransaction
   FROM {schema}job_limits AS rows JOIN pg_locks ON locktype = 'transactionid' AND transactionid = rows.xmax AND granted
-  WHERE job_type = ANY(%(types)s)
+  WHERE job_type = ANY(CAST(%(types)s AS text[]))
   UNION ALL
   SELECT 'the row of the schedule ' || name, pid, virtualtransaction
   FROM {schema}job_definitions AS rows
   JOIN pg_locks ON locktype = 'transactionid' AND transactionid = rows.xmax AND granted
-  WHERE id = ANY(%(definitions)s)
+  WHERE id = ANY(CAST(%(definitions)s AS bigint[]))
 )
 SELECT what, held.pid, coalesce(usename, owner)::text AS role, application_name AS application, state, gid,
   extract(epoch FROM clock_timestamp() - coalesce(xact_start, prepared))::float8 AS seconds

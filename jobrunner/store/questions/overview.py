@@ -51,11 +51,11 @@ def status(
     stray = findings.stray_runs(connection, MOST_DUE)
     due += sum(each.runs for each in stray)
     oldest = min((each for each in (oldest, *(one.run_at for one in stray)) if each is not None), default=None)
-    counts = _counts(connection)
+    found = _counts(connection)
     return State(
         at=at,
-        runs={status: min(count, MOST_COUNTED) for status, count in counts.items()},
-        runs_at_least=[status for status, count in counts.items() if count > MOST_COUNTED],
+        runs={status: min(count, MOST_COUNTED) for status, count in found.items()},
+        runs_at_least=[status for status, count in found.items() if count > MOST_COUNTED],
         due=min(due, MOST_DUE),
         due_at_least=due > MOST_DUE,
         oldest_due_seconds=None if oldest is None else max(0.0, (at - oldest).total_seconds()),
@@ -112,6 +112,11 @@ def _unsent_question(newest: int) -> Question:
 
 def _due() -> Question:
     return Prepared("overview.due"), {"most": MOST_DUE + 1}
+
+
+def counts(connection: Connection) -> dict[str, int]:
+    """The number of runs in each status, up to MOST_COUNTED, as ``State.runs`` has them."""
+    return {status: min(count, MOST_COUNTED) for status, count in _counts(connection).items()}
 
 
 def _counts(connection: Connection) -> dict[str, int]:

@@ -24,11 +24,12 @@ from sqlalchemy import (
     tuple_,
 )
 
+from jobrunner.errors import UsageError
 from jobrunner.lifecycle import CLAIMABLE, Status
 from jobrunner.store.schema import job_definitions, job_pauses, job_runs
 from jobrunner.store.schema.views import job_claimable, job_gated, job_open_gates, job_stray_gates
 from jobrunner.store.sql.dialect.values import later, now
-from jobrunner.text import iso_instant
+from jobrunner.text import iso_instant, storable
 
 _AFTER_PARENTS = "after"
 """The gate of a run that waits for the end of other runs."""
@@ -87,6 +88,13 @@ def condition(selection: Selection) -> ColumnElement[bool]:
 
 def _is_given(value: object) -> bool:
     return value is not None and value != ()
+
+
+def stored_text(text: str) -> str:
+    """A text that a database can hold, and that can be searched for. Raises UsageError."""
+    if not text or storable(text) != text:
+        raise UsageError(f"{text[:60]!r} cannot be searched for; give a text that is not empty, in UTF-8")
+    return text
 
 
 def instant(given: datetime | timedelta) -> ColumnElement[datetime]:

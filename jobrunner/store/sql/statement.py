@@ -75,6 +75,7 @@ class Compiled:
         columns = source.columns or ()
         self._names = None if source.columns is None else tuple(name for name, _ in columns)
         self.instants = frozenset(index for index, (_, kind) in enumerate(columns) if kind == "instant")
+        self.documents = frozenset(index for index, (_, kind) in enumerate(columns) if kind == "json")
         decoders = ((index, decoder(kind, database)) for index, (_, kind) in enumerate(columns))
         self._decoders = [(index, decode) for index, decode in decoders if decode is not None]
         self._row_type: type[Row] | None = None
@@ -89,7 +90,14 @@ class Compiled:
             return "%" if name is None else values_as_texts.parameter(numbers.setdefault(name, len(numbers) + 1))
 
         text = _PARAMETER.sub(marked, self.text)
-        return values_as_texts.answering(text, len(self._names or ())), tuple(numbers)
+        if self._names is None and text.lstrip().startswith(("SELECT", "WITH")):
+            return values_as_texts.answering_by_name(text), tuple(numbers)
+        return values_as_texts.answering(text, len(self._names or ()), self.documents), tuple(numbers)
+
+    @property
+    def declares_columns(self) -> bool:
+        """Whether the statement itself says which columns it returns. Otherwise the driver has to."""
+        return self._names is not None
 
     @cached_property
     def undeclared(self) -> str:

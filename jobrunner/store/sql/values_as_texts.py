@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
+
+from jobrunner.store.sql.encoding import read_json
 
 _TOKEN = re.compile(r"""'[^']*'|"[^"]*"|[()]|\b(?:SELECT|INSERT|UPDATE|DELETE)\b""")
 
@@ -27,29 +29,59 @@ def sent(value: Any) -> str | None:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, list):
+        return f"{{{','.join(map(_in_array, value))}}}"
     return value.isoformat() if isinstance(value, datetime) else repr(value)
 
 
-def answering(text: str, columns: int) -> str:
-    """The statement with its rows in one column. It returns this number of columns by itself."""
+def _in_array(value: object) -> str:
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def answering(text: str, columns: int, documents: Collection[int] = ()) -> str:
+    """The statement with its rows in one column. It returns this number of columns by itself.
+
+    ``documents`` are the positions of those that hold JSON: each crosses as a text in the array, so that one that
+    Python cannot represent does not spoil the row.
+    """
     if not columns:
         return text
     names = ", ".join(f"c{number}" for number in range(columns))
+    cells = ", ".join(
+        f"CAST(c{number} AS pg_catalog.text)" if number in documents else f"c{number}" for number in range(columns)
+    )
     # A WITH that writes cannot stand within another one.
     start = _start_of_main(text)
     before = f"{text[:start].rstrip()}, " if start else "WITH "
-    array = f"CAST(pg_catalog.json_build_array({names}) AS pg_catalog.text)"
+    array = f"CAST(pg_catalog.json_build_array({cells}) AS pg_catalog.text)"
     answer = f"jobrunner_answer({names}) AS ({text[start:]})"
     return f"{before}{answer} SELECT pg_catalog.textout({array}) FROM jobrunner_answer"  # noqa: S608 - our own texts
 
 
-def read(answer: str, instants: Container[int]) -> tuple[Any, ...]:
+def read(answer: str, instants: Collection[int], documents: Collection[int] = ()) -> tuple[Any, ...]:
     """The values of such a row. ``instants``: the positions of the columns that are times."""
     cells = json.loads(answer)
-    return tuple(
-        datetime.fromisoformat(cell) if index in instants and cell is not None else cell
-        for index, cell in enumerate(cells)
-    )
+    for index in instants:
+        if cells[index] is not None:
+            cells[index] = datetime.fromisoformat(cells[index])
+    for index in documents:
+        if cells[index] is not None:
+            cells[index] = read_json(cells[index])
+    return tuple(cells)
+
+
+def answering_by_name(text: str) -> str:
+    """A SELECT whose columns are not declared, with each of its rows as an object in one column."""
+    answer = "CAST(pg_catalog.to_json(jobrunner_answer) AS pg_catalog.text)"
+    return f"SELECT pg_catalog.textout({answer}) FROM ({text}) AS jobrunner_answer"  # noqa: S608 - our own texts
+
+
+def read_by_name(answers: Sequence[str]) -> tuple[list[tuple[Any, ...]], list[tuple[str]]]:
+    """The values of such rows, and the name of each column as a description of it."""
+    found: list[list[tuple[str, Any]]] = [json.loads(each, object_pairs_hook=list) for each in answers]
+    names = [(name,) for name, _ in found[0]] if found else []
+    return [tuple(value for _, value in row) for row in found], names
 
 
 def _start_of_main(text: str) -> int:

@@ -251,6 +251,7 @@ NAMES = {
     "progress": "what a handler has reported about its work",
     "promise": "what must hold, by its name",
     "receiver": "the webhook that is notified",
+    "record": "an answer to a question from Python",
     "releases": "how often a run was put back uncharged",
     "remedy": "what you can do",
     "removed_at": "when a schedule was removed",

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import literal_column
+from sqlalchemy import MetaData, Table, literal_column
 from sqlalchemy.ext.compiler import compiles
 
 from jobrunner.model import FIRST_INSTANT, LAST_INSTANT
 from jobrunner.store.sql.dialect.values import Condition
 from jobrunner.store.sql.encoding import microseconds
-from jobrunner.store.sql.namespace import MARK
 from jobrunner.store.sql.words import SQLITE_WORDS, postgresql_words
 
 # STABLE and without SET clauses, so that the planner inlines it and can use it in an index condition.
@@ -57,6 +56,8 @@ def clock_statements(dialect_name: str, schema: str | None) -> list[str]:
 class condition(Condition):  # noqa: N801 - reads as the part of a statement that it is
     """A condition of the views in a statement: its text."""
 
+    inherit_cache = True
+
     def __init__(self, text: str) -> None:
         super().__init__(literal_column(text))
 
@@ -66,5 +67,7 @@ def _condition(element: condition, compiler: Any, **keywords: Any) -> str:
     (text,) = (compiler.process(each, **keywords) for each in element.clauses)
     words = ddl_words(compiler.dialect.name)
     if compiler.dialect.name != "sqlite":
-        words |= {"schema": f"{MARK}.", "now": f"{MARK}.jobrunner_now()"}
+        # As before each table, so that a connection of SQLAlchemy has its schema there, too.
+        before = compiler.preparer.format_table(Table("x", MetaData())).removesuffix("x")
+        words |= {"schema": before, "now": f"{before}jobrunner_now()"}
     return f"({text.format(**words)})"
