@@ -13,7 +13,7 @@ from jobrunner.store.queue.pauses import Pause
 from jobrunner.store.sql.statement import Prepared
 from jobrunner.web.call import Call, Page
 from jobrunner.web.pages import pausing
-from jobrunner.web.pages.charts import SMALL, chart, part_of
+from jobrunner.web.pages.charts import chart, part_of, spark
 from jobrunner.web.pages.spans import spans
 
 _DRAWN = 100
@@ -38,7 +38,7 @@ def types(call: Call) -> Page:
         "done": done,
         "chart": chart(hours.of_all, call.zone),
         "drawn": spans(found.types),
-        "charts": {name: chart(of_type, call.zone, SMALL) for name, of_type in hours.of_types.items()},
+        "charts": {name: spark(of_type) for name, of_type in hours.of_types.items()},
     }
     return Page("types.html", {**values, "periods": list(PERIODS), "chosen": chosen}, found)
 

@@ -16,6 +16,13 @@ class hour_of(Expression[datetime]):  # noqa: N801 - reads as the SQL function t
     words = Words(postgresql="date_trunc('hour', {0}, 'UTC')", sqlite="({0} - {0} % 3600000000)")
 
 
+class day_of(Expression[datetime]):  # noqa: N801 - as above
+    """The begin of the day (UTC) of an instant."""
+
+    type = UtcTime()
+    words = Words(postgresql="date_trunc('day', {0}, 'UTC')", sqlite="({0} - {0} % 86400000000)")
+
+
 class seconds_between(Expression[float]):  # noqa: N801 - as above
     """The seconds from the first instant to the second."""
 
