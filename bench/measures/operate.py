@@ -26,6 +26,7 @@ from jobrunner.store.questions.selection import Selection
 from jobrunner.verify.verifier import Scope, verify
 from jobrunner.web.core import Web
 from jobrunner.web.messages import Request
+from jobrunner.web.pages.types import PERIODS
 from jobrunner.web.permissions import Visitor
 from measures.claim import claims
 
@@ -48,7 +49,11 @@ ASKED: dict[str, Ask] = {
     "history": lambda connection, _: history.history(connection, history.Asked(since=timedelta(hours=12))),
     "status": lambda connection, _: overview.status(connection, None),
 }
-PAGES = ("/", "/runs", "/runs?status=dead", "/errors", "/types", "/schedules", "/hosts", "/audit", "/runs/ID")
+PAGES = (
+    *("/", "/runs", "/runs?status=dead", "/runs?since=30d", "/errors", "/errors?since=30d"),
+    *(f"/types?since={period}" for period in PERIODS),
+    *("/schedules", "/schedules/calendar", "/hosts", "/audit", "/runs/ID"),
+)
 _NONE = "{what}: no history, {{db}}"
 _MANY = "{what}: long history, {{db}}"
 

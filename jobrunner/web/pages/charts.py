@@ -112,7 +112,10 @@ def runs_between(begin: datetime, end: datetime, **fields: object) -> str:
 
 def chart(ends: Sequence[Part], zone: tzinfo) -> Chart:
     """A large drawing. Its labels are hours of the zone, or days if it is longer than two of them."""
-    begins, sums = _grouped(ends, LARGE.most_bars)
+    step = -(-len(ends) // LARGE.most_bars) or 1
+    begins = [each.begin for each in ends[::step]]
+    numbers = [_sums([each.ended[status] for each in ends], step) for status in STACK]
+    sums = [dict(zip(STACK, counts, strict=True)) for counts in zip(*numbers, strict=True)]
     most = _highest(sums)
     long = begins[1] - begins[0] if len(begins) > 1 else timedelta(hours=1)
     bars = []
@@ -123,11 +126,16 @@ def chart(ends: Sequence[Part], zone: tzinfo) -> Chart:
     return Chart(LARGE, bars, most, labels(bars), _targets(bars, long))
 
 
-def spark(ends: Sequence[Part]) -> Spark:
-    """A small drawing. A page has one of each type: as single bars they would be most of its bytes and of its time."""
-    begins, sums = _grouped(ends, SMALL.most_bars)
+def spark(ends: Mapping[str, Sequence[int]]) -> Spark:
+    """A small drawing of the numbers of each status, part by part.
+
+    A page has one of each type: as single bars they would be most of its bytes and of its time.
+    """
+    step = -(-max(map(len, ends.values()), default=0) // SMALL.most_bars) or 1
+    of_status = [_sums(ends[status], step) for status in STACK]
+    sums = [dict(zip(STACK, counts, strict=True)) for counts in zip(*of_status, strict=True)]
     most, paths = _highest(sums), {status: list[str]() for status in STACK}
-    room = _SMALL_WIDTH / max(1, len(begins))
+    room = _SMALL_WIDTH / max(1, len(sums))
     wide = f"{room * _FULL:.1f}"
     for index, counts in enumerate(sums):
         for status, top, tall in _parts(counts, most, SMALL):
@@ -135,12 +143,8 @@ def spark(ends: Sequence[Part]) -> Spark:
     return Spark(_SMALL_WIDTH, SMALL.height, most, [(status, "".join(each)) for status, each in paths.items() if each])
 
 
-def _grouped(ends: Sequence[Part], most_bars: int) -> tuple[list[datetime], list[dict[str, int]]]:
-    """When each bar begins, and its numbers of ends."""
-    step = -(-len(ends) // most_bars) or 1
-    groups = [ends[index : index + step] for index in range(0, len(ends), step)]
-    sums = [{status: sum(each.ended[status] for each in group) for status in STACK} for group in groups]
-    return [group[0].begin for group in groups], sums
+def _sums(numbers: Sequence[int], step: int) -> list[int]:
+    return [sum(numbers[index : index + step]) for index in range(0, len(numbers), step)]
 
 
 def _highest(sums: Sequence[Mapping[str, int]]) -> int:

@@ -268,4 +268,8 @@ def ends_since(
     """
     values = {"since": instant, "part_seconds": part.total_seconds()}
     found = connection.execute(Prepared("tallies.ends_since", (with_types,)), values)
-    return [EndsOfPart(row.part, row.job_type if with_types else "", row.status, row.ends) for row in found]
+    return [
+        EndsOfPart(part, row.job_type if with_types else "", row.status, ends)
+        for row in found
+        for part, ends in json.loads(f"[{row.parts}]")
+    ]

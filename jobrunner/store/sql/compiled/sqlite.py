@@ -2458,7 +2458,8 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)
         (('at', 'instant'), ('job_type', None), ('outcome', None), ('status', None), ('wait_bin', None), ('run_bin', None), ('ends', None), ('waited', None), ('longest_wait', None), ('ran', None), ('longest_run', None)),
     ),
     ('tallies.ends_since', (False,)): (
-        """SELECT CAST(floor(((found.at - :since) / 1000000.0) / (:part_seconds + 0.0)) AS INTEGER) AS part, found.status, CAST(sum(found.ends) AS INTEGER) AS ends
+        """SELECT summed.status, group_concat('[' || CAST(summed.part AS TEXT) || ',' || CAST(summed.ends AS TEXT) || ']', ',') AS parts
+FROM (SELECT CAST(floor(((found.at - :since) / 1000000.0) / (:part_seconds + 0.0)) AS INTEGER) AS part, found.status AS status, CAST(sum(found.ends) AS INTEGER) AS ends
 FROM (SELECT job_tallies.at AS at, job_tallies.status AS status, job_tallies.ends AS ends
 FROM job_tallies
 WHERE job_tallies.span IN ('hour', 'day') AND job_tallies.at >= :since AND job_tallies.status IN ('succeeded', 'dead', 'cancelled') UNION ALL SELECT live.at AS at, live.status AS status, live.ends AS ends
@@ -2468,13 +2469,14 @@ FROM job_attempts JOIN job_runs ON job_runs.id = job_attempts.run_id
 WHERE job_attempts.id > (SELECT job_state.counted_to
 FROM job_state)
  LIMIT :param_1 OFFSET 0) AS "each" GROUP BY "each".at, "each".job_type, "each".outcome, "each".status, CASE WHEN ("each".waited <= 0.001) THEN 0 WHEN ("each".waited <= 0.002) THEN 1 WHEN ("each".waited <= 0.005) THEN 2 WHEN ("each".waited <= 0.01) THEN 3 WHEN ("each".waited <= 0.02) THEN 4 WHEN ("each".waited <= 0.05) THEN 5 WHEN ("each".waited <= 0.1) THEN 6 WHEN ("each".waited <= 0.2) THEN 7 WHEN ("each".waited <= 0.5) THEN 8 WHEN ("each".waited <= 1.0) THEN 9 WHEN ("each".waited <= 2.0) THEN 10 WHEN ("each".waited <= 5.0) THEN 11 WHEN ("each".waited <= 10.0) THEN 12 WHEN ("each".waited <= 20.0) THEN 13 WHEN ("each".waited <= 50.0) THEN 14 WHEN ("each".waited <= 100.0) THEN 15 WHEN ("each".waited <= 200.0) THEN 16 WHEN ("each".waited <= 500.0) THEN 17 WHEN ("each".waited <= 1000.0) THEN 18 WHEN ("each".waited <= 2000.0) THEN 19 WHEN ("each".waited <= 5000.0) THEN 20 WHEN ("each".waited <= 10000.0) THEN 21 WHEN ("each".waited <= 20000.0) THEN 22 WHEN ("each".waited <= 50000.0) THEN 23 ELSE 24 END, CASE WHEN ("each".ran <= 0.001) THEN 0 WHEN ("each".ran <= 0.002) THEN 1 WHEN ("each".ran <= 0.005) THEN 2 WHEN ("each".ran <= 0.01) THEN 3 WHEN ("each".ran <= 0.02) THEN 4 WHEN ("each".ran <= 0.05) THEN 5 WHEN ("each".ran <= 0.1) THEN 6 WHEN ("each".ran <= 0.2) THEN 7 WHEN ("each".ran <= 0.5) THEN 8 WHEN ("each".ran <= 1.0) THEN 9 WHEN ("each".ran <= 2.0) THEN 10 WHEN ("each".ran <= 5.0) THEN 11 WHEN ("each".ran <= 10.0) THEN 12 WHEN ("each".ran <= 20.0) THEN 13 WHEN ("each".ran <= 50.0) THEN 14 WHEN ("each".ran <= 100.0) THEN 15 WHEN ("each".ran <= 200.0) THEN 16 WHEN ("each".ran <= 500.0) THEN 17 WHEN ("each".ran <= 1000.0) THEN 18 WHEN ("each".ran <= 2000.0) THEN 19 WHEN ("each".ran <= 5000.0) THEN 20 WHEN ("each".ran <= 10000.0) THEN 21 WHEN ("each".ran <= 20000.0) THEN 22 WHEN ("each".ran <= 50000.0) THEN 23 ELSE 24 END) AS live
-WHERE live.at >= :since AND live.status IN ('succeeded', 'dead', 'cancelled')) AS found GROUP BY CAST(floor(((found.at - :since) / 1000000.0) / (:part_seconds + 0.0)) AS INTEGER), found.status""",
+WHERE live.at >= :since AND live.status IN ('succeeded', 'dead', 'cancelled')) AS found GROUP BY CAST(floor(((found.at - :since) / 1000000.0) / (:part_seconds + 0.0)) AS INTEGER), found.status) AS summed GROUP BY summed.status""",
         {'param_1': -1},
         {'since': 'instant'},
-        (('part', None), ('status', None), ('ends', None)),
+        (('status', None), ('parts', None)),
     ),
     ('tallies.ends_since', (True,)): (
-        """SELECT CAST(floor(((found.at - :since) / 1000000.0) / (:part_seconds + 0.0)) AS INTEGER) AS part, found.job_type, found.status, CAST(sum(found.ends) AS INTEGER) AS ends
+        """SELECT summed.job_type, summed.status, group_concat('[' || CAST(summed.part AS TEXT) || ',' || CAST(summed.ends AS TEXT) || ']', ',') AS parts
+FROM (SELECT CAST(floor(((found.at - :since) / 1000000.0) / (:part_seconds + 0.0)) AS INTEGER) AS part, found.job_type AS job_type, found.status AS status, CAST(sum(found.ends) AS INTEGER) AS ends
 FROM (SELECT job_tallies.at AS at, job_tallies.job_type AS job_type, job_tallies.status AS status, job_tallies.ends AS ends
 FROM job_tallies
 WHERE job_tallies.span IN ('hour', 'day') AND job_tallies.at >= :since AND job_tallies.status IN ('succeeded', 'dead', 'cancelled') UNION ALL SELECT live.at AS at, live.job_type AS job_type, live.status AS status, live.ends AS ends
@@ -2484,10 +2486,10 @@ FROM job_attempts JOIN job_runs ON job_runs.id = job_attempts.run_id
 WHERE job_attempts.id > (SELECT job_state.counted_to
 FROM job_state)
  LIMIT :param_1 OFFSET 0) AS "each" GROUP BY "each".at, "each".job_type, "each".outcome, "each".status, CASE WHEN ("each".waited <= 0.001) THEN 0 WHEN ("each".waited <= 0.002) THEN 1 WHEN ("each".waited <= 0.005) THEN 2 WHEN ("each".waited <= 0.01) THEN 3 WHEN ("each".waited <= 0.02) THEN 4 WHEN ("each".waited <= 0.05) THEN 5 WHEN ("each".waited <= 0.1) THEN 6 WHEN ("each".waited <= 0.2) THEN 7 WHEN ("each".waited <= 0.5) THEN 8 WHEN ("each".waited <= 1.0) THEN 9 WHEN ("each".waited <= 2.0) THEN 10 WHEN ("each".waited <= 5.0) THEN 11 WHEN ("each".waited <= 10.0) THEN 12 WHEN ("each".waited <= 20.0) THEN 13 WHEN ("each".waited <= 50.0) THEN 14 WHEN ("each".waited <= 100.0) THEN 15 WHEN ("each".waited <= 200.0) THEN 16 WHEN ("each".waited <= 500.0) THEN 17 WHEN ("each".waited <= 1000.0) THEN 18 WHEN ("each".waited <= 2000.0) THEN 19 WHEN ("each".waited <= 5000.0) THEN 20 WHEN ("each".waited <= 10000.0) THEN 21 WHEN ("each".waited <= 20000.0) THEN 22 WHEN ("each".waited <= 50000.0) THEN 23 ELSE 24 END, CASE WHEN ("each".ran <= 0.001) THEN 0 WHEN ("each".ran <= 0.002) THEN 1 WHEN ("each".ran <= 0.005) THEN 2 WHEN ("each".ran <= 0.01) THEN 3 WHEN ("each".ran <= 0.02) THEN 4 WHEN ("each".ran <= 0.05) THEN 5 WHEN ("each".ran <= 0.1) THEN 6 WHEN ("each".ran <= 0.2) THEN 7 WHEN ("each".ran <= 0.5) THEN 8 WHEN ("each".ran <= 1.0) THEN 9 WHEN ("each".ran <= 2.0) THEN 10 WHEN ("each".ran <= 5.0) THEN 11 WHEN ("each".ran <= 10.0) THEN 12 WHEN ("each".ran <= 20.0) THEN 13 WHEN ("each".ran <= 50.0) THEN 14 WHEN ("each".ran <= 100.0) THEN 15 WHEN ("each".ran <= 200.0) THEN 16 WHEN ("each".ran <= 500.0) THEN 17 WHEN ("each".ran <= 1000.0) THEN 18 WHEN ("each".ran <= 2000.0) THEN 19 WHEN ("each".ran <= 5000.0) THEN 20 WHEN ("each".ran <= 10000.0) THEN 21 WHEN ("each".ran <= 20000.0) THEN 22 WHEN ("each".ran <= 50000.0) THEN 23 ELSE 24 END) AS live
-WHERE live.at >= :since AND live.status IN ('succeeded', 'dead', 'cancelled')) AS found GROUP BY CAST(floor(((found.at - :since) / 1000000.0) / (:part_seconds + 0.0)) AS INTEGER), found.job_type, found.status""",
+WHERE live.at >= :since AND live.status IN ('succeeded', 'dead', 'cancelled')) AS found GROUP BY CAST(floor(((found.at - :since) / 1000000.0) / (:part_seconds + 0.0)) AS INTEGER), found.job_type, found.status) AS summed GROUP BY summed.job_type, summed.status""",
         {'param_1': -1},
         {'since': 'instant'},
-        (('part', None), ('job_type', None), ('status', None), ('ends', None)),
+        (('job_type', None), ('status', None), ('parts', None)),
     ),
     ('tallies.lock_counted_to', ()): (
         """SELECT job_state.counted_to, (SELECT coalesce(max(job_attempts.id), :coalesce_2) AS coalesce_1

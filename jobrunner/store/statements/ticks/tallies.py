@@ -233,7 +233,10 @@ def sums_since() -> CompoundSelect[Any]:
 
 
 def ends_since(with_types: bool) -> Select[Any]:
-    """The runs that ended from a time on, in parts of ``part_seconds`` since then, by status and perhaps by type."""
+    """The runs that ended from a time on, by status and perhaps by type, in parts of ``part_seconds`` since then.
+
+    ``parts`` are pairs of JSON, a part and its ends, without brackets around them: as rows they would be thousands.
+    """
     columns, live = job_tallies.c, not_counted()
     names = ("at", *(["job_type"] if with_types else []), "status", "ends")
     ended: list[ColumnElement[str]] = [literal_column(f"'{status}'") for status in FINISHED]
@@ -244,7 +247,18 @@ def ends_since(with_types: bool) -> Select[Any]:
     seconds = seconds_between(_since(), found.c.at)
     part = cast(func.floor(seconds / bindparam("part_seconds", type_=Float)), Integer).label("part")
     kept = [found.c[name] for name in names[1:-1]]
-    return select(part, *kept, cast(func.sum(found.c.ends), BigKey).label("ends")).group_by(part, *kept)
+    summed = (
+        select(part, *kept, cast(func.sum(found.c.ends), BigKey).label("ends")).group_by(part, *kept).subquery("summed")
+    )
+    pair = (
+        literal_column("'['")
+        + cast(summed.c.part, Text)
+        + literal_column("','")
+        + cast(summed.c.ends, Text)
+        + literal_column("']'")
+    )
+    names_of = [summed.c[each.name] for each in kept]
+    return select(*names_of, func.aggregate_strings(pair, ",").label("parts")).group_by(*names_of)
 
 
 def _since() -> ColumnElement[Any]:
