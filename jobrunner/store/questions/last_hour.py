@@ -1,6 +1,7 @@
-"""How many runs ended in each minute of the last hour, for the first page of the dashboard. Expects a read transaction.
+"""How many runs ended in each minute of the last hour, for the first page of the dashboard.
 
 It counts rows of the index of the runs that have ended, the newest of each status first, and no more than are asked for.
+Expects a read transaction.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class LastHour:
 
 
 def last_hour(connection: Connection, at: datetime, most: int = MOST) -> LastHour:
-    """The minute of ``at`` and the sixty before it, or as many of them as have no more than ``most`` runs of a status."""
+    """The minute of ``at`` and the sixty before, or as many of them as have no more than ``most`` runs of a status."""
     begin = at.replace(second=0, microsecond=0) - _MINUTES * MINUTE
     found = connection.execute(_counting(), {"since": begin, "most": most}).all()
     full = {status.value for status in FINISHED if sum(row.runs for row in found if row.status == status.value) >= most}

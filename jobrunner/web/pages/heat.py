@@ -24,6 +24,7 @@ from jobrunner.web.pages.slots import Known, Range, Slot, ranges
 
 _DAYS, _HOURS = 7, 24
 _HOUR = timedelta(hours=1)
+_FARTHEST = timedelta(days=366 * 5)
 MOST_LISTED = 400
 """Slots of one hour that are listed. A schedule of each minute has sixty."""
 SIGNS = {
@@ -174,13 +175,15 @@ def asked(query: Mapping[str, str]) -> Asked | None:
         return None
     try:
         begin = fields.instant(query["hour"])
-    except UsageError:
+        return Asked(begin, begin + _HOUR * whole_number(query.get("hours", "1"), least=1, most=2))
+    except (UsageError, OverflowError):
         raise UsageError(f"{query['hour'][:40]!r} is no hour; follow a link of the heat map") from None
-    return Asked(begin, begin + _HOUR * whole_number(query.get("hours", "1"), least=1, most=2))
 
 
 def slots(connection: Connection, found: ListedDefinition, at: datetime, hour: Asked) -> list[Slot]:
     """Each slot of an hour, with its run or with what is known instead. Expects a read transaction."""
+    if abs(hour.begin - at) > _FARTHEST:
+        raise UsageError("the slots of an hour are shown of five years before and after now")
     borders = [hour.begin, hour.end]
     runs = calendar.runs(connection, [found.id], borders)
     skipped = ranges(calendar.newest_skips(connection, found.id, hour.begin)).get(found.id, [])
