@@ -169,7 +169,10 @@ def _targets(bars: Sequence[Bar], long: timedelta) -> list[Target]:
 def groups_of(bars: Sequence[Bar]) -> list[Sequence[Bar]]:
     """The bars in groups that are wide enough for a finger on a phone, the oldest first."""
     step = -(-len(bars) // _GROUPS) or 1
-    return [bars[index : index + step] for index in range(0, len(bars), step)]
+    # What is left over belongs to the last one, which would be narrower than the others.
+    begins = range(0, len(bars) - step + 1, step)
+    ends = [*begins[1:], len(bars)]
+    return [bars[begin:end] for begin, end in zip(begins, ends, strict=True)] if bars else []
 
 
 def target(group: Sequence[Bar], end: datetime, words: str, link: str) -> Target:
