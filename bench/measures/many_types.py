@@ -39,8 +39,8 @@ def pages_of_many_types(stage: Stage, database: str) -> Iterator[float]:
     """The processor time of this process for one request, of 20 requests the second longest.
 
     First in a database without tallies, then beside those of 30 job types and 90 days, 14,000,000 ends with three kinds
-    of end in each hour, as housekeeping leaves them: those of the last week by the hour, older ones by the day. And what
-    the server of the database computes for one request.
+    of end in each hour, as housekeeping leaves them: those of the last week by the hour, older ones by the day. And
+    what the server of the database computes for one request.
     """
     found = []
     for name, is_full in (("operate_no_types", False), ("operate_types", True)):

@@ -1,7 +1,7 @@
 """How many runs ended in each minute of the last hour, for the first page of the dashboard.
 
-It counts rows of the index of the runs that have ended, the newest of each status first, and no more than are asked for.
-Expects a read transaction.
+It counts rows of the index of the runs that have ended, the newest of each status first, and no more than it is asked
+for. Expects a read transaction.
 """
 
 from __future__ import annotations

@@ -250,13 +250,8 @@ def ends_since(with_types: bool) -> Select[Any]:
     summed = (
         select(part, *kept, cast(func.sum(found.c.ends), BigKey).label("ends")).group_by(part, *kept).subquery("summed")
     )
-    pair = (
-        literal_column("'['")
-        + cast(summed.c.part, Text)
-        + literal_column("','")
-        + cast(summed.c.ends, Text)
-        + literal_column("']'")
-    )
+    opens, comma, closes = (literal_column(f"'{sign}'", Text) for sign in "[,]")
+    pair: ColumnElement[str] = opens + cast(summed.c.part, Text) + comma + cast(summed.c.ends, Text) + closes
     names_of = [summed.c[each.name] for each in kept]
     return select(*names_of, func.aggregate_strings(pair, ",").label("parts")).group_by(*names_of)
 
