@@ -9,10 +9,10 @@ import pytest
 
 from harness import Database
 from harness.web import HOSTILE, Asked, Tags
+from harness.web_slots import NOW, add_schedule, note_skipped, run_of
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.questions import calendar
 from jobrunner.web.pages.heat import SIGNS
-from store.test_web_calendar import NOW, add, note, run_of
 
 Cell = tuple[str, str, str, str]
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
@@ -39,12 +39,12 @@ def cells_of(page: str) -> list[Cell]:
 
 
 def test_late_failed_and_skipped_slots_of_a_daily_schedule_jump_out_and_lead_to_their_runs(frozen: Database) -> None:
-    nightly = add(frozen, "nightly", "30 2 * * *", timezone="Europe/Berlin")
+    nightly = add_schedule(frozen, "nightly", "30 2 * * *", timezone="Europe/Berlin")
     slots = [datetime(2027, 3, day, 1, 30, tzinfo=UTC) for day in (20, 21, 22, 23, 24, 25, 26)]
     ran = run_of(frozen, nightly, slots[0], "succeeded")
     late = run_of(frozen, nightly, slots[1], "succeeded", late=7200)
     failed = run_of(frozen, nightly, slots[2], "dead")
-    note(frozen, nightly, slots[3], slots[3], 1, "overlap")
+    note_skipped(frozen, nightly, slots[3], slots[3], 1, "overlap")
     failing = run_of(frozen, nightly, slots[5], "failed", finished_at=None)
     asked = Asked(frozen)
     page = page_of(asked, "nightly")
@@ -76,14 +76,14 @@ def test_hour_of_a_schedule_of_each_minute_shows_its_worst_slot_with_a_number_an
     frozen: Database,
 ) -> None:
     begin = NOW - 2 * HOUR
-    minutely = add(frozen, "minutely", "* * * * *", created_at=begin - MINUTE, last_slot_at=NOW)
+    minutely = add_schedule(frozen, "minutely", "* * * * *", created_at=begin - MINUTE, last_slot_at=NOW)
     runs = {
         minute: run_of(
             frozen, minutely, begin + minute * MINUTE, "dead" if minute in (7, 8) else "succeeded", 600 * (minute == 9)
         )
         for minute in range(50)
     }
-    note(frozen, minutely, begin + 50 * MINUTE, begin + 119 * MINUTE, 70, "misfire")
+    note_skipped(frozen, minutely, begin + 50 * MINUTE, begin + 119 * MINUTE, 70, "misfire")
     asked = Asked(frozen)
     first, second, third, *rest = cells_of(page_of(asked, "minutely"))
     assert first[:2] == ("failed", "Fri 03-26 10:00: 2 failed, 10 skipped: misfire, 1 late, 47 ran")
@@ -99,12 +99,12 @@ def test_hour_of_a_schedule_of_each_minute_shows_its_worst_slot_with_a_number_an
 
 
 def test_weekly_schedule_has_one_cell_and_one_without_slots_that_can_be_read_has_no_heat_map(frozen: Database) -> None:
-    weekly = add(frozen, HOSTILE[:60], "0 7 * * 1")
+    weekly = add_schedule(frozen, HOSTILE[:60], "0 7 * * 1")
     run_of(frozen, weekly, datetime(2027, 3, 22, 7, tzinfo=UTC), "cancelled")
-    add(frozen, "by hand", None)
-    add(frozen, "broken", "no schedule")
-    add(frozen, "nowhere", "0 7 * * 1", timezone="Nowhere/At_All")
-    add(frozen, "gone", "0 7 * * 1", removed_at=NOW)
+    add_schedule(frozen, "by hand", None)
+    add_schedule(frozen, "broken", "no schedule")
+    add_schedule(frozen, "nowhere", "0 7 * * 1", timezone="Nowhere/At_All")
+    add_schedule(frozen, "gone", "0 7 * * 1", removed_at=NOW)
     asked = Asked(frozen)
     assert [cell[0] for cell in cells_of(page_of(asked, HOSTILE[:60]))] == ["cancelled"]
     for name in ("by hand", "broken", "nowhere", "gone"):
@@ -116,7 +116,7 @@ def test_hour_that_a_day_has_twice_is_one_cell_and_a_slot_keeps_its_column(datab
     at = datetime(2027, 11, 2, 12, tzinfo=UTC)
     database.set_clock_offset(at - datetime.now(UTC))
     columns = {"timezone": "Europe/Berlin", "last_slot_at": at, "created_at": at - timedelta(days=90)}
-    hourly = add(database, "hourly", "15 * * * *", **columns)
+    hourly = add_schedule(database, "hourly", "15 * * * *", **columns)
     first = datetime(2027, 10, 31, 0, 15, tzinfo=UTC)
     runs = [run_of(database, hourly, first + number * HOUR, "succeeded") for number in range(2)]
     asked = Asked(database)
@@ -141,13 +141,13 @@ def test_hour_that_a_day_has_twice_is_one_cell_and_a_slot_keeps_its_column(datab
     ],
 )
 def test_hour_that_is_none_or_far_away_is_refused(frozen: Database, query: str) -> None:
-    add(frozen, "nightly", "30 2 * * *")
+    add_schedule(frozen, "nightly", "30 2 * * *")
     refused = Asked(frozen)(f"/schedule?name=nightly&{query}")
     assert refused.status == 400, refused.body.decode()
 
 
 def test_runs_of_other_weeks_and_other_schedules_are_not_counted(frozen: Database, store: Store) -> None:
-    nightly, other = (add(frozen, name, "30 2 * * *") for name in ("nightly", "other"))
+    nightly, other = (add_schedule(frozen, name, "30 2 * * *") for name in ("nightly", "other"))
     begin = NOW - timedelta(days=7)
     for slot in (begin - MINUTE, begin, NOW - MINUTE, NOW):
         run_of(frozen, nightly, slot, "succeeded")
@@ -155,7 +155,7 @@ def test_runs_of_other_weeks_and_other_schedules_are_not_counted(frozen: Databas
     found = store.read(lambda connection: calendar.by_hour(connection, nightly, begin, NOW))
     assert [(each.day, each.runs) for each in found] == [(0, 1), (7 * 24 - 1, 1)]
     for number in range(3):
-        note(frozen, nightly, begin, begin, number, "overlap")
-        note(frozen, other, begin, begin, number, "overlap")
+        note_skipped(frozen, nightly, begin, begin, number, "overlap")
+        note_skipped(frozen, other, begin, begin, number, "overlap")
     skips = store.read(lambda connection: calendar.newest_skips(connection, nightly, begin))
     assert [each.detail["count"] for each in skips] == [0, 1, 2]
