@@ -252,6 +252,28 @@ def test_page_of_many_types_and_hours_reads_as_many_rows_as_it_shows(database: D
     assert {each.ends for each in by_type} == {20}
 
 
+def test_histograms_of_days_that_are_over_are_read_once_and_new_ends_are_counted(
+    database: Database, store: Store
+) -> None:
+    """Of thirty types they are forty thousand texts: read for each look at the page they took most of its time."""
+    now = database.now().replace(minute=0, second=0, microsecond=0)
+    insert_hours(database, [now - HOUR * hour for hour in range(72)])
+    begin, key = now - 71 * HOUR, tallies.Key("type_0", "failed", "dead")
+
+    def look() -> tuple[Tally, int]:
+        before = tallies._merged_text.cache_info().misses
+        found = store.read(lambda connection: tallies.sums_since(connection, begin))
+        return found[key], tallies._merged_text.cache_info().misses - before
+
+    first, _ = look()
+    assert (first.ends, list(first.waits)) == (2 * 72, [0, 72, 72])
+    assert look() == (first, 0)
+    insert_hours(database, [now])
+    again, read = look()
+    assert (again.ends, list(again.waits)) == (2 * 73, [0, 73, 73])
+    assert read == 2, "one day has another text, for waits and for runs"
+
+
 def test_hours_of_a_day_that_is_a_week_old_become_one_row_however_often_housekeeping_comes(
     database: Database, store: Store
 ) -> None:
