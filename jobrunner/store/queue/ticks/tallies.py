@@ -232,7 +232,7 @@ def totals(connection: Connection) -> dict[Key, Tally]:
 def sums_since(connection: Connection, instant: datetime) -> dict[Key, Tally]:
     """The ends from an instant on, one of ``begin_of``. Expects any transaction.
 
-    The database sums them, those of the last days day by day: with many types they are thousands of rows.
+    The database sums them: with many types they are thousands of rows.
     """
     found = connection.execute(Prepared("tallies.sums_since"), {"since": instant})
     return _summed((_key_of(row), _tally_of_texts(row)) for row in found)

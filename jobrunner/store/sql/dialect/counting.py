@@ -16,11 +16,14 @@ class hour_of(Expression[datetime]):  # noqa: N801 - reads as the SQL function t
     words = Words(postgresql="date_trunc('hour', {0}, 'UTC')", sqlite="({0} - {0} % 3600000000)")
 
 
-class day_of(Expression[datetime]):  # noqa: N801 - as above
-    """The begin of the day (UTC) of an instant."""
+class batch_of(Expression[datetime]):  # noqa: N801 - as above
+    """By what the tallies of an hour are summed, so that who asks again knows most of the sums: its day (UTC).
+
+    PostgreSQL sums them all together: it would sort the histograms, which takes longer than to read them again.
+    """
 
     type = UtcTime()
-    words = Words(postgresql="date_trunc('day', {0}, 'UTC')", sqlite="({0} - {0} % 86400000000)")
+    words = Words(postgresql="CAST(NULL AS TIMESTAMPTZ)", sqlite="({0} - {0} % 86400000000)")
 
 
 class seconds_between(Expression[float]):  # noqa: N801 - as above

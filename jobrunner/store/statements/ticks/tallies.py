@@ -29,7 +29,7 @@ from sqlalchemy import (
 
 from jobrunner.lifecycle import FINISHED
 from jobrunner.store.schema import job_attempts, job_runs, job_state, job_tallies, job_totals
-from jobrunner.store.sql.dialect.counting import day_of, hour_of, oldest_transaction, own_transaction, seconds_between
+from jobrunner.store.sql.dialect.counting import batch_of, hour_of, oldest_transaction, own_transaction, seconds_between
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import BigKey, UtcTime, now
 from jobrunner.store.sql.histogram import BOUNDS_SECONDS
@@ -203,12 +203,12 @@ def delete_old_days() -> Delete:
 def sums_since() -> CompoundSelect[Any]:
     """The tallies of a time and later, summed for each type, outcome and status, and the attempts that are in none yet.
 
-    The histograms of the sums are lists of JSON, without the brackets around them. Hours are summed day by day: the
-    texts of a day that is over stay the same, so they are read once by a process that asks often.
+    The histograms of the sums are lists of JSON, without the brackets around them. Hours are summed in
+    batches, whose texts stay the same once they are over: a process that asks often reads them once.
     """
     columns, live = job_tallies.c, not_counted()
     no_bin = cast(null(), Integer)
-    day = case((columns.span == literal_column("'hour'"), day_of(columns.at)))
+    batch = case((columns.span == literal_column("'hour'"), batch_of(columns.at)))
     sums = [cast(func.sum(columns[name]), columns[name].type).label(name) for name in ("ends", "waited", "ran")]
     longest = [func.max(columns[name]).label(name) for name in LONGEST]
     texts = [func.aggregate_strings(cast(columns[name], Text), ",").label(name) for name in ("waits", "runs")]
@@ -222,7 +222,7 @@ def sums_since() -> CompoundSelect[Any]:
             no_bin.label("run_bin"),
         )
         .where(*_is_since(columns))
-        .group_by(*(columns[name] for name in KEY), day),
+        .group_by(*(columns[name] for name in KEY), batch),
         select(
             *(live[name] for name in (*KEY, "ends", "waited", "ran", *LONGEST)),
             *(cast(null(), Text) for _ in texts),
