@@ -95,11 +95,12 @@ def ends(connection: Connection, period: timedelta, part: timedelta, most: int =
     count = (now - begin) // part + 1
     of_all = [Part(begin + part * number, dict.fromkeys(map(str, FINISHED), 0)) for number in range(count)]
     of_types = {name: {str(status): [0] * count for status in FINISHED} for name in shown}
-    for number, job_type, status, ended in found:
-        if 0 <= number < count:
-            of_all[number].ended[status] += ended
-            if job_type in of_types:
-                of_types[job_type][status][number] += ended
+    for each in found:
+        of_type = of_types[each.job_type][each.status] if each.job_type in of_types else [0] * count
+        for number, ended in each.ends.items():
+            if 0 <= number < count:
+                of_all[number].ended[each.status] += ended
+                of_type[number] = ended
     return Parts(of_all, of_types)
 
 

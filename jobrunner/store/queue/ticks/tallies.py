@@ -251,25 +251,25 @@ def _merged_text(text: str) -> Bins:
     return tuple(merged(json.loads(f"[{text}]")))
 
 
-class EndsOfPart(NamedTuple):
-    """How many runs ended with a status in one part of a time. ``job_type`` "": of all types."""
+class EndsOfParts(NamedTuple):
+    """How many runs ended with a status, in each part of a time in which any did. ``job_type`` "": of all types."""
 
-    part: int
     job_type: str
     status: str
-    ends: int
+    ends: Mapping[int, int]
 
 
 def ends_since(
     connection: Connection, instant: datetime, part: timedelta, *, with_types: bool = False
-) -> list[EndsOfPart]:
+) -> list[EndsOfParts]:
     """The runs that ended from an instant on, one of ``begin_of``, in parts of this length. Old ends all stand in the
     first hour of their day.
     """
     values = {"since": instant, "part_seconds": part.total_seconds()}
     found = connection.execute(Prepared("tallies.ends_since", (with_types,)), values)
-    return [
-        EndsOfPart(part, row.job_type if with_types else "", row.status, ends)
-        for row in found
-        for part, ends in json.loads(f"[{row.parts}]")
-    ]
+    return [EndsOfParts(row.job_type if with_types else "", row.status, _ends_of(row)) for row in found]
+
+
+def _ends_of(row: Row) -> Mapping[int, int]:
+    parts, ends = (json.loads(f"[{text}]") for text in (row.part_listed, row.ends_listed))
+    return dict(zip(parts, ends, strict=True))

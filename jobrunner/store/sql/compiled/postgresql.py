@@ -2490,7 +2490,7 @@ FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS list
         (('at', 'instant'), ('job_type', None), ('outcome', None), ('status', None), ('wait_bin', None), ('run_bin', None), ('ends', None), ('waited', None), ('longest_wait', None), ('ran', None), ('longest_run', None)),
     ),
     ('tallies.ends_since', (False,)): (
-        """SELECT summed.status, string_agg('[' || CAST(summed.part AS TEXT) || ',' || CAST(summed.ends AS TEXT) || ']', ',') AS parts
+        """SELECT summed.status, string_agg(CAST(summed.part AS TEXT), ',') AS part_listed, string_agg(CAST(summed.ends AS TEXT), ',') AS ends_listed
 FROM (SELECT CAST(floor(CAST(EXTRACT(epoch FROM (found.at - %(since)s::TIMESTAMP WITH TIME ZONE)) AS DOUBLE PRECISION) / CAST(%(part_seconds)s::FLOAT AS FLOAT)) AS INTEGER) AS part, found.status AS status, CAST(sum(found.ends) AS BIGINT) AS ends
 FROM (SELECT jobrunner_schema.job_tallies.at AS at, jobrunner_schema.job_tallies.status AS status, jobrunner_schema.job_tallies.ends AS ends
 FROM jobrunner_schema.job_tallies
@@ -2504,10 +2504,10 @@ FROM jobrunner_schema.job_state)
 WHERE live.at >= %(since)s::TIMESTAMP WITH TIME ZONE AND live.status IN ('succeeded', 'dead', 'cancelled')) AS found GROUP BY CAST(floor(CAST(EXTRACT(epoch FROM (found.at - %(since)s::TIMESTAMP WITH TIME ZONE)) AS DOUBLE PRECISION) / CAST(%(part_seconds)s::FLOAT AS FLOAT)) AS INTEGER), found.status) AS summed GROUP BY summed.status""",
         {},
         {'since': 'instant'},
-        (('status', None), ('parts', None)),
+        (('status', None), ('part_listed', None), ('ends_listed', None)),
     ),
     ('tallies.ends_since', (True,)): (
-        """SELECT summed.job_type, summed.status, string_agg('[' || CAST(summed.part AS TEXT) || ',' || CAST(summed.ends AS TEXT) || ']', ',') AS parts
+        """SELECT summed.job_type, summed.status, string_agg(CAST(summed.part AS TEXT), ',') AS part_listed, string_agg(CAST(summed.ends AS TEXT), ',') AS ends_listed
 FROM (SELECT CAST(floor(CAST(EXTRACT(epoch FROM (found.at - %(since)s::TIMESTAMP WITH TIME ZONE)) AS DOUBLE PRECISION) / CAST(%(part_seconds)s::FLOAT AS FLOAT)) AS INTEGER) AS part, found.job_type AS job_type, found.status AS status, CAST(sum(found.ends) AS BIGINT) AS ends
 FROM (SELECT jobrunner_schema.job_tallies.at AS at, jobrunner_schema.job_tallies.job_type AS job_type, jobrunner_schema.job_tallies.status AS status, jobrunner_schema.job_tallies.ends AS ends
 FROM jobrunner_schema.job_tallies
@@ -2521,7 +2521,7 @@ FROM jobrunner_schema.job_state)
 WHERE live.at >= %(since)s::TIMESTAMP WITH TIME ZONE AND live.status IN ('succeeded', 'dead', 'cancelled')) AS found GROUP BY CAST(floor(CAST(EXTRACT(epoch FROM (found.at - %(since)s::TIMESTAMP WITH TIME ZONE)) AS DOUBLE PRECISION) / CAST(%(part_seconds)s::FLOAT AS FLOAT)) AS INTEGER), found.job_type, found.status) AS summed GROUP BY summed.job_type, summed.status""",
         {},
         {'since': 'instant'},
-        (('job_type', None), ('status', None), ('parts', None)),
+        (('job_type', None), ('status', None), ('part_listed', None), ('ends_listed', None)),
     ),
     ('tallies.lock_counted_to', ()): (
         """SELECT jobrunner_schema.job_state.counted_to, (SELECT coalesce(max(jobrunner_schema.job_attempts.id), %(coalesce_2)s::INTEGER) AS coalesce_1

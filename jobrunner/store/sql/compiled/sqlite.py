@@ -2458,7 +2458,7 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)
         (('at', 'instant'), ('job_type', None), ('outcome', None), ('status', None), ('wait_bin', None), ('run_bin', None), ('ends', None), ('waited', None), ('longest_wait', None), ('ran', None), ('longest_run', None)),
     ),
     ('tallies.ends_since', (False,)): (
-        """SELECT summed.status, group_concat('[' || CAST(summed.part AS TEXT) || ',' || CAST(summed.ends AS TEXT) || ']', ',') AS parts
+        """SELECT summed.status, group_concat(CAST(summed.part AS TEXT), ',') AS part_listed, group_concat(CAST(summed.ends AS TEXT), ',') AS ends_listed
 FROM (SELECT CAST(floor(((found.at - :since) / 1000000.0) / (:part_seconds + 0.0)) AS INTEGER) AS part, found.status AS status, CAST(sum(found.ends) AS INTEGER) AS ends
 FROM (SELECT job_tallies.at AS at, job_tallies.status AS status, job_tallies.ends AS ends
 FROM job_tallies
@@ -2472,10 +2472,10 @@ FROM job_state)
 WHERE live.at >= :since AND live.status IN ('succeeded', 'dead', 'cancelled')) AS found GROUP BY CAST(floor(((found.at - :since) / 1000000.0) / (:part_seconds + 0.0)) AS INTEGER), found.status) AS summed GROUP BY summed.status""",
         {'param_1': -1},
         {'since': 'instant'},
-        (('status', None), ('parts', None)),
+        (('status', None), ('part_listed', None), ('ends_listed', None)),
     ),
     ('tallies.ends_since', (True,)): (
-        """SELECT summed.job_type, summed.status, group_concat('[' || CAST(summed.part AS TEXT) || ',' || CAST(summed.ends AS TEXT) || ']', ',') AS parts
+        """SELECT summed.job_type, summed.status, group_concat(CAST(summed.part AS TEXT), ',') AS part_listed, group_concat(CAST(summed.ends AS TEXT), ',') AS ends_listed
 FROM (SELECT CAST(floor(((found.at - :since) / 1000000.0) / (:part_seconds + 0.0)) AS INTEGER) AS part, found.job_type AS job_type, found.status AS status, CAST(sum(found.ends) AS INTEGER) AS ends
 FROM (SELECT job_tallies.at AS at, job_tallies.job_type AS job_type, job_tallies.status AS status, job_tallies.ends AS ends
 FROM job_tallies
@@ -2489,7 +2489,7 @@ FROM job_state)
 WHERE live.at >= :since AND live.status IN ('succeeded', 'dead', 'cancelled')) AS found GROUP BY CAST(floor(((found.at - :since) / 1000000.0) / (:part_seconds + 0.0)) AS INTEGER), found.job_type, found.status) AS summed GROUP BY summed.job_type, summed.status""",
         {'param_1': -1},
         {'since': 'instant'},
-        (('job_type', None), ('status', None), ('parts', None)),
+        (('job_type', None), ('status', None), ('part_listed', None), ('ends_listed', None)),
     ),
     ('tallies.lock_counted_to', ()): (
         """SELECT job_state.counted_to, (SELECT coalesce(max(job_attempts.id), :coalesce_2) AS coalesce_1

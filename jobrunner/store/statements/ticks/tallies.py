@@ -235,7 +235,7 @@ def sums_since() -> CompoundSelect[Any]:
 def ends_since(with_types: bool) -> Select[Any]:
     """The runs that ended from a time on, by status and perhaps by type, in parts of ``part_seconds`` since then.
 
-    ``parts`` are pairs of JSON, a part and its ends, without brackets around them: as rows they would be thousands.
+    The parts and the ends of each are lists of JSON, without brackets around them: as rows they would be thousands.
     """
     columns, live = job_tallies.c, not_counted()
     names = ("at", *(["job_type"] if with_types else []), "status", "ends")
@@ -250,10 +250,12 @@ def ends_since(with_types: bool) -> Select[Any]:
     summed = (
         select(part, *kept, cast(func.sum(found.c.ends), BigKey).label("ends")).group_by(part, *kept).subquery("summed")
     )
-    opens, comma, closes = (literal_column(f"'{sign}'", Text) for sign in "[,]")
-    pair: ColumnElement[str] = opens + cast(summed.c.part, Text) + comma + cast(summed.c.ends, Text) + closes
     names_of = [summed.c[each.name] for each in kept]
-    return select(*names_of, func.aggregate_strings(pair, ",").label("parts")).group_by(*names_of)
+    # Of one group both are put together in the same order.
+    texts = (
+        func.aggregate_strings(cast(summed.c[name], Text), ",").label(f"{name}_listed") for name in ("part", "ends")
+    )
+    return select(*names_of, *texts).group_by(*names_of)
 
 
 def _since() -> ColumnElement[Any]:
