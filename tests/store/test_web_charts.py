@@ -12,7 +12,7 @@ from harness.web_day import end_of, insert
 from jobrunner.admin.stats import Durations, Part, TypeStats
 from jobrunner.lifecycle import FINISHED
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.questions.last_hour import LastHour, last_hour
+from jobrunner.store.questions.last_hour import LastHour, _counting, last_hour
 from jobrunner.web.pages.charts import chart
 from jobrunner.web.pages.spans import MOST, spans
 from jobrunner.web.pages.types import PERIODS
@@ -99,6 +99,9 @@ def test_last_hour_is_drawn_by_the_minute_and_no_more_runs_are_counted_than_are_
     assert every.is_whole
     assert every.begin == begin - 60 * minute
     assert sorted(each[1:] for each in every.ended) == [("dead", 3), ("succeeded", 2), ("succeeded", 4)]
+    values = {"since": begin - 60 * minute, "most": 4}
+    read_rows = store.read(lambda connection: connection.execute(_counting(), values).all())
+    assert sorted((each.status, each.runs) for each in read_rows) == [("dead", 3), ("succeeded", 2), ("succeeded", 2)]
     # Four that succeeded are read: two of this minute, and two of four of another, which is not shown.
     some = counted(4)
     assert (some.is_whole, some.begin) == (False, begin - 4 * minute)
