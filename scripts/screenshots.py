@@ -45,7 +45,7 @@ SHOWN = {
     "run": ("runs/{dead}", 900, "dark"),
     "types": ("types", 930, "light"),
     "calendar": ("schedules/calendar", 530, "light"),
-    "schedule": (f"schedule?{SCHEDULE}", 860, "light"),
+    "schedule": (f"schedule?{OFTEN}", 860, "light"),
 }
 
 
