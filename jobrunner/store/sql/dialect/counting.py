@@ -17,13 +17,16 @@ class hour_of(Expression[datetime]):  # noqa: N801 - reads as the SQL function t
 
 
 class batch_of(Expression[datetime]):  # noqa: N801 - as above
-    """By what the tallies of an hour are summed, so that who asks again knows most of the sums: its day (UTC).
+    """By what tallies of this span and instant are summed, so that who asks again knows most of the sums: a day (UTC)
+    of hours, and all days together.
 
     PostgreSQL sums them all together: it would sort the histograms, which takes longer than to read them again.
     """
 
     type = UtcTime()
-    words = Words(postgresql="CAST(NULL AS TIMESTAMPTZ)", sqlite="({0} - {0} % 86400000000)")
+    words = Words(
+        postgresql="CAST(NULL AS TIMESTAMPTZ)", sqlite="CASE WHEN {0} = 'hour' THEN {1} - {1} % 86400000000 END"
+    )
 
 
 class seconds_between(Expression[float]):  # noqa: N801 - as above

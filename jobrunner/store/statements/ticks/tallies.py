@@ -208,7 +208,6 @@ def sums_since() -> CompoundSelect[Any]:
     """
     columns, live = job_tallies.c, not_counted()
     no_bin = cast(null(), Integer)
-    batch = case((columns.span == literal_column("'hour'"), batch_of(columns.at)))
     sums = [cast(func.sum(columns[name]), columns[name].type).label(name) for name in ("ends", "waited", "ran")]
     longest = [func.max(columns[name]).label(name) for name in LONGEST]
     texts = [func.aggregate_strings(cast(columns[name], Text), ",").label(name) for name in ("waits", "runs")]
@@ -222,7 +221,7 @@ def sums_since() -> CompoundSelect[Any]:
             no_bin.label("run_bin"),
         )
         .where(*_is_since(columns))
-        .group_by(*(columns[name] for name in KEY), batch),
+        .group_by(*(columns[name] for name in KEY), batch_of(columns.span, columns.at)),
         select(
             *(live[name] for name in (*KEY, "ends", "waited", "ran", *LONGEST)),
             *(cast(null(), Text) for _ in texts),
