@@ -18,7 +18,8 @@ PAGES = ("", "?ended=1h", "runs", "errors", "types", "types?since=7d", "types?si
 PAGES += ("schedules/calendar", f"schedule?{OFTEN}")
 PHONE, SMALLEST = {"width": 360, "height": 780}, 24
 # The boxes of what is wider than its place, and of the targets that are seen and too small.
-SIDEWAYS = """() => [document.documentElement, ...document.querySelectorAll(".wide")].filter((each) => each.scrollWidth > each.clientWidth)
+SIDEWAYS = """() => [document.documentElement, ...document.querySelectorAll(".wide")]
+  .filter((each) => each.scrollWidth > each.clientWidth)
   .map((each) => [each.ariaLabel, each.scrollWidth, each.clientWidth])"""
 TOO_SMALL = """(least) => [...document.querySelectorAll(".chart a .room, .heat a, .strip a")]
   .map((each) => [each, each.getBoundingClientRect()])
