@@ -25,7 +25,7 @@ from harness.web_day import plant_a_day  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 JOBRUNNER = Path(sys.executable).with_name("jobrunner")
-SCHEDULE = urlencode({"name": "sales of the day"})
+SCHEDULE, OFTEN = (urlencode({"name": name}) for name in ("sales of the day", "index all products"))
 PAGES = (
     "",
     "runs",
@@ -34,6 +34,7 @@ PAGES = (
     "schedules",
     "schedules/calendar",
     f"schedule?{SCHEDULE}",
+    f"schedule?{OFTEN}",
     "hosts",
     "effects",
     "audit",
@@ -44,16 +45,16 @@ SHOWN = {
     "run": ("runs/{dead}", 900, "dark"),
     "types": ("types", 930, "light"),
     "calendar": ("schedules/calendar", 530, "light"),
-    "schedule": (f"schedule?{SCHEDULE}", 860, "light"),
+    "schedule": (f"schedule?{OFTEN}", 860, "light"),
 }
 
 
 def take_all(page: Page, home: str, runs: dict[str, int], folder: Path) -> None:
-    """Each page as a whole, in light, in dark and on a telephone."""
+    """Each page as a whole, in light, in dark, and on screens from a telephone to a wall."""
     for path in (*PAGES, *(f"runs/{run_id}" for run_id in runs.values())):
         page.goto(home + path)
         name = re.sub(r"\W+", "-", path) or "now"
-        for scheme, width in (("light", 1280), ("dark", 1200), ("small", 360)):
+        for scheme, width in (("light", 1280), ("dark", 1200), ("small", 360), ("tablet", 768), ("wide", 2560)):
             page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
             page.set_viewport_size({"width": width, "height": 800})
             page.screenshot(path=folder / f"{name}-{scheme}.png", full_page=True)

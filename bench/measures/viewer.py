@@ -1,6 +1,7 @@
 """What it costs that somebody looks at the page, beside a long history."""
 
 import http.client
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -16,8 +17,8 @@ from harness.commands import COMMAND
 from measures.baselines import ONE_CORE
 from measures.operate import operated_queue
 
-_POLLS_EVERY_SECONDS = 5.0
-"""As the script of the page does it."""
+_PART = re.compile(rb"<!--(?:have|part) (\w+)-->")
+_EVERY = re.compile(rb'<footer data-live="(\d+)"')
 
 
 @measure(
@@ -27,19 +28,21 @@ _POLLS_EVERY_SECONDS = 5.0
     on=BOTH,
 )
 def viewer(stage: Stage, database: str) -> Iterator[float]:
-    """The processor time of `jobrunner web` while a browser with the first page asks every five seconds.
+    """The processor time of `jobrunner web` while a browser with the first page asks as often as the page says.
 
-    And while nobody asks. Beside so many (`operated`) finished runs; without the server of the database.
+    And while nobody asks. Beside so many (`operated`) finished runs; without the server of the database. The browser
+    names the parts that it has, as the script of the page does.
     """
     queue, seconds = operated_queue(stage, database, stage.sizes.operated), stage.sizes.viewed_seconds
     with _served(queue) as (process, link):
         address = urlsplit(link)
         cookie = _signed_in(address)
-        tag = _poll(address, cookie, "")
+        viewer = _Viewer(address, cookie)
+        viewer.poll()
         before, ends_at = cpu_seconds_of(process.pid), time.monotonic() + seconds
         while time.monotonic() < ends_at:
-            tag = _poll(address, cookie, tag)
-            time.sleep(min(_POLLS_EVERY_SECONDS, max(0.0, ends_at - time.monotonic())))
+            viewer.poll()
+            time.sleep(min(viewer.every_seconds, max(0.0, ends_at - time.monotonic())))
         yield (cpu_seconds_of(process.pid) - before) / seconds
         before = cpu_seconds_of(process.pid)
         time.sleep(seconds)
@@ -67,25 +70,38 @@ def _served(queue: Queue) -> "Iterator[tuple[subprocess.Popen[str], str]]":
         process.communicate(timeout=30)
 
 
-def _get(address: SplitResult, path: str, headers: dict[str, str]) -> http.client.HTTPResponse:
+def _get(address: SplitResult, path: str, headers: dict[str, str]) -> tuple[http.client.HTTPResponse, bytes]:
     # A connection for each: the server ends one that was not used for five seconds.
     with closing(http.client.HTTPConnection(address.hostname or "", address.port, timeout=30)) as connection:
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
-        answer.read()
-        return answer
+        return answer, answer.read()
 
 
 def _signed_in(address: SplitResult) -> str:
-    answer = _get(address, f"{address.path}?{address.query}", {})
+    answer, _ = _get(address, f"{address.path}?{address.query}", {})
     cookie = (answer.getheader("Set-Cookie") or "").partition(";")[0]
     if not cookie:
         raise Failed(f"the link did not sign in: status {answer.status}")
     return cookie
 
 
-def _poll(address: SplitResult, cookie: str, tag: str) -> str:
-    answer = _get(address, "/", {"Cookie": cookie} | ({"If-None-Match": tag} if tag else {}))
-    if answer.status not in (200, 304):
-        raise Failed(f"the page answers {answer.status}")
-    return answer.getheader("ETag") or tag
+class _Viewer:
+    """A browser with a page, which asks for it again as its script does (web/static/live.js)."""
+
+    def __init__(self, address: SplitResult, cookie: str, path: str = "/") -> None:
+        self.every_seconds = 5.0
+        self._address, self._path = address, path
+        self._headers = {"Cookie": cookie, "X-Have": ""}
+
+    def poll(self) -> None:
+        """Ask for what has changed. Raises Failed where the page does not say which parts it has."""
+        answer, body = _get(self._address, self._path, self._headers)
+        if answer.status == 304:
+            return
+        parts = _PART.findall(body)
+        if answer.status != 200 or not parts:
+            raise Failed(f"the page answers {answer.status}, with {len(parts)} parts")
+        self._headers |= {"If-None-Match": answer.getheader("ETag") or "", "X-Have": b",".join(parts).decode()}
+        if every := _EVERY.search(body):
+            self.every_seconds = float(every[1])

@@ -60,10 +60,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Parts:
-    """Each part of a period, the oldest first: the ends of all types, and those of some types."""
+    """Each part of a period, the oldest first: the ends of all types, and those of some types.
+
+    ``of_types`` maps a type and a status to a number for each part: as records they would be thousands.
+    """
 
     of_all: list[Part]
-    of_types: dict[str, list[Part]]
+    of_types: dict[str, dict[str, list[int]]]
 
 
 def stats(connection: Connection, since: datetime | timedelta, only: Collection[str] = ()) -> Stats:
@@ -90,16 +93,15 @@ def ends(connection: Connection, period: timedelta, part: timedelta, most: int =
     found = tallies.ends_since(connection, begin, part, with_types=most > 0)
     shown = sorted({each.job_type for each in found})[:most]
     count = (now - begin) // part + 1
-    parts = {name: _empty(begin, part, count) for name in (*shown, None)}
+    of_all = [Part(begin + part * number, dict.fromkeys(map(str, FINISHED), 0)) for number in range(count)]
+    of_types = {name: {str(status): [0] * count for status in FINISHED} for name in shown}
     for each in found:
-        for name in (each.job_type, None):
-            if name in parts and 0 <= each.part < count:
-                parts[name][each.part].ended[each.status] += each.ends
-    return Parts(parts[None], {name: parts[name] for name in shown})
-
-
-def _empty(begin: datetime, part: timedelta, count: int) -> list[Part]:
-    return [Part(begin + part * number, dict.fromkeys(map(str, FINISHED), 0)) for number in range(count)]
+        of_type = of_types[each.job_type][each.status] if each.job_type in of_types else [0] * count
+        for number, ended in each.ends.items():
+            if 0 <= number < count:
+                of_all[number].ended[each.status] += ended
+                of_type[number] = ended
+    return Parts(of_all, of_types)
 
 
 def _of_type(job_type: str, counted: Iterable[tuple[Key, Tally]]) -> TypeStats:

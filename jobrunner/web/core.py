@@ -30,6 +30,8 @@ from jobrunner.web.zones import zone_of
 from jobrunner.worker import metrics
 
 _SHARED_SECONDS = 2.0
+_REFRESHED_SECONDS = 5
+"""So often a browser asks for a page again, unless the page says another time."""
 _FORM = "application/x-www-form-urlencoded"
 _NOT_STORED = ("Cache-Control", "no-store")
 _KEPT = ("Cache-Control", "private, max-age=31536000, immutable")
@@ -197,6 +199,7 @@ def _common(request: Request, visitor: Visitor | None) -> Mapping[str, Any]:
         "can_sign_out": request.can_sign_out,
         "at": None,
         "live": request.method == "GET",
+        "refreshed_seconds": _REFRESHED_SECONDS,
         "problem": None,
         "typed": Typed(),
     }

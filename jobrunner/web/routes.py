@@ -47,6 +47,11 @@ class Found:
     names: Mapping[str, str]
 
 
+def _page_of_pauses(call: Call) -> Page:
+    """The page that has the form for what somebody wants to pause or to resume."""
+    return {"type": types.types, "host": trails.hosts}.get(call.form.get("kind", ""), now.now)(call)
+
+
 ROUTES = (
     Route("GET", "/", Verb.LOOK, now.now),
     Route("GET", "/runs", Verb.LOOK, runs.runs),
@@ -61,7 +66,7 @@ ROUTES = (
     Route("GET", "/zone", Verb.LOOK, zone.choose),
     Route("GET", "/runs/{id}", Verb.LOOK, run.show),
     Route("GET", "/runs/{id}/attempts/{sequence}/{text}", Verb.LOOK, run.download),
-    Route("POST", "/keep-zone", Verb.LOOK, zone.chosen),
+    Route("POST", "/keep-zone", Verb.LOOK, zone.chosen, zone.choose),
     Route("POST", "/runs/{id}/retry", Verb.RETRY, run.retry, run.show),
     Route("POST", "/runs/{id}/payload", Verb.PAYLOAD, run.replace_payload, run.show),
     Route("POST", "/runs/{id}/cancel", Verb.CANCEL, run.cancel, run.show),
@@ -69,17 +74,17 @@ ROUTES = (
     Route("POST", "/runs/{id}/reschedule", Verb.RESCHEDULE, run.reschedule, run.show),
     Route("POST", "/runs/{id}/priority", Verb.PRIORITY, run.set_priority, run.show),
     *(Route("POST", f"/bulk/{verb}", verb, partial(bulk.change, verb=verb), runs.runs) for verb in runs.BULK),
-    Route("POST", "/pause", Verb.PAUSE, pausing.pause),
-    Route("POST", "/resume", Verb.RESUME, pausing.resume),
+    Route("POST", "/pause", Verb.PAUSE, pausing.pause, _page_of_pauses),
+    Route("POST", "/resume", Verb.RESUME, pausing.resume, _page_of_pauses),
     Route("POST", "/limit", Verb.LIMIT, limiting.limit, types.types),
-    Route("POST", "/unlimit", Verb.UNLIMIT, limiting.unlimit),
-    Route("POST", "/schedules/pause", Verb.PAUSE, all_schedules.pause),
-    Route("POST", "/schedules/resume", Verb.RESUME, all_schedules.resume),
+    Route("POST", "/unlimit", Verb.UNLIMIT, limiting.unlimit, types.types),
+    Route("POST", "/schedules/pause", Verb.PAUSE, all_schedules.pause, schedules.schedules),
+    Route("POST", "/schedules/resume", Verb.RESUME, all_schedules.resume, schedules.schedules),
     Route("POST", "/schedule/pause", Verb.PAUSE, schedules.pause, schedules.schedule),
     Route("POST", "/schedule/resume", Verb.RESUME, schedules.resume, schedules.schedule),
     Route("POST", "/schedule/trigger", Verb.TRIGGER, schedules.trigger, schedules.schedule),
     Route("POST", "/schedule/backfill", Verb.BACKFILL, schedules.fill, schedules.schedule),
-    Route("POST", "/effects/settle", Verb.SETTLE, trails.settle),
+    Route("POST", "/effects/settle", Verb.SETTLE, trails.settle, trails.effects),
 )
 PAGES = ("", "runs", "errors", "types", "schedules", "hosts", "effects", "audit")
 """The pages of the navigation, by their paths; the first one is called "now"."""

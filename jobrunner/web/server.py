@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import socket
 import threading
@@ -68,6 +69,9 @@ def server_of(respond: Callable[[Request], Response], limits: Limits) -> Server:
 def serve(respond: Callable[[Request], Response], listening: socket.socket) -> None:
     """Answer requests on this socket until SIGINT or SIGTERM. Raises KeyboardInterrupt after the first."""
     server, interrupted = server_of(respond, Limits()), threading.Event()
+    # What is imported stays. Each full collection would look through all of it, every few requests for longer than most
+    # pages take.
+    gc.freeze()
 
     def interrupt(*_: Any) -> None:
         interrupted.set()

@@ -11,12 +11,23 @@ from harness.plan_rows import waiting_run
 from jobrunner.errors import NotFoundError
 from jobrunner.lifecycle import Status
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.questions import definitions, error_groups, findings, known_names, rhythm, search, trails
+from jobrunner.store.questions import (
+    calendar,
+    definitions,
+    error_groups,
+    findings,
+    known_names,
+    last_hour,
+    rhythm,
+    search,
+    trails,
+)
 from jobrunner.store.questions.explain import runs as explained
 from jobrunner.store.questions.explain import subjects
 from jobrunner.store.questions.explain.schedules import explain_schedule
 from jobrunner.store.questions.runs import run_details, run_list, run_view
 from jobrunner.store.questions.selection import WAITING_FOR, Selection
+from jobrunner.store.queue.ticks import tallies
 from jobrunner.store.sql.statement import Prepared
 from jobrunner.store.upkeep import inspection
 
@@ -54,10 +65,22 @@ def of_a_schedule(look: Callable[..., Any]) -> Call:
     return work
 
 
+def of_a_schedule_in_the_last_week(look: Callable[..., Any]) -> Call:
+    def work(connection: Connection) -> Any:
+        at = tallies.now(connection)
+        found = connection.execute(Prepared("definitions.listed", (False,))).all()
+        return [look(connection, each.id, at - timedelta(days=7), at) for each in found[:1]]
+
+    return work
+
+
 LOOK: dict[str, Call] = {
     "run_list.page": partial(run_list.page, selection=Selection(), limit=50),
     "error_groups.errors": partial(error_groups.errors, selection=Selection(), seconds=0),
     **{f"search.find {name}": searching(**given) for name, given in SEARCHES.items()},
+    "calendar.by_hour": of_a_schedule_in_the_last_week(calendar.by_hour),
+    "calendar.newest_skips": of_a_schedule_in_the_last_week(lambda *given: calendar.newest_skips(*given[:3])),
+    "last_hour.last_hour": lambda connection: last_hour.last_hour(connection, tallies.now(connection), most=50),
 }
 # What a person asks at three in the morning. It counts at most 10 000 runs in front of one.
 ASKED: dict[str, Call] = {

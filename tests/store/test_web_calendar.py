@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from harness import Database
-from harness.invariants import insert_runs
 from harness.web import Asked, Tags
 from harness.web_day import insert
-
-NOW = datetime(2027, 3, 26, 12, tzinfo=UTC)
+from harness.web_slots import NOW, add_schedule, note_skipped, run_of
 
 
 @pytest.fixture
@@ -22,25 +20,6 @@ def frozen(database: Database) -> Database:
     return database
 
 
-def add(database: Database, name: str, schedule: str | None, **columns: Any) -> int:
-    made = {"created_at": NOW - timedelta(days=90), "updated_at": NOW - timedelta(days=90), "last_slot_at": NOW}
-    fixed = {"job_type": "append", "payload": {}, "source": "cli", "timezone": "UTC", **made}
-    return insert(database, "job_definitions", [{"name": name, "schedule": schedule, **fixed, **columns}])[0]
-
-
-def run_of(database: Database, definition_id: int, slot: datetime, status: str, late: int = 5, **columns: Any) -> int:
-    started = slot + timedelta(seconds=late)
-    times = {"run_at": slot, "started_at": started, "finished_at": started + timedelta(seconds=1)}
-    given = {"definition_id": definition_id, "scheduled_for": slot, "attempts": 1, **times, **columns}
-    return insert_runs(database, 1, "append", status=status, **given)[0]
-
-
-def note(database: Database, definition_id: int, first: datetime, last: datetime, count: int, reason: Any) -> None:
-    detail = {"from": first.isoformat(), "to": last.isoformat(), "count": count, "reason": reason}
-    event = {"at": NOW, "actor": "tick", "action": "skip slots", "definition_id": definition_id, "detail": detail}
-    insert(database, "job_events", [event])
-
-
 def week_of(asked: Asked, name: str, query: str = "") -> Any:
     found = asked.json(f"/schedules/calendar{query}")
     (row,) = [each for each in found["schedules"] if each["name"] == name]
@@ -48,13 +27,13 @@ def week_of(asked: Asked, name: str, query: str = "") -> Any:
 
 
 def test_calendar_tells_what_became_of_each_past_slot_and_which_come(frozen: Database) -> None:
-    nightly = add(frozen, "nightly", "30 2 * * *", timezone="Europe/Berlin")
+    nightly = add_schedule(frozen, "nightly", "30 2 * * *", timezone="Europe/Berlin")
     # Half past two in Berlin is half past one in UTC, until the clocks change.
     slots = [datetime(2027, 3, day, 1, 30, tzinfo=UTC) for day in (19, 20, 21, 22, 23, 24, 25)]
     ran = run_of(frozen, nightly, slots[0], "succeeded")
     late = run_of(frozen, nightly, slots[1], "succeeded", late=7200)
     failed = run_of(frozen, nightly, slots[2], "dead")
-    note(frozen, nightly, slots[3], slots[4], 2, "overlap")
+    note_skipped(frozen, nightly, slots[3], slots[4], 2, "overlap")
     by_hand = {"at": NOW, "actor": "x", "action": "skip slots", "definition_id": nightly, "detail": {}}
     insert(frozen, "job_events", [by_hand])
     run_of(frozen, nightly, slots[6] + timedelta(hours=3), "cancelled")
@@ -95,18 +74,18 @@ def test_calendar_tells_what_became_of_each_past_slot_and_which_come(frozen: Dat
 
 def test_calendar_counts_the_slots_of_a_frequent_schedule_and_reads_no_run(frozen: Database) -> None:
     day = NOW.replace(hour=0)
-    minutely = add(frozen, "minutely", "* * * * *", created_at=day - timedelta(minutes=1))
+    minutely = add_schedule(frozen, "minutely", "* * * * *", created_at=day - timedelta(minutes=1))
     frozen.execute("UPDATE job_definitions SET last_slot_at = ?", [NOW - timedelta(minutes=2)])
     for minute in range(1, 8):
         run_of(frozen, minutely, day + timedelta(minutes=minute), "dead" if minute == 7 else "succeeded")
     run_of(frozen, minutely, day + timedelta(minutes=8), "succeeded", late=600)
-    note(frozen, minutely, day + timedelta(minutes=9), day + timedelta(minutes=18), 10, "overlap")
-    note(frozen, minutely, day - timedelta(minutes=9), day + timedelta(0), 10, "misfire")
-    add(frozen, "paused", "*/10 * * * *", paused_at=NOW, last_slot_at=NOW - timedelta(hours=1))
-    add(frozen, "ended", "*/10 * * * *", ends_at=NOW + timedelta(hours=1), created_at=NOW)
-    add(frozen, "few", "*/10 * * * *", max_runs=9, runs_made=2, created_at=NOW)
-    add(frozen, "broken", "no schedule")
-    add(frozen, "by hand", None, timezone="Nowhere/At_All")
+    note_skipped(frozen, minutely, day + timedelta(minutes=9), day + timedelta(minutes=18), 10, "overlap")
+    note_skipped(frozen, minutely, day - timedelta(minutes=9), day + timedelta(0), 10, "misfire")
+    add_schedule(frozen, "paused", "*/10 * * * *", paused_at=NOW, last_slot_at=NOW - timedelta(hours=1))
+    add_schedule(frozen, "ended", "*/10 * * * *", ends_at=NOW + timedelta(hours=1), created_at=NOW)
+    add_schedule(frozen, "few", "*/10 * * * *", max_runs=9, runs_made=2, created_at=NOW)
+    add_schedule(frozen, "broken", "no schedule")
+    add_schedule(frozen, "by hand", None, timezone="Nowhere/At_All")
     asked = Asked(frozen)
     days = [day["counts"] for day in week_of(asked, "minutely")["days"]]
     assert days[1] == {"skipped: misfire": 9}
@@ -127,7 +106,7 @@ def test_calendar_counts_the_slots_of_a_frequent_schedule_and_reads_no_run(froze
 
 def test_person_sees_all_instants_in_the_zone_of_the_own_cookie(frozen: Database) -> None:
     slot = datetime(2027, 3, 25, 23, 30, tzinfo=UTC)
-    nightly = add(frozen, "nightly", "30 23 * * *")
+    nightly = add_schedule(frozen, "nightly", "30 23 * * *")
     run_id = run_of(frozen, nightly, slot, "succeeded", created_at=slot)
     asked = Asked(frozen)
     page = asked.text(f"/runs/{run_id}?done=x")
@@ -163,7 +142,7 @@ def test_person_sees_all_instants_in_the_zone_of_the_own_cookie(frozen: Database
 
 def test_calendar_has_pages_and_refuses_days_far_away(frozen: Database) -> None:
     for number in range(30):
-        add(frozen, f"every minute {number:02}", "*/1 0-23 1-31 1-12 0-7")
+        add_schedule(frozen, f"every minute {number:02}", "*/1 0-23 1-31 1-12 0-7")
     asked = Asked(frozen)
     first, second = (asked.json(f"/schedules/calendar?page={page}") for page in (1, 2))
     assert [len(each["schedules"]) for each in (first, second)] == [25, 5]
@@ -174,7 +153,7 @@ def test_calendar_has_pages_and_refuses_days_far_away(frozen: Database) -> None:
 
 
 def test_first_and_last_week_of_the_calendar_have_no_link_to_a_week_that_is_refused(frozen: Database) -> None:
-    add(frozen, "nightly", "30 2 * * *")
+    add_schedule(frozen, "nightly", "30 2 * * *")
     asked = Asked(frozen)
     for way, last in (("prev", timedelta(days=-1830)), ("next", timedelta(days=1830))):
         # A day before the last one that is shown, and a week before that one: its link still leads somewhere.

@@ -1,14 +1,23 @@
 """The drawings of the page: SVG that the server makes, each with a table of its numbers."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+
+import pytest
 
 from harness import Database
 from harness.invariants import insert_runs
 from harness.web import HOSTILE, Asked, Tags
 from harness.web_day import end_of, insert
-from jobrunner.admin.stats import Durations, TypeStats
+from jobrunner.admin.stats import Durations, Part, TypeStats
+from jobrunner.lifecycle import FINISHED
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.questions.last_hour import LastHour, _counting, last_hour
+from jobrunner.web.pages.charts import chart
 from jobrunner.web.pages.spans import MOST, spans
+from jobrunner.web.pages.types import PERIODS
+
+NONE = dict.fromkeys(map(str, FINISHED), 0)
 
 
 def test_types_are_drawn_from_the_tallies_with_a_table_beside_them(database: Database) -> None:
@@ -24,19 +33,79 @@ def test_types_are_drawn_from_the_tallies_with_a_table_beside_them(database: Dat
         read = Tags(page)
         read.check()
         bars = [attributes for tag, attributes in read.found if (attributes.get("class") or "").startswith("part ")]
-        # Of all types, and the small one of this type.
+        # Of all types, and the small one of this type, which is one path for each status.
         assert [bar["class"] for bar in bars] == ["part dead", "part succeeded"] * 2, since
-        assert [float(bar["height"] or 0) for bar in bars] == [20.0, 60.0, 6.0, 18.0]
+        assert [float(bar["height"] or 0) for bar in bars[:2]] == [20.0, 60.0]
+        assert [re.findall(r"v([\d.]+)", str(bar["d"])) for bar in bars[2:]] == [["6"], ["18"]]
         labels = [each for each in read.words if re.fullmatch(r"\d\d[:-]\d\d", each)]
         # Six labels below at most: hours of one day, or days.
         assert 3 <= len(labels) <= 6, labels
         assert (":" in labels[0]) is (since in ("24h", "bad"))
-        assert re.findall(r'<td class="number">(?:<a [^>]*>)?(\d+)(?:</a>)?\n?</td>', page)[-3:] == ["3", "1", "0"]
+        assert re.findall(r'<td class="number[^>]*>(?:<a [^>]*>)?(\d+)(?:</a>)?\n?</td>', page)[-3:] == ["3", "1", "0"]
         assert "3 succeeded, 0 cancelled, 1 dead" in page
         assert "75.0 %" in page
-    assert "<h2>Ended in the last 24 hours</h2>" in asked.text("/")
+    assert "<h2>Ended in the last 24 hours <a " in asked.text("/")
     assert "3 succeeded, 0 cancelled, 1 dead" in asked.text("/")
     assert asked.json("/types")["types"][0]["ended"] == {"succeeded": 3, "dead": 1, "cancelled": 0}
+
+
+def test_bars_of_every_chart_stand_together_in_targets_that_are_wide_enough_for_a_finger() -> None:
+    begin = datetime(2027, 3, 26, tzinfo=UTC)
+    for count, hours in ((1, 1), (25, 1), (31, 24), (61, 1), (85, 2), (96, 1)):
+        parts = [Part(begin + timedelta(hours=hours * number), dict(NONE, succeeded=1)) for number in range(count)]
+        made = chart(parts, UTC)
+        assert len(made.bars) == count
+        # On a screen of 320 pixels, without the space beside it.
+        assert all(each.width * 288 / 100 >= 23.9 for each in made.targets), count
+        assert sum(int(each.title.split(": ")[1].split()[0]) for each in made.targets) == count
+        ends = [each.x + each.width for each in made.targets]
+        assert ends[:-1] == pytest.approx([each.x for each in made.targets[1:]], abs=0.05)
+    assert chart([], UTC).targets == chart([Part(begin, NONE)], UTC).targets == []
+
+
+def test_page_of_a_longer_period_is_asked_for_less_often(database: Database) -> None:
+    """A month of thirty types takes most of a tenth of a second: every five seconds that is a hundredth of a core."""
+    asked = Asked(database)
+    told = {since: re.findall(r'<footer data-live="(\d+)"', asked.text(f"/types?since={since}")) for since in PERIODS}
+    assert told == {"24h": ["5"], "7d": ["15"], "30d": ["30"]}
+    assert re.findall(r'<footer data-live="(\d+)"', asked.text("/")) == ["5"]
+
+
+def test_last_hour_is_drawn_by_the_minute_and_no_more_runs_are_counted_than_are_shown(
+    database: Database, store: Store
+) -> None:
+    now = database.now()
+    asked = Asked(database)
+    assert "Ended in the last hour" not in asked.text("/")
+    assert "Ended in the last hour" in asked.text("/?ended=1h")
+    minute = timedelta(minutes=1)
+    for ago, status, count in ((0, "succeeded", 2), (5, "dead", 3), (5, "succeeded", 4), (70, "dead", 9)):
+        insert_runs(database, count, "send", status=status, finished_at=now - ago * minute)
+    insert_runs(database, 1, "send", status="failed", failed_at=now)
+    # Another one: viewers share for two seconds what was read before.
+    page = Asked(database).text("/?ended=1h")
+    read = Tags(page)
+    read.check()
+    told = re.findall(r'aria-label="[^"]*: (\d+) succeeded, (\d+) cancelled, (\d+) dead', page)
+    # Of the minutes, and of the targets of a phone.
+    assert told[:2] == [("4", "0", "3"), ("2", "0", "0")]
+    assert "So many ended" not in page
+
+    def counted(most: int) -> LastHour:
+        return store.read(lambda connection: last_hour(connection, now, most))
+
+    begin = now.replace(second=0, microsecond=0)
+    every = counted(100)
+    assert every.is_whole
+    assert every.begin == begin - 60 * minute
+    assert sorted(each[1:] for each in every.ended) == [("dead", 3), ("succeeded", 2), ("succeeded", 4)]
+    values = {"since": begin - 60 * minute, "most": 4}
+    read_rows = store.read(lambda connection: connection.execute(_counting(), values).all())
+    assert sorted((each.status, each.runs) for each in read_rows) == [("dead", 3), ("succeeded", 2), ("succeeded", 2)]
+    # Four that succeeded are read: two of this minute, and two of four of another, which is not shown.
+    some = counted(4)
+    assert (some.is_whole, some.begin) == (False, begin - 4 * minute)
+    assert [each[1:] for each in some.ended] == [("succeeded", 2)]
 
 
 def test_waits_and_run_times_of_each_type_are_drawn_from_p50_to_p95(database: Database) -> None:
@@ -58,7 +127,7 @@ def test_waits_and_run_times_of_each_type_are_drawn_from_p50_to_p95(database: Da
     (title,) = (each for each in read.words if each.startswith("send: waited p50 "))
     # The table has the same numbers.
     for told in re.findall(r"p(?:50|95) ([\d.a-z]+)", title):
-        assert f'<td class="number">{told}</td>' in page, told
+        assert re.search(rf'<td class="number"[^>]*>{told}</td>', page), told
     assert re.findall(r'text-anchor="(?:middle|end)">(\d+\w+)<', page)[-2:] == ["1m", "10m"]
 
 

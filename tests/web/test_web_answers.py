@@ -1,6 +1,7 @@
 """A page's JSON is that of its command: the same question has the same fields, with the same names and values."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from harness import Commands, Database
 from harness.json_schemas import schemas, strict
 from harness.web import SCHEDULE, Asked, is_page, one_of_each
+from harness.web_day import plant_a_day
 from jobrunner.web.routes import ROUTES
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference" / "dashboard-pages.md"
@@ -113,3 +115,26 @@ def _still(found: Any) -> Any:
         moving = ("at", "oldest_due_seconds", *OF_HANDLERS) if "oldest_due_seconds" in found else ()
         return {name: None if name in moving else _still(each) for name, each in found.items()}
     return re.sub(r"\b\d+(?=ms|s|m|h)\b", "#", found) if isinstance(found, str) and " " in found else found
+
+
+def test_status_in_the_terminal_has_its_tables_in_the_order_of_the_first_page(
+    database: Database, jobrunner: Commands
+) -> None:
+    """The last ticks came last in the terminal, below what is seldom looked at, and third in the page."""
+    plant_a_day(database)
+    page = Asked(database).text("/")
+    places = {
+        "paused (": 'id="paused"',
+        "running": "<h2>Running",
+        "last tick per host": "<h2>Last ticks",
+        "failing": "<h2>Failing and dead",
+        "dead": "<h2>Failing and dead",
+        "schedules": "<summary>Schedules: ",
+        "uncertain effects": "<summary>Uncertain effects: ",
+        "limited": "<summary>Limits of waiting runs: ",
+    }
+    in_page = sorted(places, key=lambda title: page.index(places[title]))
+    lines = jobrunner("status").stdout.splitlines()
+    heads = [line for before, line in pairwise(lines) if not before]
+    told = [next(title for title in places if line.startswith(title)) for line in heads if "unknown" not in line]
+    assert told == in_page

@@ -39,7 +39,8 @@ def paths(runs: Mapping[str, int]) -> list[str]:
     named = urlencode({"name": "sales of the day"})
     fixed = [each.path.lstrip("/") for each in ROUTES if each.method == "GET" and "{" not in each.path]
     asked = [f"{path}?{named}" if path == "schedule" else path for path in fixed]
-    return [*asked, *(f"runs/{run_id}" for run_id in runs.values())]
+    often = f"schedule?{urlencode({'name': 'index all products'})}"
+    return [*asked, "?ended=1h", often, *(f"runs/{run_id}" for run_id in runs.values())]
 
 
 @pytest.mark.long(sample=1)

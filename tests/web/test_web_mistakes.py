@@ -130,3 +130,53 @@ def test_backfill_with_a_mistake_keeps_what_was_typed(database: Database) -> Non
     assert fields_of(refused, "backfill") == {name: [value] for name, value in form.items() if name != "name"}
     check_links(refused, "/schedule/backfill")
     assert asked("/schedule/backfill", {**form, "name": "nobody"}).status == 404
+
+
+# The address, the form with a mistake in it, what says so, the heading of the page, and the form that keeps the reason.
+WRONG = {
+    "pause of a type that is none": ("/pause", {"kind": "type", "name": ""}, "", "Types", "pause"),
+    "pause of a host without a name": ("/pause", {"kind": "host", "name": ""}, "give the name of", "Hosts", "pause"),
+    "pause of nothing known": ("/pause", {"kind": "moon", "name": "x"}, "say what to pause", "Now", "pause"),
+    "resume of nothing known": ("/resume", {"kind": "moon", "name": "x"}, "say what to pause", "Now", None),
+    "resume of all": ("/schedules/resume", {"missed": "perhaps"}, "say whether", "Schedules", "schedules/resume"),
+    "effect": ("/effects/settle", {"key": "k", "applied": "maybe"}, "say whether", "Uncertain", "effects/settle"),
+    "zone": ("/keep-zone", {"zone": "Mars/Base", "back": "runs"}, "Mars/Base", "Time zone", None),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_forms_of_pausing_settling_and_the_zone_come_again_with_what_was_typed(database: Database, case: str) -> None:
+    path, form, says, heading, keeps = WRONG[case]
+    one_of_each(database)
+    asked = Asked(database)
+    before = [database.query(f"SELECT * FROM {table}") for table in ("job_pauses", "job_effects", "job_events")]
+    refused = asked(path, {**form, "reason": "a long <story>"})
+    page = refused.body.decode()
+    Tags(page).check()
+    assert (refused.status, "Not done: " in page, says in unescape(page)) == (400, True, True), page
+    assert f"<h1>{heading}" in page
+    check_links(refused, path)
+    assert [database.query(f"SELECT * FROM {table}") for table in ("job_pauses", "job_effects", "job_events")] == before
+    if keeps is not None:
+        assert fields_of(refused, keeps)["reason"] == ["a long <story>"]
+    if "back" in form:
+        assert '<input type="hidden" name="back" value="runs">' in page
+    told = asked(f"{path}?format=json", form)
+    assert (told.status, says in json.loads(told.body)["error"]) == (400, True)
+
+
+def test_reason_for_an_effect_that_another_has_settled_meanwhile_is_not_lost(
+    database: Database,
+) -> None:
+    one_of_each(database)
+    asked = Asked(database)
+    form = {"key": "k", "applied": "no", "reason": "it never arrived"}
+    assert asked("/effects/settle", form).status == 303
+    late = asked("/effects/settle", form)
+    page = late.body.decode()
+    assert (late.status, "Not done: there is no effect with the key." in page) == (404, True)
+    assert "The reason was: it never arrived" in page
+    check_links(late, "/effects/settle")
+    assert json.loads(asked("/effects/settle?format=json", form).body) == {
+        "error": "Not found: there is no effect with the key."
+    }

@@ -29,7 +29,8 @@ _EVERY_SECONDS = 2.0
 @answers("jobrunner.admin.status:Status")
 @click.option("--watch", is_flag=True, help="Show it again every two seconds, in the same place, until Ctrl-C.")
 def status(as_json: bool, watch: bool) -> None:
-    """Show what is wrong, then what is due, running, failing and dead, the schedules, and the last tick of each host.
+    """Show what is wrong, then what is due and running, the last tick of each host, what is failing and dead, and the
+    schedules.
 
     What is wrong is what `jobrunner health` finds, but here the exit status is 0.
 

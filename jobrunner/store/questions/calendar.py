@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Float, case, func, literal, literal_column, select
+from sqlalchemy import ColumnElement, Float, Integer, case, cast, func, literal, literal_column, select
 
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.reading import read
@@ -47,6 +47,13 @@ class SlotRuns:
 
 
 @dataclass(frozen=True)
+class HourRuns(SlotRuns):
+    """The same of one hour, whose number is ``day``. ``run_id`` is one of the runs."""
+
+    run_id: int
+
+
+@dataclass(frozen=True)
 class Skip:
     """What a tick or an operator noted about slots that got no run."""
 
@@ -71,6 +78,22 @@ def counted(connection: Connection, ids: Sequence[int], days: Sequence[datetime]
     return read(connection, SlotRuns, found.group_by(*(literal_column(str(place)) for place in (1, 2, 3, 4))))
 
 
+def by_hour(connection: Connection, definition_id: int, begin: datetime, end: datetime) -> list[HourRuns]:
+    """The runs of one definition by hours, counted from ``begin``. It reads no slot but those between both instants."""
+    columns = job_runs.c
+    hours = seconds_between(literal(begin, UtcTime()), columns.scheduled_for) / literal_column("3600")
+    is_late = case((_late_by() > literal(LATE_SECONDS, Float()), 1), else_=0)
+    found = select(
+        columns.definition_id,
+        cast(func.floor(hours), Integer).label("day"),
+        columns.status,
+        is_late.label("is_late"),
+        func.count().label("runs"),
+        func.min(columns.id).label("run_id"),
+    ).where(*_of([definition_id], [begin, end]))
+    return read(connection, HourRuns, found.group_by(*(literal_column(str(place)) for place in (1, 2, 3, 4))))
+
+
 def runs(connection: Connection, ids: Sequence[int], days: Sequence[datetime]) -> list[SlotRun]:
     """The runs themselves, of definitions that have few."""
     found = select(
@@ -87,6 +110,21 @@ def skips(connection: Connection, ids: Sequence[int], begin: datetime) -> list[S
         columns.definition_id.in_(ids), columns.action == "skip slots", columns.at >= begin
     )
     return read(connection, Skip, found.order_by(columns.id).limit(MOST_SKIPS))
+
+
+def newest_skips(connection: Connection, definition_id: int, begin: datetime) -> list[Skip]:
+    """The same of one definition, of whose events the newest ``MOST_SKIPS`` are read."""
+    columns = job_events.c
+    newest = (
+        select(columns.id, columns.definition_id, columns.at, columns.action, columns.detail)
+        .where(columns.definition_id == definition_id)
+        .order_by(columns.id.desc())
+        .limit(MOST_SKIPS)
+        .subquery("newest")
+        .c
+    )
+    found = select(newest.definition_id, newest.at, newest.detail)
+    return read(connection, Skip, found.where(newest.action == "skip slots", newest.at >= begin).order_by(newest.id))
 
 
 def newest(connection: Connection, ids: Sequence[int], most: int) -> list[SlotRun]:

@@ -234,13 +234,14 @@ _TABLES = {
     "pauses": "paused (jobrunner resume)",
     "set_limits": "limits set at run time (jobrunner unlimit)",
     "running": "running",
+    "ticks": "last tick per host",
     "failing": "failing",
     "dead": "dead",
-    "schedules": "schedules",
     "unknown_types": "waiting, but unknown on this host",
-    "limits": "limited",
+    "schedules": "schedules",
     "uncertain_effects": "uncertain effects: {uncertain} (jobrunner effects list)",
+    "limits": "limited",
     "running_limits": "limited on all hosts together",
     "unsent_notifications": "notifications that were not sent (docs/howto/notifications.md)",
-    "ticks": "last tick per host",
 }
+"""In the order of the first page of the dashboard: a test compares them."""

@@ -15,7 +15,7 @@ Bins = Sequence[int]
 
 def merged(histograms: Iterable[Bins]) -> list[int]:
     """The sum of histograms, without the empty bins at its end."""
-    total = [sum(counts) for counts in zip_longest(*histograms, fillvalue=0)][:BINS]
+    total = list(map(sum, zip_longest(*histograms, fillvalue=0)))[:BINS]
     return total[: max((index + 1 for index, count in enumerate(total) if count), default=0)]
 
 

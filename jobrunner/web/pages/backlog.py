@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
 from jobrunner.store.questions.trails import LeftBehind
-from jobrunner.web.pages.charts import LARGE, Bar, Chart, labels, place, runs_between
+from jobrunner.web.pages.charts import LARGE, Bar, Chart, Target, groups_of, labels, place, runs_between, target
 
 _SPAN = timedelta(minutes=15)
 _BARS = 96
@@ -39,7 +39,19 @@ def backlog(found: Sequence[LeftBehind], at: datetime, zone: tzinfo) -> Backlog:
     most = max((each.total for each in highest.values()), default=0)
     bars = [_bar(index, begin + _SPAN * index, highest.get(index), most, zone) for index in range(_BARS)]
     rows = [(bars[index].begin, _in_words(highest[index])) for index in sorted(highest, reverse=True)]
-    return Backlog(Chart(LARGE, bars, most, labels(bars)), rows, len(found) < MOST_TICKS)
+    return Backlog(Chart(LARGE, bars, most, labels(bars), _targets(bars, highest)), rows, len(found) < MOST_TICKS)
+
+
+def _targets(bars: Sequence[Bar], highest: Mapping[int, LeftBehind]) -> list[Target]:
+    """Of the bars in groups, those in which a tick left anything, with the most that one left."""
+    found, first = [], 0
+    for group in groups_of(bars):
+        left = [highest[index] for index in range(first, first + len(group)) if index in highest]
+        first += len(group)
+        if left:
+            end, most = group[-1].begin + _SPAN, max(left, key=lambda each: each.total)
+            found.append(target(group, end, _in_words(most), runs_between(group[0].begin, end)))
+    return found
 
 
 def _bar(index: int, begin: datetime, found: LeftBehind | None, most: int, zone: tzinfo) -> Bar:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from jobrunner.admin import stats
 from jobrunner.admin.finding import Finding
@@ -11,15 +13,16 @@ from jobrunner.admin.findings import asked, findings
 from jobrunner.admin.stats import Part
 from jobrunner.admin.status import Status as Shown
 from jobrunner.errors import ConfigurationError
-from jobrunner.lifecycle import Status
+from jobrunner.lifecycle import FINISHED, Status
 from jobrunner.settings import config
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions import findings as facts
-from jobrunner.store.questions import overview, trails
+from jobrunner.store.questions import last_hour, overview, trails
 from jobrunner.store.questions.combined_questions import together
 from jobrunner.store.questions.explain import prefetched
 from jobrunner.store.questions.explain.explanation import Explanation
 from jobrunner.store.questions.explain.runs import OLDEST_DUE, explain_run, oldest_due_id
+from jobrunner.store.questions.last_hour import MINUTE, LastHour
 from jobrunner.store.questions.state import DeadRun, FailingRun, State
 from jobrunner.store.questions.trails import LeftBehind
 from jobrunner.store.sql.statement import Question
@@ -43,6 +46,18 @@ _FOLDED = {
 """The tables below, which are closed at first."""
 
 
+@dataclass(frozen=True)
+class Ended:
+    """The runs that ended in the last 24 hours by the hour, or in the last hour by the minute.
+
+    ``since`` None: they are all. Otherwise so many ended that only those since then were counted.
+    """
+
+    period: str
+    parts: list[Part]
+    since: datetime | None = None
+
+
 def now(call: Call) -> Page:
     """The same as the command ``status``. The page runs no handlers, so it does not know the types of this host."""
     label = call.access.location.label
@@ -50,7 +65,9 @@ def now(call: Call) -> Page:
         _, (state, wrong, why) = call.recent.get("status", lambda: call.read(_read_all))
         due, of_host = None if why is None else why.brief(), {"handlers_problem": None, "state_problem": None}
         return Page("", {}, picked(Shown, state, database=label, findings=wrong, oldest_due=due, **of_host))
-    at, (state, wrong, hours, left) = call.recent.get("now", lambda: call.read(_read_with_hours))
+    is_hour = call.query.get("ended") == "1h"
+    read = partial(_read_with_charts, is_hour=is_hour)
+    at, (state, wrong, ended, left) = call.recent.get(f"now {is_hour}", lambda: call.read(read))
     done = pausing.DONE.get(call.query.get("done", ""))
     return Page(
         "now.html",
@@ -63,7 +80,8 @@ def now(call: Call) -> Page:
             "findings": None if wrong is None else [led(each, call.verbs) for each in wrong],
             "database": label,
             "done": done,
-            "chart": chart(hours, call.zone),
+            "chart": chart(ended.parts, call.zone),
+            "ended": ended,
             "backlog": backlog.backlog(left, at, call.zone),
         },
     )
@@ -89,10 +107,23 @@ def _read(connection: Connection, *also: Question) -> tuple[Connection, State, l
     return known, state, None if settings is None else findings(known, settings, None)
 
 
-def _read_with_hours(connection: Connection) -> tuple[State, list[Finding] | None, list[Part], list[LeftBehind]]:
+def _read_with_charts(
+    connection: Connection, *, is_hour: bool
+) -> tuple[State, list[Finding] | None, Ended, list[LeftBehind]]:
     left = trails.left_behind(connection, backlog.PERIOD, backlog.MOST_TICKS)
     _, state, wrong = _read(connection)
-    return state, wrong, stats.ends(connection, _DAY, part_of(_DAY)).of_all, left
+    if is_hour:
+        return state, wrong, _by_minute(last_hour.last_hour(connection, state.at), state.at), left
+    return state, wrong, Ended("24 hours", stats.ends(connection, _DAY, part_of(_DAY)).of_all), left
+
+
+def _by_minute(found: LastHour, at: datetime) -> Ended:
+    count = (at - found.begin) // MINUTE + 1
+    parts = [Part(found.begin + number * MINUTE, dict.fromkeys(map(str, FINISHED), 0)) for number in range(count)]
+    for minute, status, runs in found.ended:
+        if minute <= at:
+            parts[(minute - found.begin) // MINUTE].ended[status] += runs
+    return Ended("hour", parts, found.begin if not found.is_whole else None)
 
 
 def _read_all(connection: Connection) -> tuple[State, list[Finding] | None, Explanation | None]:

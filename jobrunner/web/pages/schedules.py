@@ -24,8 +24,11 @@ from jobrunner.store.questions.calendar import SlotRun
 from jobrunner.store.questions.definitions import ListedDefinition, ShownDefinition
 from jobrunner.store.questions.explain.explanation import Explanation
 from jobrunner.store.questions.explain.schedules import explain_schedule
+from jobrunner.store.queue.ticks import tallies
 from jobrunner.web import fields
 from jobrunner.web.call import Call, NotFound, Page, Redirect
+from jobrunner.web.pages import heat
+from jobrunner.web.pages.slots import Slot
 from jobrunner.web.pages.thresholds import tick_age
 from jobrunner.web.permissions import Verb
 from jobrunner.worker import expansion
@@ -67,9 +70,9 @@ def _read(connection: Connection) -> tuple[list[ListedDefinition], list[SlotRun]
 
 def schedule(call: Call) -> Page:
     """The same as the command ``schedule show``, for the schedule that the address names."""
-    name = call.query.get("name", "")
+    name, hour = call.query.get("name", ""), heat.asked(call.query)
     try:
-        at, (found, why) = call.read(partial(_show, name=name, explains=call.wants_json))
+        at, (found, why, hours, slots) = call.read(partial(_show, name=name, explains=call.wants_json, hour=hour))
     except NotFoundError as error:
         raise NotFound(str(error)) from None
     meant = _in_words(found, at, _COMING)
@@ -80,14 +83,38 @@ def schedule(call: Call) -> Page:
         "verbs": [] if found.removed_at else [verb for verb in _verbs(found) if verb in call.verbs],
         "done": _DONE.get(call.query.get("done", "")),
         "strip": list(reversed(found.runs)),
+        "heat": heat.drawn(hours, found, at) if hours else None,
+        "signs": heat.SIGNS,
+        "slots": slots,
+        "hour": hour and hour.begin.astimezone(heat.zone_of(found)),
     }
     return Page("schedule.html", values, shown_schedule.of_schedule(found, why))
 
 
-def _show(connection: Connection, name: str, explains: bool) -> tuple[ShownDefinition, Explanation | None]:
+def _show(
+    connection: Connection, name: str, explains: bool, hour: heat.Asked | None
+) -> tuple[ShownDefinition, Explanation | None, list[heat.Hour], list[Slot]]:
     """The page says what is wrong with it in other words."""
     found = definitions.show(connection, name, _NEWEST)
-    return found, explain_schedule(connection, name, tick_age()) if explains else None
+    if explains:
+        return found, explain_schedule(connection, name, tick_age()), [], []
+    if found.removed_at is not None or not _is_read(found):
+        return found, None, [], []
+    at = tallies.now(connection)
+    return (
+        found,
+        None,
+        heat.read(connection, found, at),
+        [] if hour is None else heat.slots(connection, found, at, hour),
+    )
+
+
+def _is_read(found: ListedDefinition) -> bool:
+    """Whether it has slots, as far as this version can read."""
+    try:
+        return found.schedule is not None and Recurrence.parse(found.schedule, found.timezone) is not None
+    except BadSchedule:
+        return False
 
 
 def _verbs(found: ListedDefinition) -> tuple[Verb, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 from jobrunner.errors import UsageError
 from jobrunner.store.changes import settlement
@@ -11,7 +12,7 @@ from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions import trails, uncertain
 from jobrunner.store.queue import pauses
 from jobrunner.text import whole_number
-from jobrunner.web.call import Call, NotFound, Page, Redirect
+from jobrunner.web.call import Call, NotFound, Page, Redirect, Typed
 from jobrunner.web.pages import pausing
 from jobrunner.web.permissions import Verb
 
@@ -55,8 +56,8 @@ def effects(call: Call) -> Page:
     return Page("effects.html", {**values, "done": "Settled." if call.query.get("done") else None}, found)
 
 
-def settle(call: Call) -> Redirect:
-    """Say what became of an effect."""
+def settle(call: Call) -> Page | Redirect:
+    """Say what became of an effect. Where another was quicker, the list comes again with the reason that was typed."""
     key, answer = call.form.get("key", ""), call.form.get("applied")
     if answer not in ("yes", "no"):
         raise UsageError("say whether the effect was applied: applied or not applied")
@@ -69,7 +70,11 @@ def settle(call: Call) -> Redirect:
 
     done = call.write(work)
     if done is not Settled.DONE:
-        raise NotFound(done.value)
+        if call.wants_json:
+            raise NotFound(done.value)
+        page = effects(call)
+        typed = Typed(Verb.SETTLE, call.form_lists)
+        return replace(page, values={**page.values, "problem": f"Not done: {done.value}.", "typed": typed}, status=404)
     return Redirect("effects?done=settle", {"key": key, "applied": answer == "yes"})
 
 

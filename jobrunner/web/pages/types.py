@@ -14,12 +14,14 @@ from jobrunner.store.queue.set_limits import SetLimit
 from jobrunner.store.sql.statement import Prepared
 from jobrunner.web.call import Call, Page
 from jobrunner.web.pages import limiting, pausing
-from jobrunner.web.pages.charts import SMALL, chart, part_of
+from jobrunner.web.pages.charts import chart, part_of, spark
 from jobrunner.web.pages.spans import spans
 
 _DRAWN = 100
 """So many types have a small drawing."""
 PERIODS = {"24h": timedelta(hours=24), "7d": timedelta(days=7), "30d": timedelta(days=30)}
+REFRESHED_SECONDS = {"24h": 5, "7d": 15, "30d": 30}
+"""How often a browser asks again. A longer period costs more to read, and changes less."""
 
 
 def types(call: Call) -> Page:
@@ -41,9 +43,10 @@ def types(call: Call) -> Page:
         "done": done,
         "chart": chart(hours.of_all, call.zone),
         "drawn": spans(found.types),
-        "charts": {name: chart(of_type, call.zone, SMALL) for name, of_type in hours.of_types.items()},
+        "charts": {name: spark(of_type) for name, of_type in hours.of_types.items()},
     }
-    return Page("types.html", {**values, "periods": list(PERIODS), "chosen": chosen}, found)
+    values |= {"periods": list(PERIODS), "chosen": chosen, "refreshed_seconds": REFRESHED_SECONDS[chosen]}
+    return Page("types.html", values, found)
 
 
 def _read(connection: Connection, period: timedelta) -> tuple[Stats, Parts, list[Pause], list[SetLimit], list[str]]:

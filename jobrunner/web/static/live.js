@@ -1,7 +1,6 @@
-// Refreshes the page every five seconds while somebody looks at it and has nothing in hand. Without it all works, too.
+// Refreshes the page every few seconds while somebody looks at it and has nothing in hand. Without it all works, too.
 "use strict";
 
-const EVERY = 5000;
 const LONGEST = 60 * 1000;
 const STOPS_AFTER = 10 * 60 * 1000;
 // A page that is slow is asked for less often, so that it costs no more.
@@ -9,6 +8,8 @@ const REST = 10;
 const UNITS = [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
 const main = document.querySelector("main");
 const footer = document.querySelector("footer[data-live]");
+// Of a month there is less news than of a day.
+const EVERY = 1000 * (footer?.dataset.live || 5);
 
 let tag = "";
 // By their digests: the parts of the page as it was read last.

@@ -16,6 +16,19 @@ class hour_of(Expression[datetime]):  # noqa: N801 - reads as the SQL function t
     words = Words(postgresql="date_trunc('hour', {0}, 'UTC')", sqlite="({0} - {0} % 3600000000)")
 
 
+class batch_of(Expression[datetime]):  # noqa: N801 - as above
+    """By what tallies of this span and instant are summed, so that who asks again knows most of the sums: a day (UTC)
+    of hours, and all days together.
+
+    PostgreSQL sums them all together: it would sort the histograms, which takes longer than to read them again.
+    """
+
+    type = UtcTime()
+    words = Words(
+        postgresql="CAST(NULL AS TIMESTAMPTZ)", sqlite="CASE WHEN {0} = 'hour' THEN {1} - {1} % 86400000000 END"
+    )
+
+
 class seconds_between(Expression[float]):  # noqa: N801 - as above
     """The seconds from the first instant to the second."""
 

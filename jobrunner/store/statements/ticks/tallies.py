@@ -29,7 +29,7 @@ from sqlalchemy import (
 
 from jobrunner.lifecycle import FINISHED
 from jobrunner.store.schema import job_attempts, job_runs, job_state, job_tallies, job_totals
-from jobrunner.store.sql.dialect.counting import hour_of, oldest_transaction, own_transaction, seconds_between
+from jobrunner.store.sql.dialect.counting import batch_of, hour_of, oldest_transaction, own_transaction, seconds_between
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import BigKey, UtcTime, now
 from jobrunner.store.sql.histogram import BOUNDS_SECONDS
@@ -203,7 +203,8 @@ def delete_old_days() -> Delete:
 def sums_since() -> CompoundSelect[Any]:
     """The tallies of a time and later, summed for each type, outcome and status, and the attempts that are in none yet.
 
-    The histograms of the sums are lists of JSON, without the brackets around them.
+    The histograms of the sums are lists of JSON, without the brackets around them. Hours are summed in
+    batches, whose texts stay the same once they are over: a process that asks often reads them once.
     """
     columns, live = job_tallies.c, not_counted()
     no_bin = cast(null(), Integer)
@@ -220,7 +221,7 @@ def sums_since() -> CompoundSelect[Any]:
             no_bin.label("run_bin"),
         )
         .where(*_is_since(columns))
-        .group_by(*(columns[name] for name in KEY)),
+        .group_by(*(columns[name] for name in KEY), batch_of(columns.span, columns.at)),
         select(
             *(live[name] for name in (*KEY, "ends", "waited", "ran", *LONGEST)),
             *(cast(null(), Text) for _ in texts),
@@ -231,7 +232,10 @@ def sums_since() -> CompoundSelect[Any]:
 
 
 def ends_since(with_types: bool) -> Select[Any]:
-    """The runs that ended from a time on, in parts of ``part_seconds`` since then, by status and perhaps by type."""
+    """The runs that ended from a time on, by status and perhaps by type, in parts of ``part_seconds`` since then.
+
+    The parts and the ends of each are lists of JSON, without brackets around them: as rows they would be thousands.
+    """
     columns, live = job_tallies.c, not_counted()
     names = ("at", *(["job_type"] if with_types else []), "status", "ends")
     ended: list[ColumnElement[str]] = [literal_column(f"'{status}'") for status in FINISHED]
@@ -242,7 +246,15 @@ def ends_since(with_types: bool) -> Select[Any]:
     seconds = seconds_between(_since(), found.c.at)
     part = cast(func.floor(seconds / bindparam("part_seconds", type_=Float)), Integer).label("part")
     kept = [found.c[name] for name in names[1:-1]]
-    return select(part, *kept, cast(func.sum(found.c.ends), BigKey).label("ends")).group_by(part, *kept)
+    summed = (
+        select(part, *kept, cast(func.sum(found.c.ends), BigKey).label("ends")).group_by(part, *kept).subquery("summed")
+    )
+    names_of = [summed.c[each.name] for each in kept]
+    # Of one group both are put together in the same order.
+    texts = (
+        func.aggregate_strings(cast(summed.c[name], Text), ",").label(f"{name}_listed") for name in ("part", "ends")
+    )
+    return select(*names_of, *texts).group_by(*names_of)
 
 
 def _since() -> ColumnElement[Any]:
