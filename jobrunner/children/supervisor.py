@@ -44,6 +44,7 @@ class Supervisor:
         # What each channel is in the selector for. A missing one is not in it.
         self._interests: dict[ChildProcess, int] = {}
         self._at_work: dict[ChildProcess, None] = {}
+        self._bells: dict[int, ChildProcess] = {}
         self._look_at = self._reap_at = 0.0
         self.idle: list[ChildProcess] = []
 
@@ -101,6 +102,8 @@ class Supervisor:
         self._selector.register(process.output, selectors.EVENT_READ, partial(self._on_output, process))
         if isinstance(process, ChildProcess):
             self._selector.register(process.bell, selectors.EVENT_READ, partial(self._on_bell, process))
+            self._alarm.watch(process.bell)
+            self._bells[process.bell] = process
 
     def watch(self, descriptor: int) -> None:
         """Make ``poll`` return also when the descriptor is readable."""
@@ -123,12 +126,13 @@ class Supervisor:
     def poll(self, timeout_seconds: float, gathering_seconds: float = 0.0) -> list[Event]:
         """Wait for events and return them.
 
-        For ``gathering_seconds`` only ``wake`` ends the wait, so that more events come together.
+        For ``gathering_seconds`` only ``wake``, and a child that has ended several runs and has no more, end the wait,
+        so that more events come together.
         """
         events: list[Event] = []
         self._register_channels()
         if gathering_seconds > 0:
-            self._alarm.wait(gathering_seconds)
+            self._gather(gathering_seconds)
         ready = self._selector.select(max(0.0, timeout_seconds - gathering_seconds))
         for key, interest in ready:
             if key.data is not None:
@@ -143,6 +147,18 @@ class Supervisor:
             events.extend(self._reap())
         return events
 
+    def _gather(self, seconds: float) -> None:
+        ends_at = clock.elapsed() + seconds
+        while seconds > 0 and (rung := self._alarm.wait(seconds)):
+            if self._alarm.fileno() in rung:
+                return
+            self._look_at = 0.0
+            # All of them: what one has rung must not end the next wait, too.
+            bells = [self._bells[descriptor].take_rung() for descriptor in rung]
+            if any(bell.rests or bell.is_over for bell in bells):
+                return
+            seconds = ends_at - clock.elapsed()
+
     def _on_wake(self, _: int) -> Iterable[Event]:
         self._alarm.silence()
         # Perhaps by SIGCHLD.
@@ -156,8 +172,8 @@ class Supervisor:
         return ()
 
     def _on_bell(self, child: ChildProcess, _: int) -> Iterable[Event]:
-        if not child.was_rung():
-            self.unwatch(child.bell)
+        if child.take_rung().is_over:
+            self._unwatch_bell(child)
         self._look_at = 0.0
         return ()
 
@@ -281,7 +297,7 @@ class Supervisor:
         self.unwatch(process.output)
         self._groups.remove(process.pid)
         if isinstance(process, ChildProcess):
-            self.unwatch(process.bell)
+            self._unwatch_bell(process)
             self._unwatch_channel(process)
             self._at_work.pop(process, None)
         if isinstance(process, ChildProcess) and process in self._starting:
@@ -292,6 +308,11 @@ class Supervisor:
             yield Died(process)
             return
         process.close()
+
+    def _unwatch_bell(self, child: ChildProcess) -> None:
+        self.unwatch(child.bell)
+        self._alarm.unwatch(child.bell)
+        self._bells.pop(child.bell, None)
 
     def unwatch(self, descriptor: int) -> None:
         """Undo ``watch``. Does nothing for a descriptor that is not watched."""
