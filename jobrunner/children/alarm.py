@@ -36,9 +36,8 @@ class Alarm:
         self._poll.register(descriptor, select.POLLIN)
 
     def unwatch(self, descriptor: int) -> None:
-        """Undo ``watch``. Does nothing for a descriptor that is not watched."""
-        with suppress(KeyError, ValueError):
-            self._poll.unregister(descriptor)
+        """Undo ``watch``."""
+        self._poll.unregister(descriptor)
 
     def wait(self, seconds: float) -> list[int]:
         """Wait at most for so long; returns the descriptors that have ended it, its own or watched ones.

@@ -13,6 +13,7 @@ from jobrunner.children.begun_page import BegunPage
 from jobrunner.children.child_start import ChildStart
 from jobrunner.children.command_child import CommandLine, CommandProcess
 from jobrunner.children.events import Died, Event, Ready, Reported, StartFailed
+from jobrunner.children.gathering import Gathering
 from jobrunner.children.messages import Importing
 from jobrunner.children.process import Process
 from jobrunner.children.process_groups import GroupFile
@@ -36,6 +37,7 @@ class Supervisor:
         self._start_limit = start_limit_seconds
         self._selector = selectors.DefaultSelector()
         self._alarm = Alarm()
+        self._gathering = Gathering(self._alarm)
         self.wake_descriptor = self._alarm.descriptor
         # Each descriptor with what is called when it is ready.
         self._selector.register(self._alarm, selectors.EVENT_READ, self._on_wake)
@@ -44,7 +46,6 @@ class Supervisor:
         # What each channel is in the selector for. A missing one is not in it.
         self._interests: dict[ChildProcess, int] = {}
         self._at_work: dict[ChildProcess, None] = {}
-        self._bells: dict[int, ChildProcess] = {}
         self._look_at = self._reap_at = 0.0
         self.idle: list[ChildProcess] = []
 
@@ -102,8 +103,7 @@ class Supervisor:
         self._selector.register(process.output, selectors.EVENT_READ, partial(self._on_output, process))
         if isinstance(process, ChildProcess):
             self._selector.register(process.bell, selectors.EVENT_READ, partial(self._on_bell, process))
-            self._alarm.watch(process.bell)
-            self._bells[process.bell] = process
+            self._gathering.add(process)
 
     def watch(self, descriptor: int) -> None:
         """Make ``poll`` return also when the descriptor is readable."""
@@ -131,8 +131,8 @@ class Supervisor:
         """
         events: list[Event] = []
         self._register_channels()
-        if gathering_seconds > 0:
-            self._gather(gathering_seconds)
+        if gathering_seconds > 0 and self._gathering.wait(gathering_seconds):
+            self._look_at = 0.0
         ready = self._selector.select(max(0.0, timeout_seconds - gathering_seconds))
         for key, interest in ready:
             if key.data is not None:
@@ -146,18 +146,6 @@ class Supervisor:
             self._reap_at = now + _LOOK_SECONDS
             events.extend(self._reap())
         return events
-
-    def _gather(self, seconds: float) -> None:
-        ends_at = clock.elapsed() + seconds
-        while seconds > 0 and (rung := self._alarm.wait(seconds)):
-            if self._alarm.fileno() in rung:
-                return
-            self._look_at = 0.0
-            # All of them: what one has rung must not end the next wait, too.
-            bells = [self._bells[descriptor].take_rung() for descriptor in rung]
-            if any(bell.rests or bell.is_over for bell in bells):
-                return
-            seconds = ends_at - clock.elapsed()
 
     def _on_wake(self, _: int) -> Iterable[Event]:
         self._alarm.silence()
@@ -311,8 +299,7 @@ class Supervisor:
 
     def _unwatch_bell(self, child: ChildProcess) -> None:
         self.unwatch(child.bell)
-        self._alarm.unwatch(child.bell)
-        self._bells.pop(child.bell, None)
+        self._gathering.remove(child)
 
     def unwatch(self, descriptor: int) -> None:
         """Undo ``watch``. Does nothing for a descriptor that is not watched."""

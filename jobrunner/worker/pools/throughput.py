@@ -47,7 +47,7 @@ class Throughput:
         return 1 + min(_MOST_COUNTED, int(seconds / max(self._shorter_seconds, _FEED_SECONDS)))
 
     def most_children(self) -> int:
-        """How many children this process can keep at work with runs that take as long as the shorter one of the last two.
+        """How many children this process can keep at work, if a run takes as long as the shorter one of the last two.
 
         One more than it can feed, because each has nothing to do while its next runs are claimed.
         """
