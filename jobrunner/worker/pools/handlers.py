@@ -89,7 +89,7 @@ class HandlerPool(Pool):
         return Capacity(idle, min(length, 1 + _MOST_AT_A_TIME // max(1, idle)), min(ahead, _MOST_AT_A_TIME))
 
     def _late_at(self) -> float | None:
-        """When a child is late with its run. Until then the others may wait, if they seem to be short. None: one is late."""
+        """When a child is late with its run; None: it is. Until then the others may wait, if they seem to be short."""
         if not self._queues:
             return float("inf")
         first = min(self._queues.values(), key=_began_at)
