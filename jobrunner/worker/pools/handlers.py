@@ -67,7 +67,7 @@ class HandlerPool(Pool):
         return PoolCapacity(
             self._claimable(queues),
             {job_type: children * self._throughput.most(job_type) for job_type in self.types.policies},
-            growth,
+            growth=growth,
             is_usable=self._starts.is_any() and not has_nothing_to_serve,
             is_ready=self._starts.is_settled(),
             next_step_at=min(steps, default=None),
