@@ -16,7 +16,7 @@ OPERATE = "operate"
 # A stream of runs that goes on for half an hour.
 HOURS = "hours"
 _OF_FULL_RUN = {SIZES, BACKLOG, OPERATE, HOURS}
-LESS_IS_BETTER = {"s", "ms", "MB", "bytes", "rows", "cores", "ticks", "statements"}
+LESS_IS_BETTER = {"s", "ms", "µs", "MB", "bytes", "rows", "cores", "ticks", "statements"}
 
 
 @dataclass(frozen=True)

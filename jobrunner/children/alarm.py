@@ -31,12 +31,23 @@ class Alarm:
         with suppress(BlockingIOError):
             os.write(self.descriptor, b"\0")
 
-    def wait(self, seconds: float) -> None:
-        """Wait until the alarm rings, at most for so long. A wait of less than a millisecond is not cut short."""
+    def watch(self, descriptor: int) -> None:
+        """End a wait also when this descriptor is readable."""
+        self._poll.register(descriptor, select.POLLIN)
+
+    def unwatch(self, descriptor: int) -> None:
+        """Undo ``watch``."""
+        self._poll.unregister(descriptor)
+
+    def wait(self, seconds: float) -> list[int]:
+        """Wait at most for so long; returns the descriptors that have ended it, its own or watched ones.
+
+        A wait of less than a millisecond is not cut short.
+        """
         if seconds >= _SHORTEST_POLL_SECONDS:
-            self._poll.poll(1000 * seconds)
-        else:
-            clock.sleep(seconds)
+            return [descriptor for descriptor, _ in self._poll.poll(1000 * seconds)]
+        clock.sleep(seconds)
+        return []
 
     def silence(self) -> None:
         """Let the next wait begin anew."""

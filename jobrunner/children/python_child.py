@@ -19,7 +19,7 @@ from jobrunner.children.messages import Hello, StartRun, StartRuns, ToChild, fra
 from jobrunner.children.output import Sections, Tail
 from jobrunner.children.process import Cost, Process, nameless_file
 from jobrunner.children.process_groups import MARK
-from jobrunner.children.tokens import TokenQueue
+from jobrunner.children.tokens import Rung, TokenQueue
 from jobrunner.jobs.payload import Payload
 from jobrunner.jobs.payload_limits import DEFAULT_LIMIT_BYTES
 
@@ -193,9 +193,9 @@ class ChildProcess(Process):
             return bool(self._channel.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
         return False
 
-    def was_rung(self) -> bool:
-        """Take what it has rung. False means that it can ring no more."""
-        return self._tokens.was_rung()
+    def take_rung(self) -> Rung:
+        """Take what it has rung."""
+        return self._tokens.take_rung()
 
     def recall(self) -> list[int]:
         """Recall the runs whose tokens the child has not taken; returns their ids.

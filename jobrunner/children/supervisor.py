@@ -14,6 +14,7 @@ from jobrunner.children.begun_page import BegunPage
 from jobrunner.children.child_start import ChildStart
 from jobrunner.children.command_child import CommandLine, CommandProcess
 from jobrunner.children.events import Died, Event, Ready, Reported, StartFailed
+from jobrunner.children.gathering import Gathering
 from jobrunner.children.messages import Importing
 from jobrunner.children.process import Process
 from jobrunner.children.process_groups import GroupFile
@@ -37,6 +38,7 @@ class Supervisor:
         self._start_limit = start_limit_seconds
         self._selector = selectors.DefaultSelector()
         self._alarm = Alarm()
+        self._gathering = Gathering(self._alarm)
         self.wake_descriptor = self._alarm.descriptor
         # Each descriptor with what is called when it is ready.
         self._selector.register(self._alarm, selectors.EVENT_READ, self._on_wake)
@@ -107,6 +109,7 @@ class Supervisor:
         self._selector.register(process.output, selectors.EVENT_READ, partial(self._on_output, process))
         if isinstance(process, ChildProcess):
             self._selector.register(process.bell, selectors.EVENT_READ, partial(self._on_bell, process))
+            self._gathering.add(process)
 
     def watch(self, descriptor: int) -> None:
         """Make ``poll`` return also when the descriptor is readable."""
@@ -129,12 +132,13 @@ class Supervisor:
     def poll(self, timeout_seconds: float, gathering_seconds: float = 0.0) -> list[Event]:
         """Wait for events and return them.
 
-        For ``gathering_seconds`` only ``wake`` ends the wait, so that more events come together.
+        For ``gathering_seconds`` only ``wake``, and a child that has ended several runs and has no more, end the wait,
+        so that more events come together.
         """
         events: list[Event] = []
         self._register_channels()
-        if gathering_seconds > 0:
-            self._alarm.wait(gathering_seconds)
+        if gathering_seconds > 0 and self._gathering.wait(gathering_seconds):
+            self._look_at = 0.0
         ready = self._selector.select(max(0.0, timeout_seconds - gathering_seconds))
         for key, interest in ready:
             if key.data is not None:
@@ -162,8 +166,8 @@ class Supervisor:
         return ()
 
     def _on_bell(self, child: ChildProcess, _: int) -> Iterable[Event]:
-        if not child.was_rung():
-            self.unwatch(child.bell)
+        if child.take_rung().is_over:
+            self._unwatch_bell(child)
         self._look_at = 0.0
         return ()
 
@@ -287,7 +291,7 @@ class Supervisor:
         self.unwatch(process.output)
         self._groups.remove(process.pid)
         if isinstance(process, ChildProcess):
-            self.unwatch(process.bell)
+            self._unwatch_bell(process)
             self._unwatch_channel(process)
             self._at_work.pop(process, None)
         if isinstance(process, ChildProcess) and process in self._starting:
@@ -298,6 +302,10 @@ class Supervisor:
             yield Died(process)
             return
         process.close()
+
+    def _unwatch_bell(self, child: ChildProcess) -> None:
+        self.unwatch(child.bell)
+        self._gathering.remove(child)
 
     def unwatch(self, descriptor: int) -> None:
         """Undo ``watch``. Does nothing for a descriptor that is not watched."""

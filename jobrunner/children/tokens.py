@@ -13,15 +13,25 @@ import struct
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 _TOKEN = struct.Struct("<I")
 _READ_BYTES = 1 << 16
 _MOST = 4096
 """More than any child has in its queue."""
+_CALL, _RESTS = b"\0", b"\1"
+"""The bytes of the bell: there is something to read; and the child rests, too."""
 
 
 class BadToken(Exception):
     """A handler has read or written where only its child may."""
+
+
+class Rung(NamedTuple):
+    """What the bell has told. ``is_over``: the child can ring no more. ``rests``: it has ended all that it had."""
+
+    is_over: bool = False
+    rests: bool = False
 
 
 class TokenQueue:
@@ -76,11 +86,12 @@ class TokenQueue:
         self._given.clear()
         return recalled[::-1]
 
-    def was_rung(self) -> bool:
-        """Take what the child has rung. False means that it can ring no more."""
+    def take_rung(self) -> Rung:
+        """Take what the child has rung."""
         with suppress(BlockingIOError):
-            return bool(self._ours.recv(_READ_BYTES, socket.MSG_DONTWAIT))
-        return True
+            rung = self._ours.recv(_READ_BYTES, socket.MSG_DONTWAIT)
+            return Rung(is_over=not rung, rests=_RESTS in rung)
+        return Rung()
 
     def close(self) -> None:
         self._ours.close()
@@ -108,7 +119,7 @@ class Tokens:
         number: int = _TOKEN.unpack(data)[0]
         return number
 
-    def ring(self) -> None:
+    def ring(self, *, rests: bool = False) -> None:
         """Wake the parent. If it has not heard many earlier bells yet, one more is not needed."""
         with suppress(BlockingIOError):
-            self._socket.send(b"\0", socket.MSG_DONTWAIT)
+            self._socket.send(_RESTS if rests else _CALL, socket.MSG_DONTWAIT)

@@ -95,6 +95,7 @@ class Claimer:
         limit: int,
         capacity: Capacity | None = None,
         type_limits: Mapping[str, int] = MappingProxyType({}),
+        may_wait: Mapping[str, int] = MappingProxyType({}),
         *,
         quarantined: bool = False,
     ) -> ClaimRequest:
@@ -111,6 +112,7 @@ class Claimer:
             in_use=self._hand.permits_in_use,
             capacity=capacity,
             type_limits=type_limits,
+            may_wait=may_wait,
             exempt_types=self.exempt_types,
             quarantined=quarantined,
             without_payload=skips_payload,

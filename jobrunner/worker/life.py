@@ -87,7 +87,7 @@ class Life:
         policies, capacity = list(pool.types.policies.values()), pool.capacity()
         wanted = int(min(capacity.claimable.runs(capacity.claimable.permits), period.most_runs()))
         if wanted > 0:
-            request = self._claimer.request(policies, wanted, capacity.claimable, capacity.limits)
+            request = self._claimer.request(policies, wanted, capacity.claimable, capacity.limits, capacity.may_wait)
             # Set before the claim, because what happens meanwhile may be a reason to ask again soon.
             pool.ask_at = clock.elapsed() + period.ask_again_seconds
             # In another thread, if every child has work, which goes on meanwhile, or if a write would hold it up.
@@ -131,6 +131,7 @@ class Life:
         return True
 
     def _take_for(self, pool: Pool, claim: Claim, runs: list[RunInHand]) -> None:
+        pool.allow(claim.places)
         pool.opens_at = None if claim.opens_in is None else clock.elapsed() + claim.opens_in
         if pool.opens_at is not None:
             pool.ask_at = min(pool.ask_at, pool.opens_at)

@@ -92,6 +92,9 @@ class Loop:
             return False
         self._hear()  # WORKING, STOPPING -> ENDED; the next of a queue PREFETCHED -> WORKING
         self._stopper.stop_due()  # WORKING -> STOPPING
+        if self._hand.count(Phase.WAITING):
+            # Runs that have waited for those that ended now begin before these are written, which takes longer.
+            self._life.give()
         self._write()  # ENDED -> WRITING -> out of the hand
         self._life.give()  # WAITING -> PREFETCHED, WORKING; what waits for too long -> RETURNING
         return True

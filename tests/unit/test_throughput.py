@@ -51,6 +51,13 @@ def test_strict_mode_claims_ahead_and_prefetches_no_run() -> None:
     assert throughput.queue_length() == throughput.most("a") == MOST_IN_QUEUE
 
 
+def test_short_runs_need_two_children_and_longer_ones_as_many_as_can_be_fed() -> None:
+    assert Throughput().most_children() == 2
+    assert learned(*[0.000_02] * 3).most_children() == 2
+    assert learned(*[0.000_1] * 3).most_children() == 5
+    assert learned(*[0.01] * 3).most_children() > 300
+
+
 @given(st.lists(durations, min_size=1))
 def test_a_child_gets_at_least_the_run_at_work_and_never_too_many(seconds: list[float]) -> None:
     throughput = learned(*seconds)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobrunner.children.tokens import BadToken, TokenQueue, Tokens
+from jobrunner.children.tokens import BadToken, Rung, TokenQueue, Tokens
 
 
 class Pair:
@@ -89,7 +89,7 @@ def test_a_socket_that_a_handler_has_shut_gives_no_token_and_all_runs_back(pair:
     assert pair.parent.recall() == [10, 11]
     with pytest.raises(BadToken):
         pair.child.take()
-    assert not pair.parent.was_rung()
+    assert pair.parent.take_rung().is_over
 
 
 def test_a_bell_that_is_rung_without_end_neither_blocks_the_child_nor_hides_anything(pair: Pair) -> None:
@@ -97,4 +97,12 @@ def test_a_bell_that_is_rung_without_end_neither_blocks_the_child_nor_hides_anyt
         pair.child.ring()
     pair.give(10)
     assert pair.child.take() == 0
-    assert pair.parent.was_rung()
+    assert pair.parent.take_rung() == Rung()
+
+
+def test_a_bell_tells_that_the_child_rests_also_among_many_that_do_not(pair: Pair) -> None:
+    assert pair.parent.take_rung() == Rung()
+    for rests in (False, True, False):
+        pair.child.ring(rests=rests)
+    assert pair.parent.take_rung() == Rung(rests=True)
+    assert pair.parent.take_rung() == Rung()

@@ -58,6 +58,16 @@ def test_few_short_runs_start_no_second_child_of_an_application_that_starts_slow
     assert len(list(app.folder.glob("start-*"))) == 1
 
 
+def test_many_short_runs_start_no_more_children_than_the_tick_can_keep_at_work(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    app.write("handlers", SLOW_TO_START)
+    insert_runs(database, 5_000, "short")
+    jobrunner.tick("--batch", "5000", env={"JOBRUNNER_CONCURRENCY": "4"})
+    assert [row["status"] for row in database.query("SELECT DISTINCT status FROM job_runs")] == ["succeeded"]
+    assert len(list(app.folder.glob("start-*"))) <= 2
+
+
 def test_run_beside_a_long_one_gets_a_child_although_all_before_were_short(
     jobrunner: Commands, app: App, database: Database
 ) -> None:

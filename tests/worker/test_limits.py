@@ -257,8 +257,8 @@ def test_a_host_that_stalls_in_a_claim_holds_up_its_limited_type_only(
         return claim
 
     assert [run.lease.run_id for run in one.write(stall).runs] == capped[:1]
-    ((meanwhile,), _, opens_in, _, _) = answers[0]
-    assert (meanwhile.lease.run_id, opens_in) == (known[0], 0.05)
+    (meanwhile,) = answers[0].runs
+    assert (meanwhile.lease.run_id, answers[0].opens_in) == (known[0], 0.05)
     assert [lease.run_id for lease in claim_all(other, "b", THREE)] == capped[1:]
 
 

@@ -120,12 +120,14 @@ class Child:
         either.register(self._channel, select.POLLIN)
         either.register(self._tokens, select.POLLIN)
         while True:
+            runs = 0
             while not self._has_lost_connections() and (start := self._take()):
+                runs += 1
                 failpoints.hit("child.received")
                 # Before the child checks begin_before: from here on recovery can see which run it works on.
                 process_title.show(start.run_id)
                 self._run(start)
-            self._rest()
+            self._rest(is_after_several=runs > 1)
             if self._has_lost_connections():
                 # The parent recalls the runs in the queue for another child, and kills this one.
                 while self._channel.recv(1 << 16):
@@ -148,12 +150,15 @@ class Child:
                     self._streams.mark = bytes.fromhex(message.output_mark)
                     self._import(message)
 
-    def _rest(self) -> None:
-        """Let the parent know that there is no token, and that no alarm is needed."""
+    def _rest(self, *, is_after_several: bool) -> None:
+        """Let the parent know that there is no token, and that no alarm is needed.
+
+        After a single run it does not say that it rests: then the parent may wait for the reports of other children.
+        """
         process_title.show(None)
         signal.setitimer(signal.ITIMER_REAL, 0)
-        if not self._is_heard:
-            self._ring()
+        if not self._is_heard or is_after_several:
+            self._ring(rests=is_after_several)
 
     def _take(self) -> StartRun | None:
         """Take the next run. Raises BadToken if the parent has not given the token."""
@@ -197,8 +202,8 @@ class Child:
             self._channel.sendall(data)
             self._is_heard = False
 
-    def _ring(self) -> None:
-        self._tokens.ring()
+    def _ring(self, *, rests: bool = False) -> None:
+        self._tokens.ring(rests=rests)
         self._is_heard = True
         self._rung_at = clock.elapsed()
 

@@ -30,9 +30,10 @@ class ClaimRequest(NamedTuple):
     So a claim whose COMMIT got no answer can be found again (``return_unstarted``). ``permits`` is how many runs may be
     at work on this host, of all its ticks; runs of async types and of the ``exempt_types`` take none. ``in_use`` is how
     many of them this tick uses; None: one for each run that it holds. ``capacity`` None: one run for each permit.
-    ``type_limits`` are types of which the tick wants no more runs than this. ``quarantined`` asks for one run whose
-    lease expired at least twice in a row, instead of the others. ``without_payload`` reads neither payloads nor
-    checkpoints: it is for a run whose payload cannot be read, so that its attempt can be ended.
+    ``type_limits`` are types of which the tick wants no more runs than this. ``may_wait`` is how many runs of an async
+    type may wait in the tick until others of it have ended. ``quarantined`` asks for one run whose lease expired at
+    least twice in a row, instead of the others. ``without_payload`` reads neither payloads nor checkpoints: it is for a
+    run whose payload cannot be read, so that its attempt can be ended.
     """
 
     owner: Owner
@@ -44,6 +45,7 @@ class ClaimRequest(NamedTuple):
     in_use: int | None = None
     capacity: Capacity | None = None
     type_limits: Mapping[str, int] = MappingProxyType({})
+    may_wait: Mapping[str, int] = MappingProxyType({})
     exempt_types: Collection[str] = ()
     quarantined: bool = False
     without_payload: bool = False
@@ -52,12 +54,13 @@ class ClaimRequest(NamedTuple):
 class Claim(NamedTuple):
     """The claimed runs, most urgent first. ``permits`` is how many of the host's permits the tick may use.
 
-    ``opens_in`` and ``may_be_more`` are those of ``limits.Openings``. ``set_types``: for these operators have set
-    limits.
+    ``places`` is how many runs of each async type the tick may have at work. ``opens_in`` and ``may_be_more`` are those
+    of ``limits.Openings``. ``set_types``: for these operators have set limits.
     """
 
     runs: list[ClaimedRun]
     permits: int
+    places: Mapping[str, int] = MappingProxyType({})
     opens_in: float | None = None
     may_be_more: bool = False
     set_types: frozenset[str] = frozenset()
@@ -69,9 +72,9 @@ def claim(connection: Connection, request: ClaimRequest) -> Claim:
     The same statement charges an attempt to each run, because from then on a child may begin it at any moment.
     """
     lock_permits(connection, request.owner.host)
-    permits, limit, most, set_types = _most(connection, request)
+    permits, places, limit, most, set_types = _most(connection, request)
     if limit <= 0 or not any(most):
-        return Claim([], permits, set_types=set_types)
+        return Claim([], permits, places, set_types=set_types)
     is_limited = [policy.limits is not None or policy.job_type in set_types for policy in request.policies]
     limited = {
         policy.job_type: (policy.limits or Limits(), each)
@@ -79,13 +82,13 @@ def claim(connection: Connection, request: ClaimRequest) -> Claim:
         if has_limits and each > 0
     }
     if not limited:
-        return Claim(_claimed(_claim(connection, request, limit, most)), permits, set_types=set_types)
+        return Claim(_claimed(_claim(connection, request, limit, most)), permits, places, set_types=set_types)
     openings = limits.open_gates(connection, limited, request.quarantined)
     # Runs of limited types come from behind their gates only.
     most = [0 if has_limits else each for has_limits, each in zip(is_limited, most, strict=True)]
     rows = _claim(connection, request, limit, most, openings.run_ids) if openings.run_ids or any(most) else []
     openings.settle(connection, rows)
-    return Claim(_claimed(rows), permits, openings.opens_in, openings.may_be_more, set_types)
+    return Claim(_claimed(rows), permits, places, openings.opens_in, openings.may_be_more, set_types)
 
 
 def _claim(
@@ -147,12 +150,13 @@ def return_unstarted(connection: Connection, token: str, run_ids: Collection[int
 
 
 class _Most(NamedTuple):
-    """How many permits the tick may use, how many runs it may claim in all, and how many of each type.
+    """The permits and the places that the tick may use, how many runs it may claim in all, and how many of each type.
 
     ``set_types``: those for which operators have set limits, also if these have ended and runs still wait behind gates.
     """
 
     permits: int
+    places: dict[str, int]
     in_all: int
     of_types: list[int]
     set_types: frozenset[str]
@@ -172,18 +176,26 @@ def _most(connection: Connection, request: ClaimRequest) -> _Most:
     permits = max(0, request.permits - sum(count - mine for count, mine in counted))
     capacity = request.capacity or Capacity(permits=request.limit)
     shared = min(request.limit, capacity.runs(permits - in_use))
-    most = []
+    most, places = [], {}
     for policy in request.policies:
         limit = request.limit if policy.is_async else shared
         limit = min(limit, request.type_limits.get(policy.job_type, request.limit))
         if policy.concurrency is not None:
-            limit = min(limit, policy.concurrency - held.get(policy.job_type, (0, 0))[0])
+            runs, mine = held.get(policy.job_type, (0, 0))
+            free = policy.concurrency - runs
+            if policy.is_async:
+                places[policy.job_type] = free + mine
+                # A run that waits would take the place of a limited type from other hosts.
+                is_limited = policy.limits is not None or policy.job_type in set_types
+                may_wait = 0 if is_limited or free + mine <= 0 else request.may_wait.get(policy.job_type, 0)
+                free += may_wait
+            limit = min(limit, free)
         # The view says so, too. But with a limit of 0 a long queue that is paused is not even read.
         if is_paused or ("type", policy.job_type) in paused:
             limit = 0
         most.append(max(0, limit))
     in_all = request.limit if any(policy.is_async for policy in request.policies) else shared
-    return _Most(permits, in_all, most, set_types)
+    return _Most(permits, places, in_all, most, set_types)
 
 
 def _claimed(rows: Sequence[Row]) -> list[ClaimedRun]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from jobrunner import clock
@@ -20,10 +21,13 @@ from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.phase import Phase
 from jobrunner.worker.pools.pool import Pool, PoolCapacity, Steps
 from jobrunner.worker.pools.starts import ChildStarts
+from jobrunner.worker.pools.throughput import AHEAD_SECONDS, Throughput
 
 _MANY = 20
 _GATHERING_SECONDS = 0.01
 """With many runs at work, those that end within this time are finalized together."""
+MOST_WAITING = 512
+"""Runs that wait in a tick for the place of one at work, of all types."""
 
 
 class AsyncAttempt(Attempt):
@@ -97,7 +101,10 @@ class CoroutinePool(Pool):
         self._supervisor = supervisor
         self._starts = starts
         self._child: ChildProcess | None = None
-        self._at_work = 0
+        self._at_work: Counter[str] = Counter()
+        # How many runs of a type may be at work in this tick, by the last claim.
+        self._places: dict[str, int] = {}
+        self._throughput = Throughput(strict=config.strict)
         self._is_one_at_a_time = False
 
     def capacity(self) -> PoolCapacity:
@@ -107,10 +114,11 @@ class CoroutinePool(Pool):
         is_served = child is not None or self._supervisor.idle or self._supervisor.starting
         return PoolCapacity(
             self._claimable(child),
+            may_wait=self._may_wait(),
             growth=0 if is_served else 1,
             is_usable=self._starts.is_any(),
             is_ready=child is not None or self._starts.is_settled(),
-            gathering_seconds=_GATHERING_SECONDS if self._at_work >= _MANY else 0.0,
+            gathering_seconds=_GATHERING_SECONDS if self._at_work.total() >= _MANY else 0.0,
         )
 
     def _claimable(self, child: ChildProcess | None) -> Capacity:
@@ -118,8 +126,37 @@ class CoroutinePool(Pool):
             return Capacity(0)
         if child is not None and (child.is_being_killed or child.channel_lost_at is not None):
             return Capacity(0)
-        most = 1 if self._is_one_at_a_time else sum(each.concurrency or 1 for each in self.types.known.values())
-        return Capacity(0, ahead=most - self._at_work)
+        in_hand = self._at_work.total() + self._count_waiting()
+        if self._is_one_at_a_time:
+            return Capacity(0, ahead=1 - in_hand)
+        most = sum(each.concurrency or 1 for each in self.types.known.values())
+        return Capacity(0, ahead=most + sum(self._may_wait().values()) - in_hand)
+
+    def _may_wait(self) -> dict[str, int]:
+        """How many short runs of each type are claimed beside those at work: one begins as soon as another ends."""
+        if self._is_one_at_a_time or self._config.strict:
+            return {}
+        late = self._late_types()
+        policies = [policy for policy in self.types.policies.values() if policy.job_type not in late]
+        short = [policy for policy in policies if self._throughput.is_short(policy.job_type)]
+        most = MOST_WAITING // max(1, len(short))
+        return {
+            policy.job_type: min(most, (policy.concurrency or 1) * (self._throughput.most(policy.job_type) - 1))
+            for policy in short
+        }
+
+    def _late_types(self) -> set[str]:
+        """The types of which a run is at work for longer than others may wait for it."""
+        late = set()
+        for held in self._hand.each_in(Phase.WORKING):
+            if clock.elapsed() - held.attempt.began_at < AHEAD_SECONDS:
+                # The others have begun after it.
+                break
+            late.add(held.run.job_type)
+        return late
+
+    def allow(self, places: Mapping[str, int]) -> None:
+        self._places.update(places)
 
     def grow(self, count: int) -> None:
         self._starts.start(min(count, 1))
@@ -127,12 +164,14 @@ class CoroutinePool(Pool):
     def start(self, permits: int, ahead: int) -> Steps:
         started: Steps = []
         for held in self._waiting():
+            policy = self.types.known[held.run.job_type]
+            if self._at_work[policy.job_type] >= self._places.get(policy.job_type, policy.concurrency or 1):
+                continue
             child = self._live_child()
             # While another thread claimed, the child may have died, and another pool may have taken the idle one.
-            if (child is None and not self._supervisor.idle) or (self._is_one_at_a_time and self._at_work):
+            if (child is None and not self._supervisor.idle) or (self._is_one_at_a_time and self._at_work.total()):
                 break
             child = self._child = child or self._supervisor.acquire(for_event_loop=True)
-            policy = self.types.known[held.run.job_type]
             held.started = AsyncAttempt(held.run, policy, child)
             self._hand.move(held, Phase.WORKING)
             start = StartRun.of(
@@ -143,15 +182,18 @@ class CoroutinePool(Pool):
                 slot=self._supervisor.page.slot_of(held.lease),
             )
             child.send(start)
-            self._at_work += 1
+            self._at_work[policy.job_type] += 1
             self.took_at = clock.elapsed()
             started.append((held, None))
         return started
 
     def ended(self, held: RunInHand, report: Report) -> Steps:
         # The child stays, so that the next runs can use its event loop and what the handlers keep in it.
-        self._at_work -= 1
-        return [] if report.outcome == NOT_BEGUN else [(held, held.attempt.reported(report))]
+        self._at_work[held.run.job_type] -= 1
+        if report.outcome == NOT_BEGUN:
+            return []
+        self._throughput.learn(held.run.job_type, clock.elapsed() - held.attempt.began_at)
+        return [(held, held.attempt.reported(report))]
 
     def died(self, runs: Sequence[RunInHand]) -> Steps:
         mine = [(held, held.attempt) for held in runs if isinstance(held.attempt, AsyncAttempt)]
@@ -160,7 +202,7 @@ class CoroutinePool(Pool):
         if not charged:
             # It is not known which run ended the child. Run one at a time for the rest of the tick to find it.
             self._is_one_at_a_time = True
-        self._at_work = 0
+        self._at_work.clear()
         results: Steps = []
         for held, attempt in mine:
             if attempt not in charged:
@@ -173,7 +215,7 @@ class CoroutinePool(Pool):
     def close(self) -> None:
         """Release the child if it has no work. Then it ends by itself."""
         child = self._live_child()
-        if child is not None and not self._at_work:
+        if child is not None and not self._at_work.total():
             self._supervisor.release(child)
             self._child = None
 

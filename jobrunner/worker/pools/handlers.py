@@ -33,6 +33,7 @@ _MOST_AT_A_TIME = 512
 """Runs in one claim. The fixed cost of a claim is that of a hundred runs."""
 
 _seconds = attrgetter("seconds")
+_began_at = attrgetter("first.attempt.began_at")
 _token = attrgetter("lease.token")
 
 
@@ -58,13 +59,15 @@ class HandlerPool(Pool):
         children = self._supervisor.children if self._config.strict else len(queues) + len(self._supervisor.idle)
         steps = [self._look_at(each) for each in self._queues.values() if each.length]
         growth, worth_growing_for = self._starts.growth(), 1
-        if growth and self._queues and not self._config.strict and clock.elapsed() < (until := self._late_at()):
-            steps.append(until)
-            worth_growing_for = self._throughput.most_during(self._starts.seconds)
+        if growth and not self._config.strict and (until := self._late_at()) is not None:
+            growth = min(growth, max(0, self._throughput.most_children() - self._supervisor.children))
+            if self._queues:
+                steps.append(until)
+                worth_growing_for = self._throughput.most_during(self._starts.seconds)
         return PoolCapacity(
             self._claimable(queues),
             {job_type: children * self._throughput.most(job_type) for job_type in self.types.policies},
-            growth,
+            growth=growth,
             is_usable=self._starts.is_any() and not has_nothing_to_serve,
             is_ready=self._starts.is_settled(),
             next_step_at=min(steps, default=None),
@@ -85,10 +88,14 @@ class HandlerPool(Pool):
         # The limit per claim: a claimed run that waits is charged, and another host could work on it.
         return Capacity(idle, min(length, 1 + _MOST_AT_A_TIME // max(1, idle)), min(ahead, _MOST_AT_A_TIME))
 
-    def _late_at(self) -> float:
-        """When a child is late with its run. Until then the other runs may wait for it, if they seem to be short."""
-        began_at = min(queue.first.attempt.began_at for queue in self._queues.values())
-        return began_at + max(self._starts.seconds / 10, 2 * self._throughput.recent_seconds)
+    def _late_at(self) -> float | None:
+        """When a child is late with its run; None: it is. Until then the others may wait, if they seem to be short."""
+        if not self._queues:
+            return float("inf")
+        first = min(self._queues.values(), key=_began_at)
+        late_at = first.first.attempt.began_at + max(self._starts.seconds / 10, 2 * self._throughput.recent_seconds)
+        # What this process has not read yet is no run that takes long.
+        return None if clock.elapsed() >= late_at and not first.child.has_unread() else late_at
 
     def _gathering_seconds(self, queues: list[PrefetchQueue]) -> float:
         if self._supervisor.idle or any(queue.child.is_waiting for queue in queues):

@@ -27,7 +27,8 @@ Steps: TypeAlias = list[tuple[RunInHand, AttemptResult | None]]
 class PoolCapacity(NamedTuple):
     """How many runs a pool can take, and what it waits for.
 
-    ``claimable`` is how many runs it can take now. ``limits`` holds the most runs that it wants of a type.
+    ``claimable`` is how many runs it can take now. ``limits`` holds the most runs that it wants of a type, ``may_wait``
+    how many of a type may wait until others of it have ended.
     ``growth`` is how many more processes it could start, if ``worth_growing_for`` runs are due.
     ``is_usable``: it may still start runs in this tick. ``is_ready``: it can start a run at once, or it will never be
     able to. ``next_step_at`` is when ``start`` has something to do even if nothing happens; None means that nothing is
@@ -36,6 +37,7 @@ class PoolCapacity(NamedTuple):
 
     claimable: Capacity
     limits: Mapping[str, int] = MappingProxyType({})
+    may_wait: Mapping[str, int] = MappingProxyType({})
     growth: int = 0
     is_usable: bool = True
     is_ready: bool = True
@@ -81,6 +83,9 @@ class Pool(ABC):
     @abstractmethod
     def capacity(self) -> PoolCapacity:
         """How many runs it can take now."""
+
+    def allow(self, places: Mapping[str, int]) -> None:  # noqa: B027 - most pools count permits
+        """Learn from a claim how many runs of a type this tick may have at work."""
 
     @abstractmethod
     def start(self, permits: int, ahead: int) -> Steps:

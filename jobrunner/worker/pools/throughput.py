@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 AHEAD_SECONDS = 0.15
 """A prefetch queue holds about this much work, so that no run is kept from another host for longer."""
 MOST_IN_QUEUE = 256
@@ -43,6 +45,13 @@ class Throughput:
     def most_during(self, seconds: float) -> int:
         """How many runs a child ends in this time, if each takes as long as the shorter one of the last two."""
         return 1 + min(_MOST_COUNTED, int(seconds / max(self._shorter_seconds, _FEED_SECONDS)))
+
+    def most_children(self) -> int:
+        """How many children this process can keep at work, if a run takes as long as the shorter one of the last two.
+
+        One more than it can feed, because each has nothing to do while its next runs are claimed.
+        """
+        return 1 + max(1, ceil(self._shorter_seconds / _FEED_SECONDS))
 
     def queue_length(self) -> int:
         """How many claimed runs there should be for a child: one at work, the others waiting."""

@@ -1,4 +1,4 @@
-"""A message that its channel cannot hold: the parent takes it as fast as the child sends it."""
+"""What ends a wait for children: a message, also one that its channel cannot hold, and a child without more runs."""
 
 import time
 from collections.abc import Iterator
@@ -50,6 +50,10 @@ def next_event(supervisor: Supervisor) -> Event:
     raise AssertionError("nothing announced an event")
 
 
+def run_of(run_id: int, job_type: str, **payload: object) -> StartRun:
+    return StartRun(*(run_id, job_type, payload, 1, 1, 0.0, 0.0, LIMIT_BYTES, clock.elapsed() + 60))
+
+
 @pytest.mark.parametrize("size", [10, 200_000, 10_000_000])
 @pytest.mark.parametrize("job_type", ["large", "large_async"])
 def test_result_of_any_size_arrives_without_a_look_at_the_channel(
@@ -59,7 +63,7 @@ def test_result_of_any_size_arrives_without_a_look_at_the_channel(
     supervisor.spawn()
     assert isinstance(next_event(supervisor), Ready)
     child = supervisor.acquire(for_event_loop=job_type == "large_async")
-    run = StartRun(*(1, job_type, {"size": size}, 1, 1, 0.0, 0.0, LIMIT_BYTES, clock.elapsed() + 60))
+    run = run_of(1, job_type, size=size)
     if job_type == "large":
         child.give([run])
     else:
@@ -69,3 +73,17 @@ def test_result_of_any_size_arrives_without_a_look_at_the_channel(
     (report,) = reported.messages
     assert isinstance(report, Report)
     assert (report.outcome, report.result) == ("succeeded", "x" * size)
+
+
+def test_wait_for_more_reports_ends_when_a_child_has_ended_all_of_its_runs(supervisor: Supervisor) -> None:
+    """A tick slept for 40 ms beside a child that had nothing to do."""
+    supervisor.spawn()
+    assert isinstance(next_event(supervisor), Ready)
+    supervisor.acquire().give([run_of(number, "large", size=1) for number in range(1, 4)])
+    reports: list[object] = []
+    while len(reports) < 3:
+        began_at = time.monotonic()
+        for event in supervisor.poll(2 * stretched(NEVER_SECONDS), stretched(NEVER_SECONDS)):
+            assert isinstance(event, Reported)
+            reports += event.messages
+        assert time.monotonic() - began_at < stretched(NEVER_SECONDS)

@@ -1,0 +1,90 @@
+"""Short ``async def`` runs are claimed ahead: some wait in the tick, and begin as soon as others have ended."""
+
+from datetime import timedelta
+
+import pytest
+
+from harness import App, Commands, Database
+from harness.handlers_rows import queue, wait_until_running
+from harness.invariants import insert_runs
+from jobrunner.model import Capacity, Owner, Policy
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.queue.claims import Claim, ClaimRequest, claim
+
+HANDLERS = """
+import asyncio
+from pathlib import Path
+from jobrunner import job
+
+GO = Path(__file__).with_name("go")
+now, most = 0, 0
+
+@job("short", concurrency=3)
+async def short(ctx):
+    global now, most
+    now += 1
+    most = max(most, now)
+    await asyncio.sleep(0.002)
+    now -= 1
+    return most
+
+@job("turns", concurrency=1)
+async def turns(ctx, does: str):
+    if does == "open":
+        GO.touch()
+    while does == "wait" and not GO.exists():
+        await asyncio.sleep(0.01)
+"""
+
+
+def claimed(store: Store, worker: str, may_wait: int) -> Claim:
+    policies = [Policy("short", is_async=True, concurrency=3)]
+    request = ClaimRequest(
+        Owner("here", worker), worker[-1] * 32, policies, 100, 4, timedelta(minutes=1), may_wait={"short": may_wait}
+    )
+    return store.write(lambda connection: claim(connection, request._replace(capacity=Capacity(0, ahead=100))))
+
+
+@pytest.mark.promise("P5")
+def test_claim_ahead_gives_no_second_tick_of_the_host_a_place_that_is_taken(database: Database, store: Store) -> None:
+    insert_runs(database, 20, "short", run_at=database.now() - timedelta(minutes=1))
+    first = claimed(store, "here:1:a", may_wait=0)
+    assert (len(first.runs), first.places) == (3, {"short": 3})
+    # The other tick holds three, so this one has no place, and no run may wait in it for one.
+    second = claimed(store, "here:2:b", may_wait=9)
+    assert (len(second.runs), second.places) == (0, {"short": 0})
+    # Its own runs take places of the tick that asks, and as many as it says may wait beside them.
+    again = claimed(store, "here:1:a", may_wait=9)
+    assert (len(again.runs), again.places) == (9, {"short": 3})
+    assert len(claimed(store, "here:1:a", may_wait=9).runs) == 0
+    store.close()
+
+
+def test_tick_that_claims_async_runs_ahead_has_no_more_at_work_than_their_concurrency(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    app.write("handlers", HANDLERS)
+    runs = insert_runs(database, 200, "short")
+    jobrunner.tick("--batch", "200")
+    rows = database.query("SELECT status, attempts, result FROM job_runs")
+    assert [(row["status"], row["attempts"]) for row in rows] == [("succeeded", 1)] * len(runs)
+    assert max(row["result"] for row in rows) == 3
+    # More than three at a time were claimed.
+    claims = database.query("SELECT count(*) AS runs FROM job_attempts GROUP BY lease_token")
+    assert max(row["runs"] for row in claims) > 3
+
+
+def test_async_run_that_waits_behind_a_long_one_goes_to_another_host(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    """The first of these waits for the last, which its tick has claimed ahead."""
+    app.write("handlers", HANDLERS)
+    runs = [queue(database, "turns", {"does": does}) for does in ("nothing",) * 40 + ("wait", "open")]
+    tick = jobrunner.start("tick")
+    wait_until_running(database, runs[-2])
+    other = jobrunner.start("tick", "--linger", env={"JOBRUNNER_HOST": "elsewhere"})
+    assert tick.wait(30) == 0
+    other.terminate()
+    assert other.wait(30) == 0
+    rows = database.query("SELECT status, attempts FROM job_runs")
+    assert [(row["status"], row["attempts"]) for row in rows] == [("succeeded", 1)] * 42
