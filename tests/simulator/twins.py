@@ -87,7 +87,7 @@ TWINS: dict[str, Twin] = {
         lambda: statements("claims.return_unstarted", old="job_runs.lease_token = :token", new=_HELD), first=28
     ),
     "what has begun counts as never begun": Twin(lambda: patch.object(begun_page, "_read", _read_all)),
-    "a result is written without the fence": Twin(_without_fence, first=91),
+    "a result is written without the fence": Twin(_without_fence, first=1183),
     "a checkpoint is written without the fence": Twin(
         lambda: statements("holding.keep", old="job_runs.lease_token = given.lease_token", new=_HELD), first=243
     ),
