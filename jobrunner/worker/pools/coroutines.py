@@ -164,8 +164,9 @@ class CoroutinePool(Pool):
     def start(self, permits: int, ahead: int) -> Steps:
         started: Steps = []
         for held in self._waiting():
-            policy = self.types.known[held.run.job_type]
-            if self._at_work[policy.job_type] >= self._places.get(policy.job_type, policy.concurrency or 1):
+            policy = self.types.policies.get(held.run.job_type)
+            # A run of a retired type is returned: the next child may have other code.
+            if policy is None or not self._has_place(policy):
                 continue
             child = self._live_child()
             # While another thread claimed, the child may have died, and another pool may have taken the idle one.
@@ -186,6 +187,10 @@ class CoroutinePool(Pool):
             self.took_at = clock.elapsed()
             started.append((held, None))
         return started
+
+    def _has_place(self, policy: Policy) -> bool:
+        places = self._places.get(policy.job_type, policy.concurrency or 1)
+        return self._at_work[policy.job_type] < places
 
     def ended(self, held: RunInHand, report: Report) -> Steps:
         # The child stays, so that the next runs can use its event loop and what the handlers keep in it.
