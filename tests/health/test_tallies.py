@@ -272,9 +272,10 @@ def test_histograms_of_days_that_are_over_are_read_once_and_new_ends_are_counted
     first, _ = look()
     assert (first.ends, list(first.waits)) == (2 * 72, [0, 72, 72])
     assert look() == (first, 0)
-    insert_hours(database, [now])
+    # More than a day has hours: the texts of today must not be those of a whole day.
+    insert_hours(database, [now] * 30)
     again, read = look()
-    assert (again.ends, list(again.waits)) == (2 * 73, [0, 73, 73])
+    assert (again.ends, list(again.waits)) == (2 * 102, [0, 102, 102])
     assert read == 2, "what is summed with it has another text, for waits and for runs"
 
 
