@@ -82,7 +82,10 @@ SOON = {**LEASE, "JOBRUNNER_PATIENCE": f"{PATIENCE.total_seconds():g}s"}
 LIMIT = waits.Waits.of(waits.COMMAND).call + 10
 """Seconds. The limit of the longest wait, and what a busy machine needs to start so many programs."""
 # On a busy machine the client may cut a call before the server does. It names the holder all the same.
-NAMED = r"jobrunner: (?:cannot use|lost the connection to) the database [^\n]*: session {pid} of the role {role} holds a lock that is needed "
+NAMED = (
+    r"jobrunner: (?:cannot use|lost the connection to) the database [^\n]*:"
+    r" session {pid} of the role {role} holds a lock that is needed "
+)
 SINCE = r"\(idle in transaction, its transaction open since 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC\)"
 ENDING = r"; let it [^\n]* SELECT pg_terminate_backend\(\d+\)\n"
 
