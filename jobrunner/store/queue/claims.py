@@ -75,7 +75,7 @@ def claim(connection: Connection, request: ClaimRequest) -> Claim:
     permits, places, limit, most, set_types = _most(connection, request)
     if limit <= 0 or not any(most):
         return Claim([], permits, places, set_types=set_types)
-    is_limited = [policy.limits is not None or policy.job_type in set_types for policy in request.policies]
+    is_limited = [limits.is_limited(policy, set_types) for policy in request.policies]
     limited = {
         policy.job_type: (policy.limits or Limits(), each)
         for policy, each, has_limits in zip(request.policies, most, is_limited, strict=True)
@@ -186,9 +186,8 @@ def _most(connection: Connection, request: ClaimRequest) -> _Most:
             if policy.is_async:
                 places[policy.job_type] = free + mine
                 # A run that waits would take the place of a limited type from other hosts.
-                is_limited = policy.limits is not None or policy.job_type in set_types
-                may_wait = 0 if is_limited or free + mine <= 0 else request.may_wait.get(policy.job_type, 0)
-                free += may_wait
+                if free + mine > 0 and not limits.is_limited(policy, set_types):
+                    free += request.may_wait.get(policy.job_type, 0)
             limit = min(limit, free)
         # The view says so, too. But with a limit of 0 a long queue that is paused is not even read.
         if is_paused or ("type", policy.job_type) in paused:

@@ -254,6 +254,11 @@ def _given(names: Iterable[str]) -> dict[str, Any]:
     return {"given": [{"job_type": name} for name in sorted(names)]}
 
 
+def is_limited(policy: Policy, set_types: Collection[str]) -> bool:
+    """Whether the runs of a type come from behind gates: its code or operators limit it, or what they set has ended."""
+    return policy.limits is not None or policy.job_type in set_types
+
+
 def count_open(connection: Connection, policies: Sequence[Policy], limit: int, set_types: Collection[str] = ()) -> int:
     """How many runs of these types, up to a limit, could be claimed from behind gates; of each key, one.
 
@@ -261,7 +266,7 @@ def count_open(connection: Connection, policies: Sequence[Policy], limit: int, s
     """
     count = 0
     for policy in policies:
-        if policy.limits is None and policy.job_type not in set_types:
+        if not is_limited(policy, set_types):
             continue
         limits = policy.limits or Limits()
         question = _OPEN_GATES if limits.concurrency_key else _BEHIND_OPEN_GATE
@@ -312,14 +317,14 @@ def declare(connection: Connection, policy: Policy) -> bool:
     values = {"of_type": policy.job_type, **{f"new_{name}": value for name, value in columns.items()}}
     # This is also the lock on the type: from here on no claim of it is under way, and nobody sets limits of it.
     ended = connection.execute(Prepared("limits.declare"), values).scalar_one()
-    is_limited = policy.limits is not None or ended == 0
-    if is_limited and (stored is None or stored["concurrency_key"] == columns["concurrency_key"]):
+    has_limits = policy.limits is not None or ended == 0
+    if has_limits and (stored is None or stored["concurrency_key"] == columns["concurrency_key"]):
         connection.execute(Prepared("gates.reopen"), values)
     else:
         if len(connection.execute(Prepared("limits.release"), {**values, "limit": _RELEASED}).all()) == _RELEASED:
             return True
         connection.execute(Prepared("gates.forget"), values)
-        if not is_limited:
+        if not has_limits:
             connection.execute(Prepared("limits.forget"), values)
     if ended == 1:
         connection.execute(Prepared("set_limits.forget"), values)
@@ -328,8 +333,7 @@ def declare(connection: Connection, policy: Policy) -> bool:
 
 def _wanted(policy: Policy, set_types: Collection[str]) -> dict[str, Any] | None:
     """The row that a type should have; None: none."""
-    has_row = policy.limits is not None or policy.job_type in set_types
-    return _columns(policy.limits or Limits()) if has_row else None
+    return _columns(policy.limits or Limits()) if is_limited(policy, set_types) else None
 
 
 def _columns(limits: Limits) -> dict[str, Any]:
