@@ -112,16 +112,17 @@ class CoroutinePool(Pool):
             return PoolCapacity(Capacity(0), is_usable=False)
         child = self._live_child()
         is_served = child is not None or self._supervisor.idle or self._supervisor.starting
+        may_wait = self._may_wait()
         return PoolCapacity(
-            self._claimable(child),
-            may_wait=self._may_wait(),
+            self._claimable(child, sum(may_wait.values())),
+            may_wait=may_wait,
             growth=0 if is_served else 1,
             is_usable=self._starts.is_any(),
             is_ready=child is not None or self._starts.is_settled(),
             gathering_seconds=_GATHERING_SECONDS if self._at_work.total() >= _MANY else 0.0,
         )
 
-    def _claimable(self, child: ChildProcess | None) -> Capacity:
+    def _claimable(self, child: ChildProcess | None, may_wait: int) -> Capacity:
         if child is None and not self._supervisor.idle:
             return Capacity(0)
         if child is not None and (child.is_being_killed or child.channel_lost_at is not None):
@@ -130,7 +131,7 @@ class CoroutinePool(Pool):
         if self._is_one_at_a_time:
             return Capacity(0, ahead=1 - in_hand)
         most = sum(each.concurrency or 1 for each in self.types.known.values())
-        return Capacity(0, ahead=most + sum(self._may_wait().values()) - in_hand)
+        return Capacity(0, ahead=most + may_wait - in_hand)
 
     def _may_wait(self) -> dict[str, int]:
         """How many short runs of each type are claimed beside those at work: one begins as soon as another ends."""
