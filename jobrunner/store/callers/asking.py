@@ -50,9 +50,7 @@ def ask(transaction: Transaction, schema: str | None, work: Callable[[Question],
     executor = connection_below(transaction, schema, ASK)
     if isinstance(executor, SqlalchemyConnection):
         executor.refuse_pipeline(ASK)
-        return Question(executor, executor.driver_connection).answer(work)
-    driver: Any = executor.driver  # type: ignore[attr-defined]
-    return Question(executor, driver).answer(work)
+    return Question(executor, executor.driver_connection).answer(work)
 
 
 class Question(CallersTransaction):

@@ -133,6 +133,11 @@ class CallersConnection(Executor):
     def begins_by_itself(self) -> bool:
         """Whether a transaction is open, or will be opened before the first write."""
 
+    @property
+    @abstractmethod
+    def driver_connection(self) -> Any:
+        """The connection of the driver, below the pool and what SQLAlchemy puts around one of an event loop."""
+
 
 class SqlalchemyConnection(CallersConnection):
     """A connection of SQLAlchemy. Errors are SQLAlchemy's."""
@@ -185,7 +190,6 @@ class SqlalchemyConnection(CallersConnection):
 
     @property
     def driver_connection(self) -> Any:
-        """The connection of the driver, below the pool and what SQLAlchemy puts around one of an event loop."""
         return self.connection.connection.driver_connection
 
 
@@ -200,6 +204,10 @@ class ExternalConnection(DriverExecutor, CallersConnection):
         super().__init__(driver)
         if self.traits.has_schemas:
             self.schema = schema
+
+    @property
+    def driver_connection(self) -> Any:
+        return self.driver
 
     def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:
         with self.errors or nullcontext(), noting_unfit_schema():
