@@ -13,6 +13,7 @@ from measures.hours import FIRST as FIRST_QUARTER
 from measures.hours import LAST as LAST_QUARTER
 from measures.idle import FIRST, PROCESSOR_TIME
 from measures.operate import CLAIM_BESIDE_WAITING
+from measures.slow import SHORT
 from measures.two_hosts import CALM, ONE, TWO
 from plan import DRAINS, IDLE, JOINED_ENQUEUE, LESS_IS_BETTER, ONE_JOB, SINGLE_ENQUEUE
 from published import Results
@@ -146,6 +147,7 @@ GOALS = (
         _CORE,
         _CORE,
     ),
+    Goal("{runs} coroutines that do nothing", SHORT, *(2 * (Aim(1, "functions that do nothing", _DRAIN.ours),))),
     Goal("{waiting_runs} coroutines of 1 s, 500 at once", "waiting runs, start to exit, {db}", _IDEAL, _IDEAL),
     Goal(
         "`status` beside {finished} finished runs",

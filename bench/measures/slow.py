@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from plan import Line, measure
+from plan import DRAINS, Line, measure
 from sizes import BOTH
 from stage import Queue, Stage
 
 from measures.baselines import IDEAL_SLOW, IDEAL_WAITING, ONE_CORE
+
+SHORT = "coroutines that do nothing, {db}"
 
 
 @measure(
@@ -53,3 +55,13 @@ def waiting(stage: Stage, database: str) -> Iterator[float]:
     done = queue.tick(handlers="waiting")
     queue.check_drained(sizes.waiting_runs)
     yield done.seconds
+
+
+@measure(Line(SHORT, "runs/s", DRAINS[1].ours), group="async", on=BOTH, concurrency="default (10 of a type)")
+def short(stage: Stage, database: str) -> Iterator[float]:
+    """One tick from start to exit, at default settings, on as many coroutines that do nothing as a drain has runs."""
+    queue, runs = stage.queue(database), stage.sizes.runs
+    queue.add_due("coroutine", runs)
+    done = queue.tick(handlers="coroutine")
+    queue.check_drained(runs)
+    yield runs / done.seconds

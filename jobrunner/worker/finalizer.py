@@ -33,7 +33,7 @@ LONGEST_UNWRITTEN_SECONDS = 0.2
 """While a result has waited to be written for longer than this, no run is claimed or given to a pool."""
 _LARGEST_GROUP = MOST_UNWRITTEN
 _WORTH_A_THREAD = 20
-"""Runs in a group: for fewer, the finalizer does not open a second connection."""
+"""Runs in a group, and those that may begin meanwhile: for fewer, the finalizer does not open a second connection."""
 _LARGEST_TEXT = 1_000_000
 """Characters in one group: the write must end long before the watchdog cuts it as a call that hangs."""
 
@@ -133,7 +133,8 @@ class Finalizer:
         ends = [(held.lease, held.result) for held in group if held.result is not None]
         work = partial(self._write, ends, _unwritten_of(group))
         self._sent_at = clock.elapsed()
-        if len(group) >= _WORTH_A_THREAD and self._background.is_usable():
+        others = self._hand.count(Phase.WAITING)
+        if len(group) + others >= _WORTH_A_THREAD and self._background.is_usable():
             self._background.ask(work)
             return
         try:

@@ -12,8 +12,11 @@ from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.queue.claims import Claim, ClaimRequest, claim
 
 HANDLERS = """
-import asyncio
+import asyncio, os, sqlite3, time
 from pathlib import Path
+
+import psycopg
+
 from jobrunner import job
 
 GO = Path(__file__).with_name("go")
@@ -34,6 +37,30 @@ async def turns(ctx, does: str):
         GO.touch()
     while does == "wait" and not GO.exists():
         await asyncio.sleep(0.01)
+
+begun = 0
+
+def keep_writers_out():
+    url = os.environ["JOBRUNNER_DATABASE_URL"]
+    if url.startswith("sqlite"):
+        connection = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+        connection.execute("BEGIN IMMEDIATE")
+    else:
+        connection = psycopg.connect(url)
+        connection.execute("LOCK TABLE job_attempts IN EXCLUSIVE MODE")
+    return connection
+
+@job("beside_a_write", concurrency=3)
+async def beside_a_write(ctx):
+    global begun
+    begun += 1
+    if begun % 50:
+        return None
+    connection, before, ends_at = keep_writers_out(), begun, time.monotonic() + 0.2
+    while begun < before + 10 and time.monotonic() < ends_at:
+        await asyncio.sleep(0)
+    connection.close()
+    return begun - before
 """
 
 
@@ -72,6 +99,18 @@ def test_tick_that_claims_async_runs_ahead_has_no_more_at_work_than_their_concur
     # More than three at a time were claimed.
     claims = database.query("SELECT count(*) AS runs FROM job_attempts GROUP BY lease_token")
     assert max(row["runs"] for row in claims) > 3
+
+
+def test_short_async_runs_go_on_while_the_results_of_others_are_written(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    """Every fiftieth keeps all writers out until ten more have begun, or for a moment if no more wait in the tick."""
+    app.write("handlers", HANDLERS)
+    insert_runs(database, 400, "beside_a_write")
+    jobrunner.tick("--batch", "400")
+    rows = database.query("SELECT status, result FROM job_runs")
+    assert {row["status"] for row in rows} == {"succeeded"}
+    assert max(row["result"] or 0 for row in rows) >= 10
 
 
 def test_async_run_that_waits_behind_a_long_one_goes_to_another_host(
