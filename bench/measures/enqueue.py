@@ -72,6 +72,24 @@ def single_insert(stage: Stage, database: str) -> Iterator[float]:
         yield _singly(queue, stage.sizes.enqueued, connection, _insert(connection, database))
 
 
+@measure(
+    Line("single INSERT, sent together with its BEGIN, PostgreSQL", "runs/s", SINGLE.format(db=POSTGRESQL)),
+    group="enqueue",
+    times=3,
+)
+def single_pipelined(stage: Stage) -> Iterator[float]:
+    """The same in psycopg's pipeline mode, which saves a round trip: whether an enqueue should use it."""
+    queue = stage.queue(POSTGRESQL)
+    with closing(_open(queue, POSTGRESQL)) as connection:
+        insertion = _insert(connection, POSTGRESQL)
+
+        def once() -> None:
+            with connection.pipeline():
+                insertion()
+
+        yield _singly(queue, stage.sizes.enqueued, connection, once)
+
+
 @measure(Line("single enqueue, driver's connection, {db}", "runs/s", SINGLE), group="enqueue", on=BOTH, times=3)
 def single(stage: Stage, database: str) -> Iterator[float]:
     """The same with `jobrunner.enqueue`, through the same kind of connection: psycopg's or sqlite3's."""
