@@ -27,6 +27,10 @@ else:
     Command = Notify = object
 
 
+LONGEST_LINGER = timedelta(minutes=2)
+"""A tick that lingers keeps the code that it started with."""
+
+
 def _check_1s_to_10m(found: timedelta) -> None:
     if not timedelta(seconds=1) <= found <= timedelta(minutes=10):
         raise UsageError("must lie between 1s and 10m")
@@ -38,7 +42,7 @@ def _check_budget(budget: timedelta) -> None:
 
 
 def _check_linger(linger: timedelta) -> None:
-    if linger > timedelta(minutes=2):
+    if linger > LONGEST_LINGER:
         raise UsageError("must be at most 2m: a tick that lingers keeps the code that it started with")
 
 
@@ -117,6 +121,13 @@ class Config(NamedTuple):
         " ([how](../adr/0015-linger.md)).",
         _check_linger,
         on_host=True,
+    )
+    listeners: int = setting.number(
+        50,
+        1,
+        100_000,
+        "On how many hosts ticks listen at the same time, of those with the same application and `--type`. On further"
+        " hosts a tick with `--linger` ends as a plain one, so that not every host keeps a session of the server.",
     )
     spread: timedelta = setting.duration(
         "0s",

@@ -11,8 +11,9 @@ from functools import partial
 from jobrunner import clock
 from jobrunner.children.supervisor import Supervisor
 from jobrunner.errors import ConnectionLost, DatabaseUnavailable
+from jobrunner.settings.config import LONGEST_LINGER
 from jobrunner.store.queue.ticks import listen
-from jobrunner.store.queue.ticks.listen import Listener
+from jobrunner.store.queue.ticks.listen import Listener, Reported
 from jobrunner.store.upkeep.check import check_schema
 from jobrunner.worker import housekeeping, tick_record
 from jobrunner.worker.context import TickContext
@@ -130,7 +131,8 @@ class Listening(Period):
 
     def _begin(self) -> None:
         try:
-            self._listen()
+            if not self._listen():
+                return
         except DatabaseUnavailable as error:
             self.end(error)
             raise CannotListen(str(error)) from error
@@ -144,29 +146,38 @@ class Listening(Period):
         self._begin_again_at = clock.elapsed() + _CONNECT_AGAIN_SECONDS
         # It may be another server by now, with a schema of its own.
         self._database.read(check_schema)
-        self._listen()
         self._begin_again_at, self._ask_at, self.has_answered = None, 0.0, True
-        self._log.info("linger", result="listens again")
+        if self._listen():
+            self._log.info("linger", result="listens again")
         return True
 
-    def _listen(self) -> None:
+    def _listen(self) -> bool:
+        """Listen from now on. False: enough other hosts do, and this tick goes on as a plain one."""
         listener = Listener(self._database)
         try:
-            self._report()
+            reported = self._report()
         except DatabaseUnavailable:
             listener.close()
             raise
+        if reported is Reported.ENOUGH:
+            listener.close()
+            self.is_needed = False
+            self._end(f"does not listen: {self._config.listeners} other hosts do")
+            return False
         self._listener = listener
         if listener.descriptor is not None:
             self._supervisor.watch(listener.descriptor)
+        return True
 
-    def _report(self) -> None:
-        if self._database.write(partial(listen.report_listening, row=self._context.row)):
-            return
+    def _report(self) -> Reported:
+        most, longest = self._config.listeners, LONGEST_LINGER
+        report = partial(listen.report_listening, kind=self._kind, most=most, longest=longest)
+        if (reported := self._database.write(partial(report, row=self._context.row))) is not Reported.LOST:
+            return reported
         # It is another server by now, which was promoted without the row. Another tick may have its number there.
         tick_record.open_row(self._context)
         self._log.warning("linger", result="its row was lost, and it has a new one")
-        self._database.write(partial(listen.report_listening, row=self._context.row))
+        return self._database.write(partial(report, row=self._context.row))
 
     def _count_notifications(self, listener: Listener) -> None:
         notified = listener.notifications()

@@ -163,9 +163,7 @@ class Loop:
         """Let a listening tick look for new runs. It begins to listen as soon as handlers could begin a run."""
         starts = self._pools.starts
         if starts.has_failed():
-            # This tick goes on as a plain one, for commands only. An older tick, which has handlers, goes on listening.
-            self._period.end()
-            self._period = self._budget
+            self._listen_no_more()  # For commands only. An older tick, which has handlers, goes on listening.
         elif not self._may_claim():
             self._period.end()
         elif self._period.is_open_ended:
@@ -177,11 +175,18 @@ class Loop:
                     self._pools.ask_soon()
                 if self._period.has_answered:
                     self._outage.end(Call.LOOK)
+                if not self._period.is_needed:
+                    self._listen_no_more()
             except CannotListen as error:
                 self._note_outage(Call.ONCE, error)
                 self._period = self._budget
             except DatabaseUnavailable as error:
                 self._note_outage(Call.LOOK, error)
+
+    def _listen_no_more(self) -> None:
+        """Go on as a plain tick."""
+        self._period.end()
+        self._period = self._budget
 
     def _claim(self) -> None:
         """Claim as many runs as the pools have capacity for."""

@@ -261,7 +261,7 @@ BUSY: dict[str, Call] = {
         connection, [(definition(connection), 0)], connection.execute(select(now())).scalar_one()
     ),
     "expansion.expand what cannot be read": partial(expanding, problem="what"),
-    "listen.report_listening": on(listen.report_listening, TICK_ROW),
+    "listen.report_listening": on(listen.report_listening, TICK_ROW, KIND, 50, LEASE),
     "notices.note_dead": on(notices.note_dead, told, (True, [], []), 40),
     "notices.note_late": on(notices.note_late, told, lambda *_: LEASE, LEASE),
     "notices.note_recovered": on(notices.note_recovered, told, lambda _: (), 100),

@@ -6,10 +6,13 @@ Every function that takes a connection expects a transaction of ``Database``.
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import timedelta
+from enum import Enum
 from typing import NamedTuple
 
 from jobrunner.errors import ConnectionLost, JobrunnerError
 from jobrunner.model import TickKind
+from jobrunner.store.drivers import locks
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.drivers.notify import open_notifier
@@ -26,9 +29,27 @@ class Outlook(NamedTuple):
     next_in: float
 
 
-def report_listening(connection: Connection, row: TickRow) -> bool:
-    """Record that this tick listens for new runs. An older tick of its kind may then end. False: its row is lost."""
-    return connection.execute(Prepared("listen.report"), row.values()).one_or_none() is not None
+class Reported(Enum):
+    """What became of the report that a tick listens."""
+
+    LISTENS = "it listens"
+    LOST = "its row is lost"
+    ENOUGH = "enough other hosts listen"
+
+
+def report_listening(connection: Connection, row: TickRow, kind: TickKind, most: int, longest: timedelta) -> Reported:
+    """Record that this tick listens for new runs, unless ``most`` other hosts do. An older tick of its kind may end.
+
+    ``longest`` is how long any tick may listen: after this time one that was killed does not count any more. Expects a
+    write transaction.
+    """
+    # Of hosts that come at the same time the first ones listen: the others count them.
+    locks.lock_named_row(connection, "listeners")
+    values = {**kind._asdict(), "before": -longest.total_seconds()}
+    if connection.execute(Prepared("listen.other_hosts"), values).one().hosts >= most:
+        return Reported.ENOUGH
+    found = connection.execute(Prepared("listen.report"), row.values()).one_or_none()
+    return Reported.LOST if found is None else Reported.LISTENS
 
 
 def look_ahead(connection: Connection, tick_id: int, kind: TickKind) -> Outlook:

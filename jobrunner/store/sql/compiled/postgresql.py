@@ -1818,6 +1818,14 @@ WHERE jobrunner_schema.job_definitions.schedule IS NOT NULL AND jobrunner_schema
         {},
         (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_ready', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
+    ('listen.other_hosts', ()): (
+        """SELECT count(DISTINCT jobrunner_schema.job_ticks.host) AS hosts
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.types = %(types)s::VARCHAR AND jobrunner_schema.job_ticks.application = %(application)s::VARCHAR AND jobrunner_schema.job_ticks.listening_at IS NOT NULL AND jobrunner_schema.job_ticks.finished_at IS NULL AND jobrunner_schema.job_ticks.host != %(host)s::VARCHAR AND jobrunner_schema.job_ticks.started_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s::FLOAT))""",
+        {},
+        {},
+        (('hosts', None),),
+    ),
     ('listen.report', ()): (
         """UPDATE jobrunner_schema.job_ticks SET listening_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_ticks.id = %(tick_id)s::BIGINT AND jobrunner_schema.job_ticks.host = %(own_host)s::VARCHAR AND jobrunner_schema.job_ticks.worker = %(own_worker)s::VARCHAR RETURNING jobrunner_schema.job_ticks.id""",
         {},

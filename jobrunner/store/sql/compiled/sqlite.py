@@ -1802,6 +1802,14 @@ WHERE job_definitions.schedule IS NOT NULL AND job_definitions.removed_at IS NUL
         {},
         (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_ready', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
+    ('listen.other_hosts', ()): (
+        """SELECT count(DISTINCT job_ticks.host) AS hosts
+FROM job_ticks
+WHERE job_ticks.types = :types AND job_ticks.application = :application AND job_ticks.listening_at IS NOT NULL AND job_ticks.finished_at IS NULL AND job_ticks.host != :host AND job_ticks.started_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER))""",
+        {},
+        {},
+        (('hosts', None),),
+    ),
     ('listen.report', ()): (
         """UPDATE job_ticks SET listening_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_ticks.id = :tick_id AND job_ticks.host = :own_host AND job_ticks.worker = :own_worker RETURNING id""",
         {},

@@ -4,18 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Select, bindparam, exists, func, literal_column, select, update
+from sqlalchemy import ColumnElement, Float, Select, bindparam, exists, func, literal_column, select, update
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from jobrunner.lifecycle import CLAIMABLE
 from jobrunner.store.schema import ANY_RELEASES, job_definitions, job_runs, job_ticks
 from jobrunner.store.schema.views import job_expandable, job_recoverable
-from jobrunner.store.sql.dialect.values import now
+from jobrunner.store.sql.dialect.values import later, now
 from jobrunner.store.statements.queue.dependants import is_any_ended
 from jobrunner.store.statements.queue.pauses import is_host_paused
 from jobrunner.store.statements.ticks.ticks import earliest_claimable, earliest_overdue, is_any_gate_ready, is_own_row
 
 _TICK_ID = bindparam("tick_id", type_=job_ticks.c.id.type)
+
+
+def _is(*names: str) -> list[ColumnElement[bool]]:
+    """Whether a tick listens that has these in common with the one that asks."""
+    ticks = job_ticks.c
+    common = [ticks[name] == bindparam(name, type_=ticks[name].type) for name in names]
+    return [*common, ticks.listening_at.is_not(None), ticks.finished_at.is_(None)]
+
+
+def other_hosts() -> Select[Any]:
+    """How many other hosts listen for the same types, with ticks that began at most so many seconds before now."""
+    ticks = job_ticks.c
+    since = later(bindparam("before", type_=Float))
+    is_other = ticks.host != bindparam("host", type_=ticks.host.type)
+    others = select(func.count(ticks.host.distinct()).label("hosts"))
+    return others.where(*_is("types", "application"), is_other, ticks.started_at > since)
 
 
 def report() -> ReturningUpdate[Any]:
@@ -28,12 +44,7 @@ def look_ahead() -> Select[Any]:
     ticks = job_ticks.c
     # This uses the primary key: there are at most a few rows after the row of this tick.
     superseded = exists(
-        select(ticks.id).where(
-            ticks.id > _TICK_ID,
-            *(ticks[name] == bindparam(name, type_=ticks[name].type) for name in ("host", "types", "application")),
-            ticks.listening_at.is_not(None),
-            ticks.finished_at.is_(None),
-        )
+        select(ticks.id).where(ticks.id > _TICK_ID, *_is("host", "types", "application"))
     )
     runs, definitions = job_runs.c, job_definitions.c
     # Literals. With a bound parameter the planner could not know that it can use the partial index.
