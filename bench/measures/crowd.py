@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -14,6 +14,8 @@ from processes import Failed, cpu_seconds_of_all
 from sizes import POSTGRESQL
 from stage import BENCH, Queue, Stage, connect
 
+from harness.pgbouncer import Bouncer
+
 _ALONE = 20
 ALONE = "idle tick of a ready host, alone, {db}"
 CROWD = "idle tick of a ready host, 95 of 100 of a crowd within, {db}"
@@ -21,6 +23,7 @@ NEEDED = "crowd of idle ticks: what the processors need, {db}"
 SELECT_ONE = "server's processor time: connect, select 1, {db}"
 SERVER_ALONE = "server's processor time: idle tick alone, {db}"
 SERVER_CROWD = "server's processor time: idle tick of a crowd, {db}"
+POOLED = "idle tick of a ready host, 95 of 100 of a crowd behind PgBouncer within, {db}"
 
 
 @measure(
@@ -30,6 +33,7 @@ SERVER_CROWD = "server's processor time: idle tick of a crowd, {db}"
     Line(SELECT_ONE, "ms"),
     Line(SERVER_ALONE, "ms", SELECT_ONE),
     Line(SERVER_CROWD, "ms", SERVER_ALONE),
+    Line(POOLED, "ms", CROWD),
     group="crowd",
     on=(POSTGRESQL,),
     max_connections=100,
@@ -43,7 +47,7 @@ def crowd(stage: Stage, database: str) -> Iterator[float]:
     the crowd and of the server for it, divided by how many there are. The server has PostgreSQL's default of 100
     connections: a tick that ends with another status than 0 is a failure. Then the processor time of the server for
     each of as many connections that psycopg opens one after the other for a `select 1`, for each tick that is alone,
-    and for each of the crowd.
+    and for each of the crowd. At last as many hosts behind a PgBouncer with its defaults: 100 clients, 20 sessions.
     """
     queue, hosts = stage.queue(database), stage.sizes.crowd
     with _server(stage) as of_alone:
@@ -54,18 +58,27 @@ def crowd(stage: Stage, database: str) -> Iterator[float]:
         for _ in range(hosts):
             with closing(connect(queue.database.url)) as connection:
                 connection.execute("SELECT 1")
+    bouncer = Bouncer(queue.database.url, stage.folder)
+    with closing(bouncer):
+        (pooled,) = _together(queue, hosts, url=bouncer.url)
     of_hosts = sum(used for _, used, _ in ended)
     yield median([seconds for ((seconds, _, _),) in alone]) * 1000
-    yield sorted(seconds for seconds, _, _ in ended)[-(-hosts * 95 // 100) - 1] * 1000
+    yield _most_within(ended) * 1000
     yield (of_hosts + sum(of_crowd)) / len(os.sched_getaffinity(0)) * 1000
     yield sum(of_select) / hosts * 1000
     yield sum(of_alone) / _ALONE * 1000
     yield sum(of_crowd) / hosts * 1000
+    yield _most_within(pooled) * 1000
 
 
-def _together(queue: Queue, *counts: int) -> list[list[tuple[float, float, int]]]:
+def _most_within(ended: Sequence[tuple[float, float, int]]) -> float:
+    return sorted(seconds for seconds, _, _ in ended)[-(-len(ended) * 95 // 100) - 1]
+
+
+def _together(queue: Queue, *counts: int, url: str | None = None) -> list[list[tuple[float, float, int]]]:
     command = [sys.executable, str(BENCH / "started_together.py"), *map(str, counts)]
-    done = subprocess.run(command, env=queue.environment(), capture_output=True, text=True)
+    environment = queue.environment() | ({} if url is None else {"JOBRUNNER_DATABASE_URL": url})
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
         raise Failed(f"{Path(command[1]).name}: exit {done.returncode}: {done.stderr[-600:].strip()}")
     found: list[list[tuple[float, float, int]]] = json.loads(done.stdout.splitlines()[-1])

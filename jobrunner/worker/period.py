@@ -14,10 +14,9 @@ LOOK_AGAIN_SECONDS = 1.0
 class Period(ABC):
     """Decides whether a tick may still claim, and when the loop must look again.
 
-    ``is_open_ended``: the tick goes on when nothing is due. ``is_needed`` False: it ends, and the tick goes on as a plain
-    one. ``trouble`` is the reason if the database has ended the
-    period early. ``has_answered``: the last ``look`` has got an answer of the database. If nothing was due, the loop
-    asks the database again after ``ask_again_seconds``.
+    ``is_open_ended``: the tick goes on when nothing is due. ``is_needed`` False: the tick goes on as a plain one.
+    ``trouble`` is the reason if the database has ended the period early. ``has_answered``: the last ``look`` has got an
+    answer of the database. If nothing was due, the loop asks the database again after ``ask_again_seconds``.
     """
 
     is_open_ended = False

@@ -1,97 +1,36 @@
 """A real PgBouncer with transaction pooling: paused, and in front of a server with a held lock."""
 
-import os
 import re
-import shutil
 import socket
-import subprocess
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 
 import jobrunner as library
 from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
-from harness.debian import NoProgram, find
+from harness.debian import NoProgram
+from harness.front import connect, in_front_of
 from harness.invariants import insert_runs, outcomes
-from harness.processes import Patient, is_stopped
+from harness.pgbouncer import Bouncer
+from harness.processes import is_stopped
 from jobrunner import ask
 
 LEASE = {"JOBRUNNER_LEASE": "8s", "JOBRUNNER_PATIENCE": "3s"}
 
 pytestmark = postgresql_only
 
-SETTINGS = """
-[databases]
-app = host={host} port={port} dbname={name} user={user} password={password}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = {own_port}
-unix_socket_dir =
-auth_type = any
-admin_users = admin
-pool_mode = transaction
-"""
-
-
-class Bouncer:
-    def __init__(self, database: PostgresDatabase, folder: Path) -> None:
-        program, environment = find("pgbouncer", "usr/sbin/pgbouncer", "pgbouncer")
-        parts = urlsplit(database.url)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-        settings = folder / "pgbouncer.ini"
-        settings.write_text(
-            SETTINGS.format(
-                host=parts.hostname,
-                port=parts.port,
-                name=database.database,
-                user=parts.username,
-                password=parts.password,
-                own_port=self.port,
-            )
-        )
-        as_nobody = []
-        if os.geteuid() == 0:
-            shutil.chown(settings, user="nobody")
-            as_nobody = ["-u", "nobody"]
-        # Not below the folder of the tests, which nobody else may enter.
-        with open(settings) as given:
-            self.process = Patient(
-                [str(program), "--quiet", *as_nobody, f"/dev/fd/{given.fileno()}"],
-                env={**os.environ, **environment},
-                pass_fds=[given.fileno()],
-                cwd="/",
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-        self.url = f"postgresql://any@127.0.0.1:{self.port}/app"
-        wait_for(self._answers, 20, "pgbouncer")
-
-    def tell(self, command: str) -> None:
-        url = f"postgresql://admin@127.0.0.1:{self.port}/pgbouncer"
-        with closing(psycopg.connect(url, autocommit=True, connect_timeout=5)) as console:
-            console.execute(command)
-
-    def _answers(self) -> bool:
-        with suppress(psycopg.OperationalError):
-            self.tell("SHOW VERSION")
-            return True
-        return False
-
 
 @pytest.fixture
 def bouncer(database: PostgresDatabase, tmp_path: Path) -> Iterator[Bouncer]:
     try:
-        made = Bouncer(database, tmp_path)
+        made = Bouncer(database.url, tmp_path)
     except NoProgram as problem:
         pytest.skip(str(problem))
     yield made
-    made.process.kill()
-    made.process.wait()
+    made.close()
 
 
 def test_paused_pooler_is_detected_and_a_resumed_pooler_is_used(
@@ -164,3 +103,31 @@ def test_callers_without_prepared_statements_ask_behind_a_transaction_pooler_and
             assert ask.runs(connection, status="succeeded").runs[0].id == run_id
         shown = "SELECT current_setting('statement_timeout'), current_setting('enable_seqscan')"
         assert connection.execute(shown).fetchone() == ("0", "on")
+
+
+def test_tick_that_finds_all_clients_of_the_pooler_taken_asks_again_until_one_has_gone(
+    jobrunner: Commands, database: PostgresDatabase, tmp_path: Path
+) -> None:
+    """As the ticks of two hundred hosts do behind a PgBouncer that takes a hundred."""
+    (run_id,) = insert_runs(database, 1)
+    with closing(Bouncer(database.url, tmp_path, most_clients=4)) as bouncer, ExitStack() as others:
+        held = [others.enter_context(closing(psycopg.connect(bouncer.url))) for _ in range(4)]
+        tried: list[socket.socket] = []
+
+        def serve(client: socket.socket, target: tuple[str, int]) -> None:
+            tried.append(client)
+            connect(client, target)
+
+        url = others.enter_context(in_front_of(bouncer.url, serve))
+        env = {"JOBRUNNER_DATABASE_URL": url}
+        refused = jobrunner("status", env=env, check=False).stderr
+        assert "the server has no free connection; end sessions that" in refused
+        assert "max_client_conn of a pooler" in refused
+        ticks = [jobrunner.start("tick", *words, env=env) for words in ((), ("--no-strict",))]
+        wait_for(lambda: len(tried) > 5, describe="ticks that ask again")
+        assert [tick.poll() for tick in ticks] == [None, None]
+        for each in held:
+            each.close()
+        for tick in ticks:
+            assert (*tick.communicate(timeout=30), tick.returncode) == ("", "", 0)
+    assert outcomes(database, run_id) == ["succeeded"]

@@ -54,7 +54,7 @@ CAUSES: tuple[tuple[str, str, str], ...] = (
     (
         raw_driver.NONE_FREE,
         "the server has no free connection",
-        "end sessions that pg_stat_activity shows as idle, or raise max_connections on the server",
+        "end sessions that pg_stat_activity shows as idle, or raise max_connections, or max_client_conn of a pooler",
     ),
     (r"starting up|shutting down|recovery", "the server is starting up or shutting down", "try again in a minute"),
     (

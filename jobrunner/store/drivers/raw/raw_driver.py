@@ -29,8 +29,8 @@ _SERVER_URL = (
 )
 _SERVER_OPTIONS = {"host", "port", "sslmode", "sslrootcert", "sslcert", "sslkey", "channel_binding", "gssencmode"}
 
-NONE_FREE = r"too many (clients|connections)|connection slots"
-"""What a server says, in lower case, where others have all connections that it, the database or the role may have."""
+NONE_FREE = r"too many (clients|connections)|connection slots|no more connections allowed"
+"""What a server or PgBouncer says, in lower case, where others have all connections that there may be."""
 MOST_BYTES_CHECKED = 8 * 2**20
 """A tick does not check a larger SQLite file for damage: this one takes a twentieth of a second."""
 

@@ -43,9 +43,7 @@ def look_ahead() -> Select[Any]:
     """Whether a newer tick of the same kind listens, what is due, and when there will be more."""
     ticks = job_ticks.c
     # This uses the primary key: there are at most a few rows after the row of this tick.
-    superseded = exists(
-        select(ticks.id).where(ticks.id > _TICK_ID, *_is("host", "types", "application"))
-    )
+    superseded = exists(select(ticks.id).where(ticks.id > _TICK_ID, *_is("host", "types", "application")))
     runs, definitions = job_runs.c, job_definitions.c
     # Literals. With a bound parameter the planner could not know that it can use the partial index.
     # The first one in the order of the index. As a minimum, all could be read that waits.
