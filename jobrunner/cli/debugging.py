@@ -15,7 +15,7 @@ from typing import Any
 
 from jobrunner import clock, names
 from jobrunner.application.job import Job
-from jobrunner.application.registry import registered
+from jobrunner.application.registry import registered, serving
 from jobrunner.children.inside import connections
 from jobrunner.children.inside.attempt import Attempt
 from jobrunner.children.inside.imports import import_handlers
@@ -53,7 +53,7 @@ def handler_of(config: Config, job_type: str, payload: Mapping[str, Any]) -> Job
         if answer.traceback is not None:
             render.block(answer.traceback, indent="")
         raise HandlersUnavailable(f"importing the handlers failed: {answer.error}", answer.traceback)
-    job = registered().get(job_type)
+    job = serving().get(job_type)
     if job is None:
         known = ", ".join(registered()) or "none"
         raise UsageError(f"this host has no handler for {job_type!r}; it has: {known}")
