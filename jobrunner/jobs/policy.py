@@ -50,7 +50,9 @@ def check_former_names(policy: Policy, others: Iterable[Policy]) -> None:
             if name == other.job_type:
                 raise WrongOption("formerly", f"has {name!r}, a type that is still declared; remove one of the two")
             if name in other.formerly:
-                raise WrongOption("formerly", f"has {name!r}, and so has that of {other.job_type!r}; remove one of the two")
+                raise WrongOption(
+                    "formerly", f"has {name!r}, and so has that of {other.job_type!r}; remove one of the two"
+                )
         if policy.job_type in other.formerly:
             raise ConfigurationError(
                 f"its job type {policy.job_type!r} is a former name (formerly) of {other.job_type!r}; remove one of the two"

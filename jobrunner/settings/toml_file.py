@@ -33,7 +33,9 @@ class JobFile:
     @property
     def commands_by_each_name(self) -> dict[str, Command]:
         """The commands, also by the names that their types had before."""
-        by_policy = ((command, policy) for command in self.commands.values() for policy in command.policy.of_each_name())
+        by_policy = (
+            (command, policy) for command in self.commands.values() for policy in command.policy.of_each_name()
+        )
         return {policy.job_type: command._replace(policy=policy) for command, policy in by_policy}
 
 

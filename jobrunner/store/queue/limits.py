@@ -9,7 +9,7 @@ their own, and are counted together: a claim locks the rows of all. Every functi
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -302,13 +302,13 @@ def _given(names: Iterable[str]) -> dict[str, Any]:
     return {"given": [{"job_type": name} for name in sorted(names)]}
 
 
-def is_limited(policy: Policy, set_types: Set[str]) -> bool:
+def is_limited(policy: Policy, set_types: Collection[str]) -> bool:
     """Whether the runs of a type come from behind gates: its code or operators limit it, or what they set has ended."""
-    return policy.limits is not None or not set_types.isdisjoint(policy.names)
+    return policy.limits is not None or any(name in set_types for name in policy.names)
 
 
 def count_open(
-    connection: Connection, policies: Sequence[Policy], limit: int, set_types: Set[str] = frozenset()
+    connection: Connection, policies: Sequence[Policy], limit: int, set_types: Collection[str] = ()
 ) -> int:
     """How many runs of these types, up to a limit, could be claimed from behind gates; of each key, one.
 
@@ -381,7 +381,7 @@ def declare(connection: Connection, policy: Policy) -> bool:
     return False
 
 
-def _wanted(policy: Policy, set_types: Set[str]) -> dict[str, Any] | None:
+def _wanted(policy: Policy, set_types: Collection[str]) -> dict[str, Any] | None:
     """The row that a type should have; None: none."""
     return _columns(policy.limits or Limits()) if is_limited(policy, set_types) else None
 

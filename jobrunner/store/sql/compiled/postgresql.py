@@ -215,24 +215,24 @@ WHERE jobrunner_schema.job_events.definition_id = %(definition)s::BIGINT ORDER B
         (('at', 'instant'), ('actor', None), ('action', None), ('run_id', None), ('detail', 'json')),
     ),
     ('definitions.former_runs', (False,)): (
-        """SELECT jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type
+        """SELECT jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_definitions.job_type AS type_today
 FROM jobrunner_schema.job_runs, jobrunner_schema.job_definitions
 WHERE jobrunner_schema.job_runs.id IN (SELECT min(jobrunner_schema.job_runs.id) AS min_1
 FROM jobrunner_schema.job_runs JOIN jobrunner_schema.job_definitions ON jobrunner_schema.job_definitions.id = jobrunner_schema.job_runs.definition_id
 WHERE status IN ('queued', 'failed', 'running') AND jobrunner_schema.job_runs.definition_id IS NOT NULL AND jobrunner_schema.job_runs.status != 'running' AND jobrunner_schema.job_runs.job_type != jobrunner_schema.job_definitions.job_type AND jobrunner_schema.job_definitions.overlap IN ('skip', 'queue') AND jobrunner_schema.job_definitions.removed_at IS NULL GROUP BY jobrunner_schema.job_runs.definition_id) AND jobrunner_schema.job_definitions.id = jobrunner_schema.job_runs.definition_id""",
         {},
         {},
-        (('definition_id', None), ('name', None), ('id', None), ('job_type', None)),
+        (('definition_id', None), ('name', None), ('id', None), ('job_type', None), ('type_today', None)),
     ),
     ('definitions.former_runs', (True,)): (
-        """SELECT jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type
+        """SELECT jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_definitions.job_type AS type_today
 FROM jobrunner_schema.job_runs, jobrunner_schema.job_definitions
 WHERE jobrunner_schema.job_runs.id IN (SELECT min(jobrunner_schema.job_runs.id) AS min_1
 FROM jobrunner_schema.job_runs JOIN jobrunner_schema.job_definitions ON jobrunner_schema.job_definitions.id = jobrunner_schema.job_runs.definition_id
 WHERE status IN ('queued', 'failed', 'running') AND jobrunner_schema.job_runs.definition_id IS NOT NULL AND jobrunner_schema.job_runs.status != 'running' AND jobrunner_schema.job_runs.job_type != jobrunner_schema.job_definitions.job_type AND jobrunner_schema.job_definitions.overlap IN ('skip', 'queue') AND jobrunner_schema.job_definitions.removed_at IS NULL AND jobrunner_schema.job_runs.definition_id = %(definition)s::BIGINT GROUP BY jobrunner_schema.job_runs.definition_id) AND jobrunner_schema.job_definitions.id = jobrunner_schema.job_runs.definition_id""",
         {},
         {},
-        (('definition_id', None), ('name', None), ('id', None), ('job_type', None)),
+        (('definition_id', None), ('name', None), ('id', None), ('job_type', None), ('type_today', None)),
     ),
     ('definitions.listed', (False,)): (
         """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.application, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.removed_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.created_at, jobrunner_schema.job_definitions.updated_at, jobrunner_schema.jobrunner_now() AS now

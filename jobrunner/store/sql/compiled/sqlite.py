@@ -230,24 +230,24 @@ WHERE job_events.definition_id = :definition ORDER BY job_events.id DESC
         (('at', 'instant'), ('actor', None), ('action', None), ('run_id', None), ('detail', 'json')),
     ),
     ('definitions.former_runs', (False,)): (
-        """SELECT job_runs.definition_id, job_definitions.name, job_runs.id, job_runs.job_type
+        """SELECT job_runs.definition_id, job_definitions.name, job_runs.id, job_runs.job_type, job_definitions.job_type AS type_today
 FROM job_runs, job_definitions
 WHERE job_runs.id IN (SELECT min(job_runs.id) AS min_1
 FROM job_runs JOIN job_definitions ON job_definitions.id = job_runs.definition_id
 WHERE status IN ('queued', 'failed', 'running') AND job_runs.definition_id IS NOT NULL AND job_runs.status != 'running' AND job_runs.job_type != job_definitions.job_type AND job_definitions.overlap IN ('skip', 'queue') AND job_definitions.removed_at IS NULL GROUP BY job_runs.definition_id) AND job_definitions.id = job_runs.definition_id""",
         {},
         {},
-        (('definition_id', None), ('name', None), ('id', None), ('job_type', None)),
+        (('definition_id', None), ('name', None), ('id', None), ('job_type', None), ('type_today', None)),
     ),
     ('definitions.former_runs', (True,)): (
-        """SELECT job_runs.definition_id, job_definitions.name, job_runs.id, job_runs.job_type
+        """SELECT job_runs.definition_id, job_definitions.name, job_runs.id, job_runs.job_type, job_definitions.job_type AS type_today
 FROM job_runs, job_definitions
 WHERE job_runs.id IN (SELECT min(job_runs.id) AS min_1
 FROM job_runs JOIN job_definitions ON job_definitions.id = job_runs.definition_id
 WHERE status IN ('queued', 'failed', 'running') AND job_runs.definition_id IS NOT NULL AND job_runs.status != 'running' AND job_runs.job_type != job_definitions.job_type AND job_definitions.overlap IN ('skip', 'queue') AND job_definitions.removed_at IS NULL AND job_runs.definition_id = :definition GROUP BY job_runs.definition_id) AND job_definitions.id = job_runs.definition_id""",
         {},
         {},
-        (('definition_id', None), ('name', None), ('id', None), ('job_type', None)),
+        (('definition_id', None), ('name', None), ('id', None), ('job_type', None), ('type_today', None)),
     ),
     ('definitions.listed', (False,)): (
         """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.source, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.runs_made, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.removed_at, job_definitions.last_error, job_definitions.created_at, job_definitions.updated_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
