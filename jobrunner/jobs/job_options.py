@@ -211,8 +211,8 @@ class PolicyOptions(TypedDict, total=False):
         str | Sequence[str],
         Row(
             FormerNames(),
-            "The name that the type [had before](../howto/operations.md#rename-a-job-type), or a list of such names: runs of these"
-            " names are run by this handler, too",
+            "The name that the type [had before](../howto/operations.md#rename-a-job-type), or a list of such names:"
+            " what was enqueued under them is run here, too",
             absent="no other name",
         ),
     ]

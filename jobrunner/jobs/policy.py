@@ -54,9 +54,8 @@ def check_former_names(policy: Policy, others: Iterable[Policy]) -> None:
                     "formerly", f"has {name!r}, and so has that of {other.job_type!r}; remove one of the two"
                 )
         if policy.job_type in other.formerly:
-            raise ConfigurationError(
-                f"its job type {policy.job_type!r} is a former name (formerly) of {other.job_type!r}; remove one of the two"
-            )
+            taken = f"its job type {policy.job_type!r} is a former name (formerly) of {other.job_type!r}"
+            raise ConfigurationError(f"{taken}; remove one of the two")
 
 
 def options_of(policy: Policy) -> dict[str, Any]:

@@ -40,9 +40,7 @@ def import_handlers(hello: Hello, send: Send) -> Ready | ImportFailed:
     for name, job in registered().items():
         try:
             if name in hello.reserved:
-                raise ConfigurationError(
-                    f"{name!r} is a handler and also a command of jobrunner.toml, or a former name of one; rename one of the two"
-                )
+                raise ConfigurationError(f"{name!r} is a handler and also a command of jobrunner.toml; rename one")
             if former := sorted({*job.policy.formerly}.intersection(hello.reserved)):
                 taken = f"{former[0]!r} is a command of jobrunner.toml and a former name (formerly) of {name!r}"
                 raise ConfigurationError(f"{taken}; remove one of the two")

@@ -38,9 +38,9 @@ _ARGUMENTS = {"args", "kwargs"}
 class JobrunnerBackend(package.BaseTaskBackend):
     """Enqueues tasks as runs, in the transaction that is open on Django's connection.
 
-    ``OPTIONS`` may hold ``DATABASE`` and the options of a job type but ``when_full`` and ``formerly``. Each task has those of the
-    backend that it is declared with. A task that ``using`` gives to another one has max_attempts and timeout of that
-    one: they belong to the run, and the others to the function.
+    ``OPTIONS`` may hold ``DATABASE`` and the options of a job type but ``when_full`` and ``formerly``. Each task has
+    those of the backend that it is declared with. A task that ``using`` gives to another one has max_attempts and
+    timeout of that one: they belong to the run, and the others to the function.
     """
 
     supports_defer = True

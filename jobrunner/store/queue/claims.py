@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from jobrunner import failpoints
 from jobrunner.lifecycle import FINISHED
-from jobrunner.model import Capacity, ClaimedRun, Lease, Limits, Owner, Policy
+from jobrunner.model import Capacity, ClaimedRun, Lease, Owner, Policy
 from jobrunner.store.drivers import locks
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.queue import limits

@@ -307,9 +307,7 @@ def is_limited(policy: Policy, set_types: Collection[str]) -> bool:
     return policy.limits is not None or any(name in set_types for name in policy.names)
 
 
-def count_open(
-    connection: Connection, policies: Sequence[Policy], limit: int, set_types: Collection[str] = ()
-) -> int:
+def count_open(connection: Connection, policies: Sequence[Policy], limit: int, set_types: Collection[str] = ()) -> int:
     """How many runs of these types, up to a limit, could be claimed from behind gates; of each key, one.
 
     ``set_types`` are those for which operators have set limits, as far as the caller knows.

@@ -43,7 +43,7 @@ class Place(NamedTuple):
 
 
 def place_of(connection: Connection, run: Row, names: Sequence[str] = ()) -> Place:
-    """Where a due run stands among those of its type. ``names`` are all names of the type; without them, that of the run."""
+    """Where a due run stands among those of its type. ``names`` are all names of the type; without: that of the run."""
     limits = connection.execute(Prepared("explain.limits"), {"of_type": run.job_type}).first()
     return Place(limits, _in_front_of_type(connection, run, limits), names or [run.job_type])
 

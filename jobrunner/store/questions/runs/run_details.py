@@ -14,9 +14,9 @@ from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.reading import columns_of
 from jobrunner.store.questions.explain.queue import limit_in_the_way, place_of
 from jobrunner.store.queue.ticks.audit import BULK_ACTIONS
+from jobrunner.store.queue.ticks.hosts import reported_names_of
 from jobrunner.store.schema import job_attempts, job_events, job_parents, job_runs, written
 from jobrunner.store.sql.dialect.values import BigKey
-from jobrunner.store.queue.ticks.hosts import reported_names_of
 from jobrunner.store.sql.statement import Row
 
 RUN_ID = bindparam("run", type_=BigKey)
