@@ -5,7 +5,7 @@ from textwrap import dedent
 
 import pytest
 
-from harness import App, Commands, Database
+from harness import App, Commands, Database, sqlite_only
 from harness.handlers_rows import run_of, status_of
 from harness.invariants import insert_runs
 from harness.judge import breaches_at
@@ -164,6 +164,7 @@ WRONG = {
 }
 
 
+@sqlite_only
 @pytest.mark.parametrize("case", WRONG)
 def test_name_that_would_have_two_handlers_is_refused_with_file_and_line(
     jobrunner: Commands, app: App, case: str
@@ -174,11 +175,12 @@ def test_name_that_would_have_two_handlers_is_refused_with_file_and_line(
     later = "@job('old')\ndef old(ctx): pass\n" if case == "declared later" else ""
     path = app.write("handlers", source + later)
     line = (source + later).count("\n") - 1
-    refused = jobrunner.refused(69, "types")
+    refused = jobrunner.refused(78, "types")
     assert says in refused
     assert f"{Path(path).name}, line {line}" in refused
 
 
+@sqlite_only
 @pytest.mark.parametrize(
     ("file", "says"),
     [
