@@ -157,7 +157,11 @@ def module_of_all() -> dict[str, tuple[str, str]]:
             name = f"{option}_{number}"
             text = source.replace("'@daily'", f"'@daily', name='{name}'") if "Schedule(" in source else source
             # A former name belongs to one type.
-            text = source.replace("'x'", f"'{name}_before'") if option == "formerly" else text
+            text = (
+                source.replace("'x'", f"'{name}_before'")
+                if source in ("'x'", "['x']") and option == "formerly"
+                else text
+            )
             found[name] = (
                 f"@job({name!r}, {option}={text}{more})",
                 f"def {name}(ctx, x='', **y): raise ValueError('so')",
