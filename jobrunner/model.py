@@ -87,6 +87,8 @@ class Policy(NamedTuple):
     ``key_scope`` is how long a key stays taken: forever, while its run is queued, running or failed, or for
     ``key_window`` from the creation of its run.
     ``limits`` are those over all hosts; None means none.
+    ``formerly`` are the names that the type had before. ``current_name`` is that of today in the policy of a former
+    name, whose runs the same handler runs; None: the ``job_type`` is.
     """
 
     job_type: str
@@ -102,6 +104,24 @@ class Policy(NamedTuple):
     key_scope: KeyScope = "forever"
     key_window: timedelta | None = None
     limits: Limits | None = None
+    formerly: tuple[str, ...] = ()
+    current_name: str | None = None
+
+    @property
+    def family(self) -> str:
+        """What the names of one type have in common: the name of today."""
+        return self.current_name or self.job_type
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names of the type, that of today first."""
+        return (self.family, *self.formerly)
+
+    def of_each_name(self) -> tuple[Policy, ...]:
+        """The policy of the type under each of its names. A run keeps the name under which it was enqueued."""
+        if not self.formerly:
+            return (self,)
+        return self, *(self._replace(job_type=name, current_name=self.job_type) for name in self.formerly)
 
 
 class TickKind(NamedTuple):
@@ -221,7 +241,8 @@ class Declaration(NamedTuple):
     """What a definition should be. ``source`` is where this is declared: a command, the code or the file.
 
     ``application`` is the owner of that code or file, where several applications share a database; "" means no name.
-    ``renamed_from`` is the previous name of the definition, which it may still have in the database.
+    ``renamed_from`` is the previous name of the definition, which it may still have in the database. ``former_names``
+    are those of its type, if the definition has no name of its own: then it had these names, too.
     """
 
     name: str
@@ -234,6 +255,7 @@ class Declaration(NamedTuple):
     description: str | None = None
     application: str = ""
     renamed_from: str | None = None
+    former_names: tuple[str, ...] = ()
 
 
 class Definition(NamedTuple):

@@ -207,9 +207,10 @@ def _apply(connection: Connection, wanted: Declared, actor: Actor, progress: Pro
 
 def _compared(connection: Connection, wanted: Declared, *, lock: bool) -> Difference:
     by_name = {each.name: each for each in wanted.declarations}
-    renamed = {each.renamed_from: each for each in wanted.declarations if each.renamed_from is not None}
-    found = reconcile.definitions(connection, [*by_name, *renamed], lock=lock)
+    earlier = [each.renamed_from for each in wanted.declarations if each.renamed_from is not None]
+    found = reconcile.definitions(connection, [*by_name, *earlier], lock=lock)
     taken = {row.name for row in found}
+    renamed = _renamed(found, wanted)
     difference = Difference()
     for row in found:
         declaration = by_name.pop(row.name, None)
@@ -229,6 +230,23 @@ def _compared(connection: Connection, wanted: Declared, *, lock: bool) -> Differ
                 difference.unchanged += 1
     difference.new.extend(by_name[name] for name in sorted(by_name))
     return difference
+
+
+def _renamed(found: Sequence[ReadDefinition], wanted: Declared) -> dict[str, Declaration]:
+    """The declarations of those that have an earlier name, by that name."""
+    renamed = {each.renamed_from: each for each in wanted.declarations if each.renamed_from is not None}
+    # The name of a type is no word about the schedules of others.
+    own = {row.name for row in found if row.removed_at is None and _is_own(row, wanted)}
+    for each in wanted.declarations:
+        if each.renamed_from not in own:
+            there = next((name for name in each.former_names if name in own), None)
+            if there is not None:
+                renamed.setdefault(there, each)
+    return renamed
+
+
+def _is_own(row: ReadDefinition, wanted: Declared) -> bool:
+    return row.source in SOURCE_NAMES and row.source in wanted.sources and row.application in ("", wanted.application)
 
 
 def _note_undeclared(difference: Difference, row: ReadDefinition, wanted: Declared) -> None:

@@ -16,8 +16,8 @@ from jobrunner.errors import ConfigurationError, UsageError, WrongOption
 from jobrunner.jobs import signature
 from jobrunner.jobs.context import Context
 from jobrunner.jobs.job_options import checked
-from jobrunner.jobs.policy import combined, declare
-from jobrunner.model import Declaration
+from jobrunner.jobs.policy import check_former_names, combined, declare
+from jobrunner.model import Declaration, Policy
 from jobrunner.names import check_job_type
 from jobrunner.text import shown
 
@@ -73,8 +73,9 @@ def _registered_as(name: object, function: Any, options: Mapping[str, Any]) -> J
     if job_type in _registered:
         both = f"{_name_of(_registered[job_type].function)} and {_name_of(function)}"
         raise ConfigurationError(f"two handlers are named {job_type!r}, {both}; a job type has one")
+    check_former_names(policy, (each.policy for each in _registered.values()))
     signature.check_names(function, () if policy.limits is None else policy.limits.concurrency_key)
-    schedules = _schedules(function, job_type, handlers["schedule"], handlers["timezone"])
+    schedules = _schedules(function, policy, handlers["schedule"], handlers["timezone"])
     found = Job(function, policy, handlers["retry_on"], handlers["discard_on"] or (), schedules)
     _registered[job_type] = found
     declare(policy, functools.partial(signature.encoded, function))
@@ -98,8 +99,13 @@ def registered() -> Mapping[str, Job[Any, Any]]:
     return dict(sorted(_registered.items()))
 
 
+def serving() -> Mapping[str, Job[Any, Any]]:
+    """The same handlers by each name that a run of theirs can have: the job type, and those that it had before."""
+    return {name: job for job in _registered.values() for name in job.policy.names}
+
+
 def _schedules(
-    function: Callable[..., Any], job_type: str, schedule: Schedules | None, timezone: str | None
+    function: Callable[..., Any], policy: Policy, schedule: Schedules | None, timezone: str | None
 ) -> tuple[Declaration, ...]:
     if schedule is None and timezone is None:
         return ()
@@ -108,7 +114,8 @@ def _schedules(
     from jobrunner.schedules.declare import declare_all
 
     try:
-        declared = declare_all(schedule, timezone, job_type, functools.partial(signature.encoded_early, function))
+        encode = functools.partial(signature.encoded_early, function)
+        declared = declare_all(schedule, timezone, policy.job_type, encode, policy.formerly)
     except UsageError as error:
         raise WrongOption("schedule", str(error)) from None
     taken = {each.name: other for other in _registered.values() for each in other.schedules}

@@ -15,7 +15,7 @@ from typing import Any
 
 from jobrunner import clock, names
 from jobrunner.application.job import Job
-from jobrunner.application.registry import registered
+from jobrunner.application.registry import registered, serving
 from jobrunner.children.inside import connections
 from jobrunner.children.inside.attempt import Attempt
 from jobrunner.children.inside.imports import import_handlers
@@ -53,7 +53,7 @@ def handler_of(config: Config, job_type: str, payload: Mapping[str, Any]) -> Job
         if answer.traceback is not None:
             render.block(answer.traceback, indent="")
         raise HandlersUnavailable(f"importing the handlers failed: {answer.error}", answer.traceback)
-    job = registered().get(job_type)
+    job = serving().get(job_type)
     if job is None:
         known = ", ".join(registered()) or "none"
         raise UsageError(f"this host has no handler for {job_type!r}; it has: {known}")
@@ -64,7 +64,7 @@ def handler_of(config: Config, job_type: str, payload: Mapping[str, Any]) -> Job
 def run(config: Config, database: Database, job: Job[Any, Any], new: NewRun) -> int:
     """Enqueue, claim, call and end the run; returns its id. Raises JobrunnerError if it may not begin now."""
     owner = Owner(config.host, names.worker(config.host, os.urandom(4).hex()))
-    for policy in database.read(partial(limits.changed, policies=[job.policy])):
+    for policy in database.read(partial(limits.changed, policies=job.policy.of_each_name())):
         while database.write(partial(limits.declare, policy=policy)):
             pass
     claimed = _Beginning(config, owner, job, new).write(database)
@@ -95,7 +95,9 @@ class _Beginning:
         self._new = new
         self._who = session.actor()
         # Made before it is sent, so that what became of it can be found.
-        self._request = ClaimRequest(owner, os.urandom(16).hex(), [job.policy], 1, config.concurrency, config.lease)
+        # Under its own name, which may be a former one of the type.
+        self._policy = next(each for each in job.policy.of_each_name() if each.job_type == new.job_type)
+        self._request = ClaimRequest(owner, os.urandom(16).hex(), [self._policy], 1, config.concurrency, config.lease)
         self._claimed: int | None = None
         self._was_committed = False
 
@@ -108,7 +110,7 @@ class _Beginning:
 
     def _begin(self, connection: Connection) -> ClaimedRun:
         job = self._job
-        enqueued = enqueue(connection, self._new, job.policy)
+        enqueued = enqueue(connection, self._new, self._policy)
         if enqueued.id is None:
             raise JobrunnerError(f"dropped: as many runs of {job.name} wait as its max_waiting allows")
         at = bulk.database_now(connection)

@@ -17,10 +17,12 @@ from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError, WrongOption
 from jobrunner.jobs.options import Number, OneOf, Row, parse_timeout, rows_of
 from jobrunner.model import MOST_WAITING, KeyScope, OnStop, Policy, WhenFull
+from jobrunner.names import check_job_type
 from jobrunner.rates import parse_rate
 from jobrunner.text import nearest, shown
 
 MOST_NAMES = 3
+MOST_FORMER_NAMES = 10
 _MOST_CHARACTERS = 100
 _OTHER_NAMES = {
     **dict.fromkeys(("retries", "max_retries", "retry_limit", "attempts", "tries", "max_tries"), "max_attempts"),
@@ -32,6 +34,7 @@ _OTHER_NAMES = {
     **dict.fromkeys(("cron", "crontab", "every"), "schedule"),
     **dict.fromkeys(("tz", "time_zone"), "timezone"),
     **dict.fromkeys(("workers", "max_workers", "threads"), "concurrency"),
+    **dict.fromkeys(("renamed_from", "former_names", "aliases", "alias"), "formerly"),
 }
 """What other libraries call an option that there is here, too."""
 
@@ -77,6 +80,23 @@ class Names:
             if not isinstance(each, str) or not each.isidentifier() or len(each) > _MOST_CHARACTERS:
                 raise WrongOption(name, f"must name an argument of the payload, such as customer_id, not {shown(each)}")
         return tuple(names)
+
+
+class FormerNames:
+    """The names that a job type had before."""
+
+    def check(self, name: str, value: object) -> tuple[str, ...]:
+        """The names."""
+        names = (value,) if isinstance(value, str) else value
+        if not isinstance(names, list | tuple) or len(names) > MOST_FORMER_NAMES:
+            raise WrongOption(name, f"must be the name that the type had before, or up to {MOST_FORMER_NAMES} names")
+        try:
+            found = tuple(map(check_job_type, names))
+        except UsageError as error:
+            raise WrongOption(name, f"has a name that no type can have had: {error}") from None
+        if repeated := next((each for each in found if found.count(each) > 1), None):
+            raise WrongOption(name, f"has {repeated!r} twice")
+        return found
 
 
 def key_window(window: Duration) -> timedelta:
@@ -185,6 +205,15 @@ class PolicyOptions(TypedDict, total=False):
         Row(
             Length(key_window),
             'For how long a run holds its key, from its creation, such as `"1d"`. It makes the `key_scope` `window`',
+        ),
+    ]
+    formerly: Annotated[
+        str | Sequence[str],
+        Row(
+            FormerNames(),
+            "The name that the type [had before](../howto/operations.md#rename-a-job-type), or a list of such names:"
+            " what was enqueued under them is run here, too",
+            absent="no other name",
         ),
     ]
 

@@ -5,12 +5,12 @@ A policy is also data: what a child says of its handlers, and the JSON of ``jobr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, TypeAlias
 
 from jobrunner.backoff import Backoff
-from jobrunner.errors import WrongOption
+from jobrunner.errors import ConfigurationError, WrongOption
 from jobrunner.jobs.job_options import OF_POLICY, checked
 from jobrunner.jobs.limits import make_limits
 from jobrunner.jobs.payload import check_match
@@ -35,7 +35,27 @@ def combined(job_type: str, values: Mapping[str, Any], *, is_async: bool = False
     if is_async and parts.get("concurrency") is None:
         parts["concurrency"] = DEFAULT_ASYNC_CONCURRENCY
     parts["key_scope"] = _key_scope(parts.get("key_scope"), parts.get("key_window"))
+    if job_type in parts.get("formerly", ()):
+        raise WrongOption("formerly", f"has {job_type!r}, which is the name of the type today; leave it out")
     return Policy(check_job_type(job_type), is_async=is_async, limits=make_limits(values), **parts)
+
+
+def check_former_names(policy: Policy, others: Iterable[Policy]) -> None:
+    """Raise WrongOption if a former name of a type is that of another one, or if its name is a former one of another.
+
+    Otherwise a run would have two handlers.
+    """
+    for other in others:
+        for name in policy.formerly:
+            if name == other.job_type:
+                raise WrongOption("formerly", f"has {name!r}, a type that is still declared; remove one of the two")
+            if name in other.formerly:
+                raise WrongOption(
+                    "formerly", f"has {name!r}, and so has that of {other.job_type!r}; remove one of the two"
+                )
+        if policy.job_type in other.formerly:
+            taken = f"its job type {policy.job_type!r} is a former name (formerly) of {other.job_type!r}"
+            raise ConfigurationError(f"{taken}; remove one of the two")
 
 
 def options_of(policy: Policy) -> dict[str, Any]:
@@ -88,7 +108,8 @@ _declared: dict[str, tuple[Policy, Encode]] = {}
 
 def declare(policy: Policy, encode: Encode) -> None:
     """Store the policy of a job type and how its payloads are made, for the enqueues of this process."""
-    _declared[policy.job_type] = policy, encode
+    for each in policy.of_each_name():
+        _declared[each.job_type] = each, encode
 
 
 def declared(job_type: str) -> Policy | None:

@@ -57,9 +57,17 @@ Schedules: TypeAlias = str | Schedule | Sequence[Schedule]
 
 
 def declare(
-    schedule: Schedule, job_type: str, source: Source, *, payload_limit: int = DEFAULT_LIMIT_BYTES
+    schedule: Schedule,
+    job_type: str,
+    source: Source,
+    *,
+    payload_limit: int = DEFAULT_LIMIT_BYTES,
+    formerly: Sequence[str] = (),
 ) -> Declaration:
-    """The checked declaration of a schedule. Raises UsageError, whose one line says how to correct it."""
+    """The checked declaration of a schedule. Raises UsageError, whose one line says how to correct it.
+
+    ``formerly`` are the former names of the job type.
+    """
     if not isinstance(schedule.expression, str) or not isinstance(schedule.timezone, str):
         raise UsageError("the expression and the time zone of a schedule must be texts")
     recurrence = Recurrence.parse(schedule.expression, schedule.timezone)
@@ -74,6 +82,7 @@ def declare(
         policy=make_slot_policy(**options),
         description=schedule.description,
         renamed_from=None if schedule.renamed_from is None else check_name(schedule.renamed_from),
+        former_names=tuple(map(check_name, formerly)) if schedule.name is None else (),
     )
     check(declaration, payload_limit)
     return declaration
@@ -90,7 +99,9 @@ def check(declared: Declaration | Definition, payload_limit: int = DEFAULT_LIMIT
     return recurrence
 
 
-def declare_all(schedules: Schedules, timezone: str | None, job_type: str, encode: Encode) -> tuple[Declaration, ...]:
+def declare_all(
+    schedules: Schedules, timezone: str | None, job_type: str, encode: Encode, formerly: Sequence[str] = ()
+) -> tuple[Declaration, ...]:
     """The declarations of one handler's schedules; ``encode`` makes their payloads. Raises UsageError."""
     if isinstance(schedules, str):
         schedules = Schedule(schedules, "UTC" if timezone is None else timezone)
@@ -103,16 +114,16 @@ def declare_all(schedules: Schedules, timezone: str | None, job_type: str, encod
         raise UsageError("schedule= must be a text such as '0 2 * * *', a Schedule, or a list of Schedules")
     if len(listed) > 1 and any(each.name is None for each in listed):
         raise UsageError("several schedules of one handler need names; write Schedule(..., name='...') in each")
-    declared = tuple(_named(each, job_type, encode) for each in listed)
+    declared = tuple(_named(each, job_type, encode, formerly) for each in listed)
     names = [each.name for each in declared]
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"two of them are named {repeated!r}; rename one")
     return declared
 
 
-def _named(schedule: Schedule, job_type: str, encode: Encode) -> Declaration:
+def _named(schedule: Schedule, job_type: str, encode: Encode, formerly: Sequence[str]) -> Declaration:
     try:
-        declaration = declare(replace(schedule, payload=None), job_type, "code")
+        declaration = declare(replace(schedule, payload=None), job_type, "code", formerly=formerly)
         arguments = {} if schedule.payload is None else schedule.payload
         # Only the host that applies the schedule knows the limit of a payload, and checks it then.
         payload = check_payload(check_match(job_type, encode, arguments), 2**62)
@@ -130,7 +141,7 @@ def as_data(declaration: Declaration) -> dict[str, Any]:
             data[name] = value.total_seconds()
         elif isinstance(value, datetime):
             data[name] = value.isoformat()
-    same = ("name", "job_type", "timezone", "payload", "description", "renamed_from")
+    same = ("name", "job_type", "timezone", "payload", "description", "renamed_from", "former_names")
     return {**data, **{name: getattr(declaration, name) for name in same}, "expression": declaration.schedule}
 
 
@@ -140,8 +151,9 @@ def from_data(data: Mapping[str, Any], *, payload_limit: int = DEFAULT_LIMIT_BYT
     Raises UsageError, and TypeError, KeyError or ValueError for what no child of ours has sent.
     """
     options = dict(data)
-    job_type = options.pop("job_type")
-    return declare(Schedule(**options), job_type, "code", payload_limit=payload_limit)
+    job_type, former = options.pop("job_type"), options.pop("former_names")
+    declared = declare(Schedule(**options), job_type, "code", payload_limit=payload_limit)
+    return declared._replace(former_names=tuple(map(check_name, former)))
 
 
 def check_name(name: str) -> str:

@@ -245,7 +245,7 @@ def load_with_origins(
     }
     config = Config(
         file=None if file is None else str(file.path),
-        commands={} if file is None else file.commands,
+        commands={} if file is None else file.commands_by_each_name,
         # A run of a test tells no receiver and no monitor: they are the real ones.
         notify=None if file is None or file.notify is None or TESTED in environ else _notify(file.path, file.notify),
         health=Thresholds(**fields.pop("health")),

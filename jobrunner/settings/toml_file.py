@@ -9,8 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from jobrunner.errors import ConfigurationError, UsageError
+from jobrunner.errors import ConfigurationError, UsageError, WrongOption
 from jobrunner.jobs.commands import Command
+from jobrunner.jobs.policy import check_former_names
 from jobrunner.settings import files
 from jobrunner.settings.toml_commands import command_of
 from jobrunner.settings.toml_reader import TableReader
@@ -28,6 +29,14 @@ class JobFile:
     commands: Mapping[str, Command] = field(default_factory=dict)
     schedules: Mapping[str, FiledSchedule] = field(default_factory=dict)
     notify: Mapping[str, Any] | None = None
+
+    @property
+    def commands_by_each_name(self) -> dict[str, Command]:
+        """The commands, also by the names that their types had before."""
+        by_policy = (
+            (command, policy) for command in self.commands.values() for policy in command.policy.of_each_name()
+        )
+        return {policy.job_type: command._replace(policy=policy) for command, policy in by_policy}
 
 
 def read(path: Path) -> JobFile:
@@ -108,10 +117,11 @@ def _parse(path: Path, data: dict[str, Any]) -> JobFile:
     found, schedules = {}, {}
     for name, table in jobs.items():
         reader = _reader("jobs", name, table)
-        found[name] = command_of(name, reader, path.parent)
-        if (schedule := schedule_of(f"jobs.{name}", name, reader)) is not None:
+        found[name] = command = command_of(name, reader, path.parent)
+        if (schedule := schedule_of(f"jobs.{name}", name, reader, command.policy.formerly)) is not None:
             schedules[name] = schedule
         reader.close()
+    _check_former_names(found)
     for name, table in tables.items():
         reader = _reader("schedules", name, table)
         if name in schedules:
@@ -120,6 +130,15 @@ def _parse(path: Path, data: dict[str, Any]) -> JobFile:
         schedules[name] = named_schedule(name, reader)
         reader.close()
     return JobFile(path, _with_health(settings or {}, health or {}), found, schedules, notify)
+
+
+def _check_former_names(commands: Mapping[str, Command]) -> None:
+    for name, command in commands.items():
+        others = (other.policy for other in commands.values() if other is not command)
+        try:
+            check_former_names(command.policy, others)
+        except WrongOption as error:
+            raise ConfigurationError(f"jobs.{name}.formerly: {error.reason}") from None
 
 
 def _with_health(settings: dict[str, Any], health: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ checks their values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,15 +26,19 @@ _EXPRESSION_HINT = 'schedule = "0 2 * * *"'
 
 @dataclass(frozen=True, slots=True)
 class FiledSchedule:
-    """A schedule of the file, at the key ``where``. Its keys are checked, its values not yet."""
+    """A schedule of the file, at the key ``where``. Its keys are checked, its values not yet.
+
+    ``formerly`` are the former names of the job type in whose table it is.
+    """
 
     where: str
     job_type: str
     expression: str
     options: Mapping[str, Any]
+    formerly: Sequence[str] = ()
 
 
-def schedule_of(where: str, job_type: str, reader: TableReader) -> FiledSchedule | None:
+def schedule_of(where: str, job_type: str, reader: TableReader, formerly: Sequence[str] = ()) -> FiledSchedule | None:
     """The schedule in the table of a job or of a schedule; None if there is none."""
     expression = reader.take("schedule", str)
     options = {
@@ -43,7 +47,7 @@ def schedule_of(where: str, job_type: str, reader: TableReader) -> FiledSchedule
         if (value := reader.take_any(key) if kind is None else reader.take(key, kind)) is not None
     }
     if expression is not None:
-        return FiledSchedule(where, job_type, expression, options)
+        return FiledSchedule(where, job_type, expression, options, formerly)
     if options:
         # The key `schedule` may be misspelt; this reports it.
         reader.close()
@@ -70,7 +74,8 @@ def declarations(path: Path, schedules: Mapping[str, FiledSchedule], payload_lim
     for name, filed in schedules.items():
         try:
             schedule = Schedule(filed.expression, name=name, **filed.options)
-            declared.append(declare(schedule, filed.job_type, "file", payload_limit=payload_limit))
+            declaration = declare(schedule, filed.job_type, "file", payload_limit=payload_limit)
+            declared.append(declaration._replace(former_names=tuple(filed.formerly)))
         except JobrunnerError as error:
             raise ConfigurationError(f"{path}: {filed.where}: {error}") from None
     return declared

@@ -12,7 +12,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar
 
-from jobrunner.application.registry import registered
+from jobrunner.application.registry import registered, serving
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
 from jobrunner.lifecycle import Status
@@ -169,7 +169,7 @@ def _drain(jobs: Jobs, finish: Callable[[Any], Any], raising: bool, limit: int) 
 
 
 def _run(jobs: Jobs, run: ClaimedRun, owner: Owner, payload_limit: int, finish: Callable[[Any], Any]) -> Ended:
-    job = registered()[run.job_type]
+    job = serving()[run.job_type]
     transaction = jobs.connection
     is_open = callers_transaction.is_open(transaction)
     called = attempt(
@@ -195,8 +195,8 @@ def _run(jobs: Jobs, run: ClaimedRun, owner: Owner, payload_limit: int, finish: 
 
 
 def _claim(connection: Connection, owner: Owner) -> ClaimedRun | None:
-    known = registered()
-    policies = [known[each].policy for each in testing_kit.due_types(connection) if each in known]
+    known = {each.job_type: each for job in registered().values() for each in job.policy.of_each_name()}
+    policies = [known[each] for each in testing_kit.due_types(connection) if each in known]
     request = ClaimRequest(owner, os.urandom(16).hex(), policies, limit=1, permits=1, lease=_LEASE)
     claimed = claims.claim(connection, request).runs if policies else []
     return claimed[0] if claimed else None

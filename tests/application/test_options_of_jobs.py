@@ -18,7 +18,7 @@ from jobrunner.application import registry
 from jobrunner.application.handler_options import OF_JOB, Exceptions, When, Zone
 from jobrunner.application.job import Job
 from jobrunner.errors import ConfigurationError, UsageError
-from jobrunner.jobs.job_options import OF_POLICY, HowOften, Length, Names, Waits
+from jobrunner.jobs.job_options import OF_POLICY, FormerNames, HowOften, Length, Names, Waits
 from jobrunner.jobs.options import Kind, Number, OneOf
 from jobrunner.jobs.policy import as_data, from_data
 from jobrunner.model import Policy
@@ -47,10 +47,14 @@ OF_KINDS: dict[type[Kind], list[str]] = {
     Waits: ["fixed('2s')"],
     HowOften: ["'10/s'"],
     Names: ["'x'", "['x']", "'none'", "'drop'", "'active'", "'window'", "'UTC'"],
+    FormerNames: [
+        "'x'", "'2s'", "'60'", "[]", "['x']", "['a', 'b', 'c', 'd']", "'x' * 101", "'none'", "'drop'", "'active'",
+        "'window'", "'10/s'", "'1/999999999d'", "'UTC'",
+    ],
     Exceptions: ["[]", "ValueError", "[ValueError]", "(ValueError, (KeyError, OSError))"],
     When: ["None", "[]", "'@daily'", "Schedule('@daily')", "[Schedule('@daily')]"],
     Zone: ["'UTC'"],
-}
+}  # fmt: skip
 MORE = {"timeout": ["'none'"], "kill_after": ["0", "timedelta(0)"]}
 IN_FILES = {
     **OF_KINDS,
@@ -59,7 +63,10 @@ IN_FILES = {
     Waits: ['{ fixed = "2s" }', '{ waits = "1s" }'],
     HowOften: ['"10/s"'],
     Names: ['"x"', '["x"]', '"none"', '"drop"', '"active"', '"window"'],
-}
+    FormerNames: [
+        '"x"', '"2s"', '"60"', '"none"', '"drop"', '"active"', '"window"', '"10/s"', '"1/999999999d"', "[]", '["x"]',
+    ],
+}  # fmt: skip
 MORE_IN_FILES = {"timeout": ['"none"'], "kill_after": ["0"]}
 
 
@@ -149,6 +156,12 @@ def module_of_all() -> dict[str, tuple[str, str]]:
             more = "".join(f", {name}={value!r}" for name, value in COMPANIONS.get(option, {}).items())
             name = f"{option}_{number}"
             text = source.replace("'@daily'", f"'@daily', name='{name}'") if "Schedule(" in source else source
+            # A former name belongs to one type.
+            text = (
+                source.replace("'x'", f"'{name}_before'")
+                if source in ("'x'", "['x']") and option == "formerly"
+                else text
+            )
             found[name] = (
                 f"@job({name!r}, {option}={text}{more})",
                 f"def {name}(ctx, x='', **y): raise ValueError('so')",

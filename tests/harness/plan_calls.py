@@ -197,7 +197,11 @@ BUSY: dict[str, Call] = {
     "claims.claim of 200 types": claiming(policies=[*KNOWN, *(Policy(f"other_{n}") for n in range(198))]),
     "claims.claim of limited types": claiming(policies=[*KNOWN, *LIMITED]),
     "claims.claim a quarantined run of limited types": claiming(limit=1, quarantined=True, policies=LIMITED),
-    "limits.open_gates": on(limits.open_gates, {"nobody's": (Limits(1), 5)}, False),
+    "claims.claim of a renamed type": claiming(policies=Policy("known", formerly=("known_too",)).of_each_name()),
+    "claims.claim of a renamed type with limits": claiming(
+        policies=LIMITED[2]._replace(formerly=("capped",)).of_each_name()
+    ),
+    "limits.open_gates": on(limits.open_gates, [(Policy("nobody's", limits=Limits(1)), 5)], False),
     "limits.count_open": on(limits.count_open, LIMITED, 5),
     "limits.changed": on(limits.changed, LIMITED),
     "limits.declare": on(limits.declare, LIMITED[0]),

@@ -15,6 +15,8 @@ PEOPLE = {
         ),
         "what explain calls",
     ),
+    "hosts.reported_names_of": "what pause, limit and explain call: a row for each kind of ticks",
+    "pauses.names_meant": "what pause and resume call",
     "shown_run.run": "what explain and show call",
     "overview.counts": "what overview.status sends",
     "run_values.of_runs": "a list of the page: at most some hundred runs, by their ids",

@@ -29,7 +29,7 @@ def test_run_that_somebody_holds_behind_a_limit_keeps_no_other_run_from_its_plac
 def test_gate_behind_which_only_a_quarantined_run_waits_opens_for_no_other(database: Database, store: Store) -> None:
     run_id = queue(database, "keyed", {"k": 1})
     declare(store, KEYED)
-    wanted = {"keyed": (KEYED.limits, 10)}
+    wanted = [(KEYED, 10)]
     assert store.write(lambda each: limits.open_gates(each, wanted, False)).run_ids == [run_id]
     database.execute("UPDATE job_runs SET lease_expiries = 2")
     assert store.write(lambda each: limits.open_gates(each, wanted, False)).run_ids == []

@@ -18,7 +18,7 @@ from collections.abc import Coroutine, Generator, Sequence
 from typing import Any
 
 from jobrunner import clock, failpoints
-from jobrunner.application.registry import registered
+from jobrunner.application.registry import serving
 from jobrunner.children.begun_marks import BegunMarks
 from jobrunner.children.frames import Inbox, encode
 from jobrunner.children.inside import attribution, connections, reports
@@ -138,7 +138,7 @@ class _Server:
             return reports.not_begun(start)
         run.has_begun = True
         self._marks.begin(start.slot)
-        return await run.attempt.run_async(registered().get(start.job_type), connections.around_async_run())
+        return await run.attempt.run_async(serving().get(start.job_type), connections.around_async_run())
 
     def _set_alarm(self) -> None:
         """Let the kernel end this process at the earliest limit of all runs, in case the parent is stopped or stuck."""

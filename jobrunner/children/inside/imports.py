@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from jobrunner.application.job import Job
-from jobrunner.application.registry import registered
+from jobrunner.application.registry import registered, serving
 from jobrunner.children.inside.reports import Send
 from jobrunner.children.messages import Hello, ImportFailed, Importing, Ready
 from jobrunner.errors import BadPayload, ConfigurationError
@@ -41,6 +41,9 @@ def import_handlers(hello: Hello, send: Send) -> Ready | ImportFailed:
         try:
             if name in hello.reserved:
                 raise ConfigurationError(f"{name!r} is a handler and also a command of jobrunner.toml; rename one")
+            if former := sorted({*job.policy.formerly}.intersection(hello.reserved)):
+                taken = f"{former[0]!r} is a command of jobrunner.toml and a former name (formerly) of {name!r}"
+                raise ConfigurationError(f"{taken}; remove one of the two")
             # Annotations may name what another module defines.
             job.resolve()
             schedules += _schedules(job) if hello.schedules else ()
@@ -54,7 +57,7 @@ def import_handlers(hello: Hello, send: Send) -> Ready | ImportFailed:
 
 def _misfit(job_type: str, payload: dict[str, Any]) -> str | None:
     """Why the payload does not fit the handler of this type. None means that it fits, or that there is no handler."""
-    job = registered().get(job_type)
+    job = serving().get(job_type)
     try:
         if job is not None:
             check_match(job_type, job.check, payload)

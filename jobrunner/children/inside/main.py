@@ -23,7 +23,7 @@ from typing import Any
 from jobrunner import clock, failpoints
 from jobrunner.application import tracing
 from jobrunner.application.job import Job
-from jobrunner.application.registry import registered
+from jobrunner.application.registry import serving
 from jobrunner.children import process_title
 from jobrunner.children.begun_marks import BegunMarks
 from jobrunner.children.frames import Inbox, encode
@@ -210,7 +210,7 @@ class Child:
     def _import(self, hello: Hello) -> None:
         self._hello, self._access = hello, DatabaseAccess(hello, self._shielded)
         answer = import_handlers(hello, self._send)
-        self._jobs = registered()
+        self._jobs = serving()
         connections.prepare()
         self._streams.keep()
         self._send(answer)

@@ -16,9 +16,11 @@ from jobrunner.errors import UsageError
 from jobrunner.jobs.job_options import MOST_RUNNING
 from jobrunner.names import check_job_type
 from jobrunner.rates import parse_rate
+from jobrunner.store.drivers.database import Database
 from jobrunner.store.questions import older_code
 from jobrunner.store.queue import set_limits as store
 from jobrunner.store.queue.set_limits import Done, SetLimit, Wanted
+from jobrunner.store.queue.ticks import hosts
 from jobrunner.text import visible, whole_number
 
 _A_NUMBER = partial(whole_number, least=1, most=MOST_RUNNING)
@@ -73,9 +75,15 @@ def limit(
     done = database.write(partial(store.set_limit, wanted=wanted, actor=session.actor()))
     concerned = database.read(partial(store.running_and_waiting, job_type=job_type))
     said = f"{done.now.limits}{_until(done.now)}; {told('type', concerned)}{_before(done.before)}"
-    render.done(f"{visible(job_type)}: {said}")
+    render.done(f"{visible(job_type)}: {said}{also(database, job_type)}")
     _warn(done, database.read(partial(older_code.hosts, version=older_code.WITH_SET_LIMITS)))
     suggestions.suggest_type([job_type], known)
+
+
+def also(database: Database, job_type: str) -> str:
+    """That it holds for the other names of the type, too."""
+    _, *others = database.read(partial(hosts.reported_names_of, job_type=job_type))
+    return f"; together with {visible(', '.join(others))}, another name of it" if others else ""
 
 
 def wanted_of(job_type: str, max_running: int | None, rate: str | None, burst: int | None) -> Wanted:

@@ -56,8 +56,10 @@ def pause(**given: Any) -> None:
     who = session.actor()
     for kind, name in found:
         before = database.write(partial(store.pause, kind=kind, name=name, actor=who))
-        concerned = database.read(partial(store.concerned, kind=kind, name=name))
-        render.done(f"{visible(describe_pause(kind, name))}: paused{since(before)}; {told(kind, concerned)}")
+        for each in database.read(partial(store.names_meant, kind=kind, name=name)):
+            concerned = database.read(partial(store.concerned, kind=kind, name=each))
+            how = f"paused{since(before)}" if each == name else f"paused, another name of {visible(name)}"
+            render.done(f"{visible(describe_pause(kind, each))}: {how}; {told(kind, concerned)}")
     suggest(database, found)
 
 

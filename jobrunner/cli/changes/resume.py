@@ -34,6 +34,8 @@ def resume(**given: Any) -> None:
     for kind, name in found:
         paused_at = database.write(partial(store.resume, kind=kind, name=name, actor=who))
         state = "not paused" if paused_at is None else f"resumed; it was paused since {render.instant(paused_at)}"
+        _, *others = database.read(partial(store.names_meant, kind=kind, name=name))
+        state += f"; so is {visible(', '.join(others))}, another name of it" if others else ""
         render.done(f"{visible(describe_pause(kind, name))}: {state}")
     suggest(database, found)
     for left in database.read(store.listed):

@@ -7,6 +7,7 @@ from functools import partial
 import click
 
 from jobrunner.cli import environment, options, render, session, suggestions
+from jobrunner.cli.changes.limit import also
 from jobrunner.names import check_job_type
 from jobrunner.store.queue import set_limits as store
 from jobrunner.text import visible
@@ -26,5 +27,5 @@ def unlimit(job_type: str) -> None:
     since = "nothing is set; see: jobrunner limits"
     if before is not None:
         since = f"as its code has it; {before.limits} was set since {render.instant(before.set_at)}"
-    render.done(f"{visible(job_type)}: {since}")
+    render.done(f"{visible(job_type)}: {since}{also(database, job_type)}")
     suggestions.suggest_type([job_type], database.read(suggestions.types_of))

@@ -10,7 +10,7 @@ import click
 from jobrunner.cli import environment, render, session
 from jobrunner.cli.answers import answers
 from jobrunner.durations import format_duration
-from jobrunner.jobs.job_options import OF_POLICY, Length, Names, Waits
+from jobrunner.jobs.job_options import OF_POLICY, FormerNames, Length, Names, Waits
 from jobrunner.jobs.options import Kind, Number, OneOf, Row, parse_timeout
 from jobrunner.jobs.policy import as_data, options_of
 from jobrunner.model import Policy
@@ -18,7 +18,8 @@ from jobrunner.model import Policy
 
 def _of_option(row: Row) -> Any:
     """What the JSON of a job type has for an option."""
-    kinds: dict[type[Kind], Any] = {Number: int, Length: float, Names: list[str], Waits: dict[str, Any]}
+    kinds: dict[type[Kind], Any] = {Number: int, Length: float, Waits: dict[str, Any]}
+    kinds |= dict.fromkeys((Names, FormerNames), list[str])
     kind = kinds.get(type(row.kind), str)
     return kind | None if row.default is None or row.kind == Length(parse_timeout) else kind
 
@@ -38,7 +39,7 @@ def types(as_json: bool) -> None:
     Example: jobrunner types
     """
     config = environment.load()
-    found = session.policies(config)
+    found = [policy for policy in session.policies(config) if policy.current_name is None]
     if as_json:
         render.echo_json([as_data(policy) for policy in found])
         return
@@ -68,4 +69,6 @@ def _shown(name: str, value: Any) -> str | None:
         return None
     if isinstance(value, timedelta):
         return format_duration(value)
-    return ", ".join(value) if isinstance(value, list) else str(value)
+    if isinstance(row.kind, Names | FormerNames):
+        return ", ".join(value) or None
+    return str(value)

@@ -12,7 +12,7 @@ from asgiref.sync import sync_to_async
 from django.utils import timezone
 
 from jobrunner.application.job import Job
-from jobrunner.application.registry import registered
+from jobrunner.application.registry import serving
 from jobrunner.children.inside.reports import path_of
 from jobrunner.contrib.django import package
 from jobrunner.contrib.django.results import ReturnValueNotJson, TaskResultStatus, class_path, put
@@ -97,7 +97,7 @@ class _TaskAttempt:
     def _is_last(self, error: BaseException) -> bool:
         if self._ctx.attempt >= self._ctx.max_attempts or isinstance(error, Discard):
             return True
-        handler: Job[Any, Any] = registered()[self._ctx.job_type]
+        handler: Job[Any, Any] = serving()[self._ctx.job_type]
         return not isinstance(error, Retry) and handler.is_permanent(error)
 
     def _finish(self, status: Any) -> None:

@@ -29,8 +29,8 @@ from jobrunner.store.questions.runs import run_details
 
 __all__ = ["AttemptEnded", "JobrunnerBackend", "ReturnValueNotJson"]
 
-_OPTIONS = ("DATABASE", *(name for name in OF_POLICY if name != "when_full"))
-"""A run that is dropped has no id, and Django's enqueue answers with one."""
+_OPTIONS = ("DATABASE", *(name for name in OF_POLICY if name not in ("when_full", "formerly")))
+"""A run that is dropped has no id, and Django's enqueue answers with one. A former name belongs to one function."""
 _OF_A_RUN = tuple(name for name in OF_POLICY if name in OF_RUN)
 _ARGUMENTS = {"args", "kwargs"}
 
@@ -38,9 +38,9 @@ _ARGUMENTS = {"args", "kwargs"}
 class JobrunnerBackend(package.BaseTaskBackend):
     """Enqueues tasks as runs, in the transaction that is open on Django's connection.
 
-    ``OPTIONS`` may hold ``DATABASE`` and the options of a job type but ``when_full``. Each task has those of the
-    backend that it is declared with. A task that ``using`` gives to another one has max_attempts and timeout of that
-    one: they belong to the run, and the others to the function.
+    ``OPTIONS`` may hold ``DATABASE`` and the options of a job type but ``when_full`` and ``formerly``. Each task has
+    those of the backend that it is declared with. A task that ``using`` gives to another one has max_attempts and
+    timeout of that one: they belong to the run, and the others to the function.
     """
 
     supports_defer = True

@@ -30,7 +30,7 @@ from jobrunner.store.questions.facts import (
 )
 from jobrunner.store.questions.lockers import Locker
 from jobrunner.store.questions.rhythm import Beat
-from jobrunner.store.queue.ticks import tallies
+from jobrunner.store.queue.ticks import hosts, tallies
 from jobrunner.store.queue.ticks.hosts import PROBLEM, TRACEBACK
 from jobrunner.store.sql.statement import Prepared, Question, Row
 
@@ -49,8 +49,8 @@ def facts(connection: Connection, limits: Limits) -> Facts:
     def ask(name: str, kind: Callable[..., T]) -> list[T]:
         return _read(connection, kind, asked[name])
 
-    at = tallies.now(connection)
-    late = _late(connection, at, limits, ask("behind_open_gates", DueType))
+    at, known = tallies.now(connection), connection.execute(*asked["known_types"]).all()
+    late = _late(connection, at, limits, ask("behind_open_gates", DueType), known)
     stray = [*ask("stray", DueType), *ask("stray_dependants", DueType)]
     due, beat = _joined(ask("due_types", DueType), [*stray, *late], limits.most), rhythm.look(connection)
     return Facts(
@@ -66,7 +66,7 @@ def facts(connection: Connection, limits: Limits) -> Facts:
         promises=ask("broken_promises", BrokenPromise),
         pauses=ask("old_pauses", OldPause),
         set_limits=ask("old_limits", OldLimit),
-        known=[_known(row) for row in connection.execute(*asked["known_types"])],
+        known=[_known(row) for row in known],
         beat=beat,
         lockers=_lockers(connection, due, beat, at, limits.tick_age),
     )
@@ -124,9 +124,9 @@ def _silent(at: datetime, limits: Limits, owners: list[SilentTick]) -> list[Sile
 
 
 def _known(row: Row) -> KnownTypes:
-    types = frozenset(row.can_run)
-    can_run = types & frozenset(row.types.split(",")) if row.types else types
-    return KnownTypes(row.host, can_run, row.settings.get(PROBLEM), row.settings.get(TRACEBACK))
+    wanted = {*row.types.split(",")} if row.types else None
+    names = [name for name in row.can_run if wanted is None or {name, hosts.known_as(row.can_run, name)} & wanted]
+    return KnownTypes(row.host, frozenset(names), row.settings.get(PROBLEM), row.settings.get(TRACEBACK))
 
 
 def last_ticks(connection: Connection) -> list[HostTick]:
@@ -156,7 +156,9 @@ def stray_questions(most: int) -> tuple[Question, Question]:
     return (Prepared("unclaimed.stray"), {"most": most + 1}), (Prepared("unclaimed.stray_dependants"), {})
 
 
-def _late(connection: Connection, at: datetime, limits: Limits, gated: Iterable[DueType]) -> list[DueType]:
+def _late(
+    connection: Connection, at: datetime, limits: Limits, gated: Iterable[DueType], known: Sequence[Row]
+) -> list[DueType]:
     """The runs behind open gates that should have been claimed."""
     late = [each for each in gated if at - each.run_at > limits.late]
     if not late:
@@ -164,7 +166,13 @@ def _late(connection: Connection, at: datetime, limits: Limits, gated: Iterable[
     # Between the end of a run and the next claim a gate is open for a moment. Where runs end, others begin.
     values = {"since": -limits.late.total_seconds(), "most": limits.most}
     ended = set(connection.execute(Prepared("unclaimed.ended_lately"), values).scalars())
-    return [each for each in late if each.job_type not in ended]
+    names = {each.job_type: hosts.names_of((row.can_run for row in known), each.job_type) for each in late}
+    # A type that was renamed has limits for all of its names together, and its gates show one of them.
+    others = {name for each, its_names in names.items() for name in its_names if name != each}
+    if others:
+        given = {"given": [{"job_type": name} for name in sorted(others)]}
+        ended.update(row[0] for row in connection.execute(Prepared("limits.all_at_work"), given))
+    return [each for each in late if ended.isdisjoint(names[each.job_type])]
 
 
 def _joined(due: Iterable[DueType], more: Iterable[DueType], most: int) -> list[DueType]:

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions.findings import CLOCK_STEP
+from jobrunner.store.queue.ticks.hosts import reported_names_of
 from jobrunner.store.sql.statement import Prepared
 from jobrunner.store.timetable.records import ReadDefinition
 from jobrunner.text import iso_instant
@@ -50,7 +51,14 @@ def problem_of(row: ReadDefinition, former: Mapping[int, Former]) -> str | None:
 
 
 def former_runs(connection: Connection, definition_id: int | None = None) -> dict[int, Former]:
-    """The oldest such run of each definition that has one, or only of the definition ``definition_id``."""
+    """The oldest such run of each definition that has one, or only of the definition ``definition_id``.
+
+    None of a type that was only renamed: its handler runs it under the old name, too.
+    """
     values = {} if definition_id is None else {"definition": definition_id}
-    found = connection.execute(Prepared("definitions.former_runs", (definition_id is not None,)), values)
-    return {row.definition_id: Former(row.name, row.id, row.job_type) for row in found}
+    found = connection.execute(Prepared("definitions.former_runs", (definition_id is not None,)), values).all()
+    return {
+        row.definition_id: Former(row.name, row.id, row.job_type)
+        for row in found
+        if row.type_today not in reported_names_of(connection, row.job_type)
+    }

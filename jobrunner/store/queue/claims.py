@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from jobrunner import failpoints
 from jobrunner.lifecycle import FINISHED
-from jobrunner.model import Capacity, ClaimedRun, Lease, Limits, Owner, Policy
+from jobrunner.model import Capacity, ClaimedRun, Lease, Owner, Policy
 from jobrunner.store.drivers import locks
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.queue import limits
@@ -76,25 +76,32 @@ def claim(connection: Connection, request: ClaimRequest) -> Claim:
     if limit <= 0 or not any(most):
         return Claim([], permits, places, set_types=set_types)
     is_limited = [limits.is_limited(policy, set_types) for policy in request.policies]
-    limited = {
-        policy.job_type: (policy.limits or Limits(), each)
+    limited = [
+        (policy, each)
         for policy, each, has_limits in zip(request.policies, most, is_limited, strict=True)
         if has_limits and each > 0
-    }
+    ]
     if not limited:
-        return Claim(_claimed(_claim(connection, request, limit, most)), permits, places, set_types=set_types)
+        rows = _claim(connection, request, limit, most, most)
+        return Claim(_claimed(rows), permits, places, set_types=set_types)
     openings = limits.open_gates(connection, limited, request.quarantined)
     # Runs of limited types come from behind their gates only.
-    most = [0 if has_limits else each for has_limits, each in zip(is_limited, most, strict=True)]
-    rows = _claim(connection, request, limit, most, openings.run_ids) if openings.run_ids or any(most) else []
+    plain = [0 if has_limits else each for has_limits, each in zip(is_limited, most, strict=True)]
+    is_any = bool(openings.run_ids) or any(plain)
+    rows = _claim(connection, request, limit, plain, most, openings.run_ids) if is_any else []
     openings.settle(connection, rows)
     return Claim(_claimed(rows), permits, places, openings.opens_in, openings.may_be_more, set_types)
 
 
 def _claim(
-    connection: Connection, request: ClaimRequest, limit: int, most: Sequence[int], gated: Sequence[int] = ()
+    connection: Connection,
+    request: ClaimRequest,
+    limit: int,
+    most: Sequence[int],
+    together: Sequence[int],
+    gated: Sequence[int] = (),
 ) -> list[Row]:
-    """Claim so many runs, and of each type so many, besides the ``gated`` ones."""
+    """Claim so many runs, and of each type so many, besides the ``gated`` ones; of all names of a type ``together``."""
     values: dict[str, Any] = {
         "limit": limit,
         "owner": request.owner.name,
@@ -102,7 +109,7 @@ def _claim(
         "token": request.token,
         "lease_seconds": request.lease.total_seconds(),
     }
-    values["types"] = [
+    values["types"] = types = [
         {
             "job_type": policy.job_type,
             "most": each,
@@ -115,6 +122,11 @@ def _claim(
     if gated:
         values["gated"] = [{"id": run_id} for run_id in gated]
         variant += (True,)
+    # One run is not too many of any type.
+    if limit > 1 and any(policy.current_name for policy in request.policies):
+        for row, policy, each in zip(types, request.policies, together, strict=True):
+            row |= {"family": policy.family, "together": each}
+        variant = (*variant[:3], bool(gated), True)
     rows = connection.execute(Prepared("claims.claim", variant), values).all()
     if rows:
         failpoints.hit("claim.before_commit", cut=connection.sever)
@@ -181,7 +193,7 @@ def _most(connection: Connection, request: ClaimRequest) -> _Most:
         limit = request.limit if policy.is_async else shared
         limit = min(limit, request.type_limits.get(policy.job_type, request.limit))
         if policy.concurrency is not None:
-            runs, mine = held.get(policy.job_type, (0, 0))
+            runs, mine = map(sum, zip(*(held.get(name, (0, 0)) for name in policy.names), strict=True))
             free = policy.concurrency - runs
             if policy.is_async:
                 places[policy.job_type] = free + mine
@@ -189,8 +201,8 @@ def _most(connection: Connection, request: ClaimRequest) -> _Most:
                 if free + mine > 0 and not limits.is_limited(policy, set_types):
                     free += request.may_wait.get(policy.job_type, 0)
             limit = min(limit, free)
-        # The view says so, too. But with a limit of 0 a long queue that is paused is not even read.
-        if is_paused or ("type", policy.job_type) in paused:
+        # The view says so, too, of the same name. But with a limit of 0 a long queue that is paused is not even read.
+        if is_paused or any(("type", name) in paused for name in policy.names):
             limit = 0
         most.append(max(0, limit))
     in_all = request.limit if any(policy.is_async for policy in request.policies) else shared

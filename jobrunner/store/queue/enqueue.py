@@ -31,15 +31,17 @@ def steps(database: str, new: NewRun, policy: Policy | None, if_taken: Taken) ->
     nothing written, if the type is full and refuses runs, and KeyTaken. Without a limit this costs only a condition in
     the first statement. Transactions that enqueue runs of a limited type wait for each other.
     """
-    if new.idempotency_key is not None:
+    # A key must be free under each name of the type.
+    has_names = policy is not None and len(policy.names) > 1
+    if new.idempotency_key is not None and not has_names:
         answer = yield from _under_key(database, new, policy, if_taken)
         if answer is not None:
             return answer
-    elif policy is None or policy.max_waiting is None:
+    elif new.idempotency_key is None and (policy is None or policy.max_waiting is None):
         run_id = yield from _insert(new, unless_limited=True)
         if run_id is not None:
             return Enqueued(run_id, created=True)
-    # The type has a limit, or other rules than its policy. The code for many runs handles all cases.
+    # The type has a limit, other rules than its policy, or several names. The code for many runs handles all cases.
     own = {name: value for name, value in new.columns().items() if name in ("payload", "idempotency_key")}
     answers = yield from enqueue_many.steps(database, new, [own], policy, [if_taken])
     return answers[0]
@@ -58,7 +60,7 @@ def _under_key(database: str, new: NewRun, policy: Policy | None, if_taken: Take
             return (yield from _answer(database, new, holder, if_taken))
         if is_limited or holder.max_waiting is not None:
             return None
-        if (yield Prepared("keys.lock_free"), {"given": [free_key(new.job_type, holder)]}).first() is not None:
+        if (yield Prepared("keys.lock_free"), {"given": [free_key(holder)]}).first() is not None:
             return (yield from _insert_under_key(new))
         # Another transaction has just taken the key over, or has begun the run again.
 
@@ -81,7 +83,7 @@ def _insert_under_key(new: NewRun) -> Steps[Enqueued]:
 
 def _answer(database: str, new: NewRun, holder: Row, if_taken: Taken) -> Steps[Enqueued]:
     if if_taken == "raise":
-        raise taken_by(new.job_type, holder)
+        raise taken_by(holder)
     if if_taken == "replace":
         given = {"given": [replacement(holder.run_id, new.columns())]}
         if (yield Prepared("enqueue.replace", (database,)), given).first() is not None:

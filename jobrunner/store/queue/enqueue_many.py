@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from jobrunner.errors import JobrunnerError
@@ -10,6 +11,7 @@ from jobrunner.model import Policy, Taken
 from jobrunner.store.drivers.connection import Executor
 from jobrunner.store.drivers.steps import Steps, follow
 from jobrunner.store.queue import backpressure
+from jobrunner.store.queue.backpressure import Occupancy
 from jobrunner.store.queue.enqueue_sql import Enqueued, NewRun, free_key, replacement, taken_by
 from jobrunner.store.sql.statement import Prepared, Row
 
@@ -34,14 +36,27 @@ def steps(
     ``shared``. ``if_taken`` is for each what happens if its key is taken; without it, existing runs answer. Raises
     QueueFull, with nothing written, if the type refuses runs and cannot take all of these, and KeyTaken.
     """
-    return _Call(database, shared.columns(), listed, if_taken or ["existing"] * len(listed)).enqueue(policy)
+    return _Call(database, shared.columns(), listed, if_taken or ["existing"] * len(listed), policy).enqueue()
 
 
 class _Call:
-    """One call. ``_holders`` maps the known keys to their runs, those of the list included."""
+    """One call. ``_holders`` maps the known keys to their runs, those of the list included.
 
-    def __init__(self, database: str, shared: Values, listed: Sequence[Values], if_taken: Sequence[Taken]) -> None:
+    A key is taken under each name of the type, so that code that knows one of the names only finds it, too.
+    """
+
+    def __init__(
+        self,
+        database: str,
+        shared: Values,
+        listed: Sequence[Values],
+        if_taken: Sequence[Taken],
+        policy: Policy | None,
+    ) -> None:
         self._database = database
+        self._policy = policy
+        # In one order, as everywhere. What older code takes comes first.
+        self._names = (shared["job_type"],) if policy is None else policy.names[::-1]
         self._shared = shared
         self._listed = listed
         self._if_taken = if_taken
@@ -49,14 +64,13 @@ class _Call:
         self._must_be_free = {key for key, each in zip(self._keys, if_taken, strict=True) if each == "raise"}
         self._holders: dict[str, int] = {}
 
-    def enqueue(self, policy: Policy | None) -> Steps[list[Enqueued]]:
+    def enqueue(self) -> Steps[list[Enqueued]]:
         # The limit is locked before the keys, as everywhere, so that two transactions cannot wait for each other.
         keys = {key for key in self._keys if key is not None}
-        occupancy = yield from backpressure.lock_and_count_steps(
-            self._database, self._shared["job_type"], policy, keyed=bool(keys)
-        )
-        if occupancy is not None or self._must_be_free - {None}:
-            yield from self._find_holders(keys)
+        occupancy = yield from self._lock_and_count(keyed=bool(keys))
+        if occupancy is not None or self._must_be_free - {None} or len(self._names) > 1:
+            for name in self._names:
+                yield from self._find_holders(name, keys)
         wanted = self._without_holder()
         if occupancy is not None and len(wanted) > occupancy.free:
             if occupancy.when_full == "refuse":
@@ -74,6 +88,17 @@ class _Call:
         if dropped:
             yield from backpressure.count_dropped_steps(self._shared["job_type"], dropped)
         return answers
+
+    def _lock_and_count(self, *, keyed: bool) -> Steps[Occupancy | None]:
+        """How many runs of all names of the type wait. None: it has no limit."""
+        of_type, waiting = None, 0
+        for name in self._names:
+            policy = None if self._policy is None else self._policy._replace(job_type=name)
+            found = yield from backpressure.lock_and_count_steps(self._database, name, policy, keyed=keyed)
+            if found is not None:
+                waiting += found.waiting
+                of_type = found if name == self._shared["job_type"] else of_type
+        return None if of_type is None else of_type._replace(waiting=waiting)
 
     def _answer(self, index: int, ids: Mapping[int, int], replaced: set[int]) -> Enqueued:
         if index in ids:
@@ -99,40 +124,54 @@ class _Call:
     def _take_keys(self, wanted: list[int]) -> Steps[list[int]]:
         """Take the keys. Returns those of ``wanted`` whose key was free, and those without a key."""
         keys = {key for index in wanted if (key := self._keys[index]) is not None}
+        for number, name in enumerate(self._names):
+            free = yield from self._take_keys_under(name, keys, self._names[:number])
+            for earlier in self._names[:number]:
+                yield from self._release(earlier, keys - free)
+            keys = free
+        return [index for index in wanted if (key := self._keys[index]) is None or key in keys]
+
+    def _take_keys_under(self, name: str, keys: set[str], earlier: Sequence[str]) -> Steps[set[str]]:
         statement = Prepared("keys.take_keys")
         free: set[str] = set()
         # In one order, so that two callers with the same keys cannot wait for each other.
         for batch in _batches(sorted(keys)):
-            free.update((yield statement, {"given": self._rows_of(batch)}).scalars())
+            free.update((yield statement, {"given": _rows_of(name, batch)}).scalars())
         others = keys - free
         while others:
-            rows = yield from self._find_holders(others, free)
+            rows = yield from self._find_holders(name, others, {name: free, **dict.fromkeys(earlier, keys)})
             if len(rows) < len(others):
                 # The caller's snapshot is older than the commit of the transaction that has the key.
                 raise JobrunnerError(
                     "another transaction took this idempotency key after yours began; enqueue again in a new one"
                 )
-            for batch in _batches([free_key(self._shared["job_type"], row) for row in rows if not row.is_held]):
+            for batch in _batches([free_key(row) for row in rows if not row.is_held]):
                 free.update((yield Prepared("keys.lock_free"), {"given": batch}).scalars())
             # Another transaction may have taken some of them over since they were found.
             others -= free | self._holders.keys()
-        return [index for index in wanted if (key := self._keys[index]) is None or key in free]
+        return free
 
-    def _find_holders(self, keys: Iterable[str], taken_here: Iterable[str] = ()) -> Steps[list[Row]]:
-        """The rows of these keys that exist. Raises KeyTaken, with nothing written, if one had to be free."""
+    def _find_holders(
+        self, name: str, keys: Iterable[str], taken_here: Mapping[str, Iterable[str]] = MappingProxyType({})
+    ) -> Steps[list[Row]]:
+        """The rows of these keys that exist. Raises KeyTaken, with nothing written, if one had to be free.
+
+        ``taken_here`` are the keys that this call has taken, by the name of the type.
+        """
         found: list[Row] = []
         for batch in _batches(sorted(keys)):
-            found += (yield Prepared("keys.holders"), {"given": self._rows_of(batch)}).all()
+            found += (yield Prepared("keys.holders"), {"given": _rows_of(name, batch)}).all()
         self._holders.update((row.idempotency_key, row.run_id) for row in found if row.is_held)
         for row in sorted(found):
             if row.is_held and row.idempotency_key in self._must_be_free:
-                for batch in _batches(sorted(taken_here)):
-                    yield Prepared("keys.release_keys"), {"given": self._rows_of(batch)}
-                raise taken_by(self._shared["job_type"], row)
+                for under, taken in taken_here.items():
+                    yield from self._release(under, taken)
+                raise taken_by(row)
         return found
 
-    def _rows_of(self, keys: Iterable[str]) -> list[Values]:
-        return [{"job_type": self._shared["job_type"], "idempotency_key": key} for key in keys]
+    def _release(self, name: str, keys: Iterable[str]) -> Steps[None]:
+        for batch in _batches(sorted(keys)):
+            yield Prepared("keys.release_keys"), {"given": _rows_of(name, batch)}
 
     def _insert(self, listed: Sequence[Values]) -> Steps[list[int]]:
         ids: list[int] = []
@@ -147,9 +186,10 @@ class _Call:
     def _set_runs_of_keys(self, ids: Mapping[int, int]) -> Steps[None]:
         taken = {key: run_id for index, run_id in ids.items() if (key := self._keys[index]) is not None}
         self._holders.update(taken)
-        for batch in _batches(sorted(taken)):
-            given = [{**row, "run_id": taken[row["idempotency_key"]]} for row in self._rows_of(batch)]
-            yield Prepared("keys.set_runs_of_keys"), {"given": given}
+        for name in self._names:
+            for batch in _batches(sorted(taken)):
+                given = [{**row, "run_id": taken[row["idempotency_key"]]} for row in _rows_of(name, batch)]
+                yield Prepared("keys.set_runs_of_keys"), {"given": given}
 
     def _replace(self, inserted: Mapping[int, int]) -> Steps[set[int]]:
         """Replace payloads and times of runs that hold a key. Returns those that had not begun."""
@@ -164,6 +204,10 @@ class _Call:
             given = [last[run_id] for run_id in batch]
             replaced.update((yield Prepared("enqueue.replace", (self._database,)), {"given": given}).scalars())
         return replaced
+
+
+def _rows_of(name: str, keys: Iterable[str]) -> list[Values]:
+    return [{"job_type": name, "idempotency_key": key} for key in keys]
 
 
 def _batches(listed: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -95,11 +95,11 @@ class Made:
     dropped: bool
 
 
-def taken_by(job_type: str, holder: Row) -> KeyTaken:
+def taken_by(holder: Row) -> KeyTaken:
     """The error for a caller whose key is taken by this row of ``keys.holder``."""
     key, its_run = f"{holder.idempotency_key!r:.200}", f"run {holder.run_id}"
     its_run += f", which is {holder.status}" if holder.status is not None else ", which was pruned"
-    return KeyTaken(f"the key {key} of the job type {job_type!r} is taken by {its_run}", holder.run_id)
+    return KeyTaken(f"the key {key} of the job type {holder.job_type!r} is taken by {its_run}", holder.run_id)
 
 
 def replacement(run_id: int, columns: Values) -> dict[str, Any]:
@@ -111,9 +111,9 @@ def replacement(run_id: int, columns: Values) -> dict[str, Any]:
     }
 
 
-def free_key(job_type: str, holder: Row) -> dict[str, Any]:
+def free_key(holder: Row) -> dict[str, Any]:
     """The row of ``keys.lock_free`` for a key that is not held, by its row of ``keys.holder``."""
     # A run that was pruned cannot be begun again. In a window it does not matter whether it is.
     must_end = holder.key_scope == "active" and holder.status is not None
-    names = {"job_type": job_type, "idempotency_key": holder.idempotency_key}
+    names = {"job_type": holder.job_type, "idempotency_key": holder.idempotency_key}
     return {**names, "run_id": holder.run_id, "must_end": int(must_end)}

@@ -2,12 +2,13 @@
 
 Due runs of a limited type are put behind a gate: that of their key, or the only one of their type. A claim locks the
 type's row in ``job_limits``, so that only one claim of the type counts at a time, and takes runs from behind the gates
-that are open. Runs behind closed gates are in nobody's way. Every function expects a write transaction.
+that are open. Runs behind closed gates are in nobody's way. The names of a type that was renamed have rows and gates of
+their own, and are counted together: a claim locks the rows of all. Every function expects a write transaction.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -66,7 +67,7 @@ class Openings:
         if gates:
             connection.execute(Prepared("gates.settle"), {"given": gates})
         for of_type in self._types:
-            count = sum(each for gate, each in taken.items() if gate.job_type == of_type.name)
+            count = sum(each for gate, each in taken.items() if gate.job_type in of_type.names)
             rate = of_type.limits.rate
             if rate is not None and (spent := of_type.spent(rate, of_type.spent_until, count)):
                 connection.execute(Prepared("limits.settle_types"), {"given": [{"job_type": of_type.name, **spent}]})
@@ -78,13 +79,16 @@ class _Type:
     """What one claim finds out about a limited type. ``gates`` are those it looked at, with their ``spent_until``.
 
     ``is_declared``: the limits are the stored ones. When others open is no matter for those who know the stored ones.
+    ``names`` are all names of the type, of which this is one, and ``rows`` their rows.
     """
 
-    def __init__(self, name: str, limits: Limits, is_set: bool, row: Row) -> None:
-        self.name = name
-        self.limits = limits
-        self.is_set = is_set
-        self.spent_until: datetime | None = row.spent_until
+    def __init__(self, policy: Policy, rows: Mapping[str, Row]) -> None:
+        self.name = policy.job_type
+        self.names = policy.names
+        row = rows[self.name]
+        self.limits, self.is_set = limits, is_set = _in_force(policy.limits or Limits(), rows.values())
+        # Every claim writes it to the row of its name. The latest one has counted the others.
+        self.spent_until = max((each.spent_until for each in rows.values() if each.spent_until), default=None)
         self.now: datetime = row.now
         stored = _stored(row)
         if is_set:
@@ -99,7 +103,7 @@ class _Type:
         """The rows of the gates it looked at, in the order of all claims."""
         rate = self.limits.rate_per_key
         for gate, spent_until in sorted(self.gates.items()):
-            count = taken.get(_Gate(self.name, gate), 0)
+            count = sum(taken.get(_Gate(name, gate), 0) for name in self.names)
             spent = {} if rate is None else self.spent(rate, spent_until, count)
             yield {"job_type": self.name, "gate": gate, **spent}
 
@@ -112,22 +116,52 @@ class _Type:
         return {"spent_until": spent, "opens_at": _opens_at(rate, spent, self.now) if self.is_declared else self.now}
 
 
-def open_gates(connection: Connection, wanted: Mapping[str, tuple[Limits, int]], quarantined: bool) -> Openings:
+def open_gates(connection: Connection, wanted: Sequence[tuple[Policy, int]], quarantined: bool) -> Openings:
     """Lock the limits of these types, put their due runs behind gates, and find what may be claimed now.
 
-    ``wanted`` has the limits of each type by the code of this host, and how many runs the claim can take.
+    ``wanted`` has each type with its limits by the code of this host, and how many runs the claim can take.
     """
     openings = Openings()
-    locked = _locked(connection, wanted.keys())
-    if len(locked) < len(wanted):
+    asked = {name for policy, _ in wanted for name in policy.names}
+    locked = _locked(connection, asked)
+    if len(locked) < len(asked):
         openings.note_opening(_BUSY_SECONDS)
-    found = {name: _Type(name, *_in_force(wanted[name][0], row), row) for name, row in locked.items()}
-    at_work = _at_work(connection, found.values())
-    for name, looked_at in found.items():
-        room = _room(looked_at.limits, locked[name], wanted[name][1], at_work.get(name, 0))
-        _look(connection, looked_at, room, openings, quarantined)
-        openings.add(looked_at)
+    families = defaultdict[str, list[tuple[_Type, int]]](list)
+    for policy, most in wanted:
+        if locked.keys() >= {*policy.names}:
+            rows = {name: locked[name] for name in policy.names}
+            families[policy.family].append((_Type(policy, rows), most))
+    at_work = _at_work(connection, [each for found in families.values() for each, _ in found])
+    for found in families.values():
+        _look_at_family(connection, found, at_work, openings, quarantined)
     return openings
+
+
+def _look_at_family(
+    connection: Connection,
+    found: Sequence[tuple[_Type, int]],
+    at_work: Mapping[str, int],
+    openings: Openings,
+    quarantined: bool,
+) -> None:
+    """Find what may be claimed of the names of one type, which are counted together."""
+    for of_type, _ in found:
+        openings.may_be_more |= _admit(connection, of_type) == _ADMITTED
+    taken = Counter[str]()
+    for of_type, most in _longest_waiting_first(connection, found):
+        busy = sum(at_work.get(name, 0) for name in of_type.names) + taken.total()
+        room = _room(of_type, most - taken.total(), busy, taken.total())
+        _look(connection, of_type, room, taken, openings, quarantined)
+        openings.add(of_type)
+
+
+def _longest_waiting_first(connection: Connection, found: Sequence[tuple[_Type, int]]) -> Sequence[tuple[_Type, int]]:
+    """The names of one type, so that a name under which runs come all the time keeps no other one waiting."""
+    if len(found) == 1:
+        return found
+    names = [each.name for each, _ in found]
+    first = dict(map(tuple, connection.execute(Prepared("gates.first_turns"), _given(names))))
+    return sorted(found, key=lambda each: (each[0].name not in first, first.get(each[0].name), each[0].name))
 
 
 def _at_work(connection: Connection, types: Iterable[_Type]) -> dict[str, int]:
@@ -135,7 +169,7 @@ def _at_work(connection: Connection, types: Iterable[_Type]) -> dict[str, int]:
     counted = [each for each in types if each.limits.max_running is not None]
     at_work: dict[str, int] = {}
     for is_set, question in ((False, _AT_WORK), (True, _ALL_AT_WORK)):
-        if names := [each.name for each in counted if each.is_set == is_set]:
+        if names := {name for each in counted if each.is_set == is_set for name in each.names}:
             at_work.update(map(tuple, connection.execute(question, _given(names))))
     return at_work
 
@@ -149,15 +183,18 @@ def _locked(connection: Connection, names: Collection[str]) -> dict[str, Row]:
     return found
 
 
-def _in_force(limits: Limits, row: Row) -> tuple[Limits, bool]:
-    """The limits that hold instead of these, which the code has, and whether operators have set any of them."""
-    if row.set_max_running is None and row.set_rate is None:
-        return limits, False
-    if row.set_max_running is not None:
-        limits = limits._replace(max_running=row.set_max_running)
-    if row.set_rate is not None:
-        limits = limits._replace(rate=Rate(row.set_rate, row.set_burst))
-    return limits, True
+def _in_force(limits: Limits, rows: Iterable[Row]) -> tuple[Limits, bool]:
+    """The limits that hold instead of these, which the code has, and whether operators have set any of them.
+
+    Of what they have set for several names of the type, the lowest holds.
+    """
+    most = min((row.set_max_running for row in rows if row.set_max_running is not None), default=None)
+    rates = [Rate(row.set_rate, row.set_burst) for row in rows if row.set_rate is not None]
+    if most is not None:
+        limits = limits._replace(max_running=most)
+    if rates:
+        limits = limits._replace(rate=max(rates, key=lambda rate: (rate.interval, -rate.burst)))
+    return limits, most is not None or bool(rates)
 
 
 class _Room(NamedTuple):
@@ -167,16 +204,20 @@ class _Room(NamedTuple):
     by_rate: bool
 
 
-def _room(limits: Limits, row: Row, most: int, at_work: int) -> _Room:
+def _room(of_type: _Type, most: int, at_work: int, taken: int) -> _Room:
+    """``taken`` is how many runs of other names of the type this claim takes."""
+    limits = of_type.limits
     runs = most if limits.max_running is None else min(most, limits.max_running - at_work)
     if limits.rate is None:
         return _Room(runs, by_rate=False)
-    allowed = limits.rate.allowed(row.spent_until, row.now)
+    allowed = limits.rate.allowed(of_type.spent_until, of_type.now) - taken
     return _Room(min(runs, allowed), by_rate=allowed <= runs)
 
 
-def _look(connection: Connection, of_type: _Type, room: _Room, openings: Openings, quarantined: bool) -> None:
-    openings.may_be_more |= _admit(connection, of_type) == _ADMITTED
+def _look(
+    connection: Connection, of_type: _Type, room: _Room, taken: Counter[str], openings: Openings, quarantined: bool
+) -> None:
+    """``taken`` counts what the claim takes of all names of the type, by gate."""
     values: dict[str, Any] = {"of_type": of_type.name, "limit": room.runs}
     of_type.has_more_room = room.by_rate
     if room.runs <= 0:
@@ -191,33 +232,40 @@ def _look(connection: Connection, of_type: _Type, room: _Room, openings: Opening
     elif not of_type.limits.concurrency_key:
         of_type.run_ids = connection.execute(Prepared("limits.first_runs", (quarantined,)), values).scalars()
         of_type.gates["all"] = None
+        taken["all"] += len(of_type.run_ids)
     else:
-        _look_at_each(connection, of_type, room.runs, openings, quarantined)
+        _look_at_each(connection, of_type, room.runs, taken, openings, quarantined)
         if of_type.limits.rate_per_key is not None and len(of_type.gates) < room.runs:
             row = connection.execute(Prepared("gates.next_opening"), values).one()
             if row.opens_at is not None:
                 openings.note_opening((row.opens_at - row.now).total_seconds())
 
 
-def _look_at_each(connection: Connection, of_type: _Type, limit: int, openings: Openings, quarantined: bool) -> None:
+def _look_at_each(
+    connection: Connection, of_type: _Type, limit: int, taken: Counter[str], openings: Openings, quarantined: bool
+) -> None:
     """Find the first run behind each open gate. A further one behind the same gate is for the next claim."""
     limits = of_type.limits
     most = _UNLIMITED if limits.max_running_per_key is None else limits.max_running_per_key
     longest = timedelta(0) if limits.rate_per_key is None else limits.rate_per_key.longest
     values = {"of_type": of_type.name, "limit": limit, "most_at_work": most, "longest": longest.total_seconds()}
     values["prefix"] = f"{_key(limits)} "
-    for row in connection.execute(Prepared("limits.first_run_of_each", (quarantined,)), values):
+    variant: tuple[bool, ...] = (quarantined,)
+    if len(of_type.names) > 1:
+        variant, values = (quarantined, True), values | _given(of_type.names)
+    for row in connection.execute(Prepared("limits.first_run_of_each", variant), values):
         of_type.gates[row.gate] = row.spent_until
         if row.run_id is None:
             continue
-        allowed, rate = most - row.at_work, limits.rate_per_key
+        allowed, rate = most - row.at_work - taken[row.gate], limits.rate_per_key
         if rate is not None:
-            allowed = min(allowed, rate.allowed(row.spent_until, of_type.now))
-            if allowed <= 0:
+            allowed = min(allowed, rate.allowed(row.spent_until, of_type.now) - taken[row.gate])
+            if allowed <= 0 and not taken[row.gate]:
                 # Not stored yet, because the code has had another rate until now.
                 openings.note_opening((_opens_at(rate, row.spent_until, of_type.now) - of_type.now).total_seconds())
         if allowed > 0:
             of_type.run_ids.append(row.run_id)
+            taken[row.gate] += 1
             of_type.has_more_room |= allowed > 1
 
 
@@ -256,7 +304,7 @@ def _given(names: Iterable[str]) -> dict[str, Any]:
 
 def is_limited(policy: Policy, set_types: Collection[str]) -> bool:
     """Whether the runs of a type come from behind gates: its code or operators limit it, or what they set has ended."""
-    return policy.limits is not None or policy.job_type in set_types
+    return policy.limits is not None or any(name in set_types for name in policy.names)
 
 
 def count_open(connection: Connection, policies: Sequence[Policy], limit: int, set_types: Collection[str] = ()) -> int:

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, TypeAlias
 from jobrunner.model import Actor, describe_pause
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.reading import read
-from jobrunner.store.queue.ticks import audit
+from jobrunner.store.queue.ticks import audit, hosts
 from jobrunner.store.sql.statement import Prepared
 from jobrunner.text import one_line
 
@@ -48,8 +48,21 @@ def listed(connection: Connection) -> list[Pause]:
     return read(connection, Pause, Prepared("pauses.listed"))
 
 
+def names_meant(connection: Connection, kind: Kind, name: str) -> list[str]:
+    """What a pause of this name is about: a type under each name that it has or had. Expects any transaction."""
+    return hosts.reported_names_of(connection, name) if kind == "type" else [name]
+
+
 def pause(connection: Connection, kind: Kind, name: str, actor: Actor) -> Pause | None:
-    """Pause it. If it is paused already, nothing is written, and that pause is returned."""
+    """Pause it, a type under each of its names. If it is paused already, that pause stays, and is returned."""
+    first, *others = names_meant(connection, kind, name)
+    before = _pause(connection, kind, first, actor)
+    for each in others:
+        _pause(connection, kind, each, actor)
+    return before
+
+
+def _pause(connection: Connection, kind: Kind, name: str, actor: Actor) -> Pause | None:
     row = {"kind": kind, "name": name, "actor": actor.name, "reason": actor.reason and one_line(actor.reason)}
     at = connection.execute(Prepared("pauses.add"), row).scalar_one_or_none()
     if at is None:
@@ -59,7 +72,15 @@ def pause(connection: Connection, kind: Kind, name: str, actor: Actor) -> Pause 
 
 
 def resume(connection: Connection, kind: Kind, name: str, actor: Actor) -> datetime | None:
-    """End this pause, and return since when it was. None: it is not paused. Other pauses stay."""
+    """End this pause, and return since when it was. None: it is not paused. Other pauses stay.
+
+    A type is resumed under each of its names, and was paused since the first of these pauses.
+    """
+    ended = [_resume(connection, kind, each, actor) for each in names_meant(connection, kind, name)]
+    return min((each for each in ended if each is not None), default=None)
+
+
+def _resume(connection: Connection, kind: Kind, name: str, actor: Actor) -> datetime | None:
     gone = connection.execute(Prepared("pauses.remove"), {"kind": kind, "name": name}).one_or_none()
     if gone is None:
         return None

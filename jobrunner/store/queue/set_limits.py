@@ -6,6 +6,7 @@ that it locks (``limits.py``). Every function that writes is the body of one wri
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, NamedTuple
@@ -17,7 +18,7 @@ from jobrunner.rates import Rate
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.reading import read
 from jobrunner.store.queue.pauses import Concerned, concerned
-from jobrunner.store.queue.ticks import audit
+from jobrunner.store.queue.ticks import audit, hosts
 from jobrunner.store.sql.statement import Prepared
 from jobrunner.text import iso_instant, one_line
 
@@ -81,11 +82,13 @@ def listed(connection: Connection) -> list[SetLimit]:
 def set_limit(connection: Connection, wanted: Wanted, actor: Actor) -> Done:
     """Set these limits of a type, instead of all that were set for it. Raises UsageError if the end has passed.
 
-    Claims that are under way end first, so that no run begins that this transaction does not see.
+    They are set under each name that the type has or had. Claims that are under way end first, so that no run begins
+    that this transaction does not see.
     """
+    names = hosts.reported_names_of(connection, wanted.job_type)
     # The lock of every claim of the type. First, because a claim that stalls may hold it: to wait for it with the
     # locks of all hosts in hand would keep these from claiming anything.
-    connection.execute(Prepared("set_limits.lock_type"), {"of_type": wanted.job_type})
+    _lock(connection, names)
     under_way = _wait_for_claims(connection)
     at: datetime = connection.execute(Prepared("tallies.clock")).scalar_one()
     ends_at = at + wanted.until if isinstance(wanted.until, timedelta) else wanted.until
@@ -93,6 +96,16 @@ def set_limit(connection: Connection, wanted: Wanted, actor: Actor) -> Done:
         raise UsageError(f"{iso_instant(ends_at)} has passed; it is {iso_instant(at)} by the database's clock")
     if ends_at is not None and ends_at > LAST_INSTANT:
         raise UsageError("the end is after the year 9998; leave it out for a limit without an end")
+    done, *_ = [_set(connection, wanted._replace(job_type=each), ends_at, actor, under_way) for each in names]
+    return done
+
+
+def _lock(connection: Connection, names: Iterable[str]) -> None:
+    for name in sorted(names):
+        connection.execute(Prepared("set_limits.lock_type"), {"of_type": name})
+
+
+def _set(connection: Connection, wanted: Wanted, ends_at: datetime | None, actor: Actor, under_way: list[str]) -> Done:
     before = _of_type(connection, wanted.job_type)
     rate = wanted.rate
     values = {
@@ -111,10 +124,14 @@ def set_limit(connection: Connection, wanted: Wanted, actor: Actor) -> Done:
 
 
 def unset(connection: Connection, job_type: str, actor: Actor) -> SetLimit | None:
-    """End what is set for a type, and return it. None: nothing is."""
-    if _of_type(connection, job_type) is None:
-        return None
-    connection.execute(Prepared("set_limits.lock_type"), {"of_type": job_type})
+    """End what is set for a type, under each of its names, and return it. None: nothing is."""
+    names = [each for each in hosts.reported_names_of(connection, job_type) if _of_type(connection, each) is not None]
+    _lock(connection, names)
+    ended = [_unset(connection, each, actor) for each in names]
+    return next((each for each in ended if each is not None), None)
+
+
+def _unset(connection: Connection, job_type: str, actor: Actor) -> SetLimit | None:
     # Now under the lock: somebody else may have changed it.
     before = _of_type(connection, job_type)
     if before is None:

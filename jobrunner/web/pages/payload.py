@@ -8,7 +8,7 @@ from functools import partial
 from urllib.parse import quote_plus
 
 from jobrunner.admin.new_payload import new_payload
-from jobrunner.application.registry import registered
+from jobrunner.application.registry import serving
 from jobrunner.errors import HandlersUnavailable, NotFoundError, UsageError
 from jobrunner.jobs.payload import Payload, check_match
 from jobrunner.settings import config
@@ -53,5 +53,5 @@ def typed(call: Call, run_id: int) -> NewPayload:
 
 def check_here(job_type: str, payload: Payload) -> None:
     """Raise PayloadMismatch if this process has a handler of the type that cannot take the payload."""
-    if (job := registered().get(job_type)) is not None:
+    if (job := serving().get(job_type)) is not None:
         check_match(job_type, job.check, payload)

@@ -101,6 +101,7 @@ class CoroutinePool(Pool):
         self._supervisor = supervisor
         self._starts = starts
         self._child: ChildProcess | None = None
+        # By the name that the type has today: its former names have no places of their own.
         self._at_work: Counter[str] = Counter()
         # How many runs of a type may be at work in this tick, by the last claim.
         self._places: dict[str, int] = {}
@@ -130,7 +131,7 @@ class CoroutinePool(Pool):
         in_hand = self._at_work.total() + self._count_waiting()
         if self._is_one_at_a_time:
             return Capacity(0, ahead=1 - in_hand)
-        most = sum(each.concurrency or 1 for each in self.types.known.values())
+        most = sum({each.family: each.concurrency or 1 for each in self.types.known.values()}.values())
         return Capacity(0, ahead=most + may_wait - in_hand)
 
     def _may_wait(self) -> dict[str, int]:
@@ -184,18 +185,18 @@ class CoroutinePool(Pool):
                 slot=self._supervisor.page.slot_of(held.lease),
             )
             child.send(start)
-            self._at_work[policy.job_type] += 1
+            self._at_work[policy.family] += 1
             self.took_at = clock.elapsed()
             started.append((held, None))
         return started
 
     def _has_place(self, policy: Policy) -> bool:
         places = self._places.get(policy.job_type, policy.concurrency or 1)
-        return self._at_work[policy.job_type] < places
+        return self._at_work[policy.family] < places
 
     def ended(self, held: RunInHand, report: Report) -> Steps:
         # The child stays, so that the next runs can use its event loop and what the handlers keep in it.
-        self._at_work[held.run.job_type] -= 1
+        self._at_work[self.types.known[held.run.job_type].family] -= 1
         if report.outcome == NOT_BEGUN:
             return []
         self._throughput.learn(held.run.job_type, clock.elapsed() - held.attempt.began_at)

@@ -32,7 +32,7 @@ class Pools:
         self.starts = ChildStarts(supervisor, config, context.log)
         self._handlers = HandlerPool(context, hand, supervisor, self.starts)
         self._coroutines = CoroutinePool(hand, supervisor, config, self.starts)
-        commands = {name: command for name, command in config.commands.items() if self._is_wanted(name)}
+        commands = {name: command for name, command in config.commands.items() if self._is_wanted(command.policy)}
         # Commands come first, because their runs need no child.
         self._pools: tuple[Pool, ...] = (
             CommandPool(hand, supervisor, config, commands),
@@ -50,7 +50,7 @@ class Pools:
         """Take the handlers of the first handshake. Sets ``refusal`` if a wanted type is not among them."""
         self.starts.are_known = True
         self._check_types(policy.job_type for policy in policies)
-        wanted = [policy for policy in policies if self._is_wanted(policy.job_type)]
+        wanted = [policy for policy in policies if self._is_wanted(policy)]
         self._handlers.types.learn([policy for policy in wanted if not policy.is_async])
         self._coroutines.types.learn([policy for policy in wanted if policy.is_async])
         if self._coroutines.types.policies:
@@ -108,5 +108,6 @@ class Pools:
                 meant = "" if near is None else f"; did you mean {near!r}?"
                 self.refusal = UsageError(f"--type: this host has no handler for {name!r}{meant}")
 
-    def _is_wanted(self, job_type: str) -> bool:
-        return self._types is None or job_type in self._types
+    def _is_wanted(self, policy: Policy) -> bool:
+        # Who names the type of today means its runs of former names, too.
+        return self._types is None or not {policy.job_type, policy.family}.isdisjoint(self._types)

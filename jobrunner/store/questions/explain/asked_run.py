@@ -27,6 +27,11 @@ class Asked:
         at: datetime = self.run.now
         return at
 
+    @property
+    def names(self) -> list[str]:
+        """The names of its type: that of the run, and others if the type was renamed."""
+        return self.hosts.names_of(self.run.job_type)
+
     def since(self, then: datetime | None) -> str:
         """The time since then, in words."""
         return "an unknown time" if then is None else ago((self.at - then).total_seconds())

@@ -21,6 +21,7 @@ from jobrunner.store.questions.explain.explanation import HostView, ago
 from jobrunner.store.questions.rhythm import Beat
 from jobrunner.store.queue import pauses
 from jobrunner.store.queue.pauses import Pause
+from jobrunner.store.queue.ticks import hosts as reports_of_hosts
 from jobrunner.store.queue.ticks import tallies
 from jobrunner.store.queue.ticks.hosts import PROBLEM
 from jobrunner.store.sql.statement import Prepared, Question, Row
@@ -77,6 +78,10 @@ class Hosts:
             }
         )
 
+    def names_of(self, job_type: str) -> list[str]:
+        """The name and the other names of a type that was renamed."""
+        return reports_of_hosts.names_of((report.can_run for report in self.reports.values()), job_type)
+
     def pause(self, kind: str, name: str = "") -> Pause | None:
         """The pause of this kind and name."""
         return next((each for each in self.pauses if (each.kind, each.name) == (kind, name)), None)
@@ -111,10 +116,11 @@ class Hosts:
 
     def holders(self, host: str, job_type: str | None = None) -> list[int]:
         """The ids of the runs that take the permits of a host, or only those of a type."""
+        names = self.names_of(job_type) if job_type else ()
         return sorted(
             each.id
             for each in self.running
-            if each.host == host and (each.job_type == job_type if job_type else not self._is_async(each.job_type))
+            if each.host == host and (each.job_type in names if job_type else not self._is_async(each.job_type))
         )
 
     def concurrency_of(self, kind: TickKind, job_type: str) -> int | None:
@@ -162,7 +168,8 @@ class Hosts:
                 nothing = "its ticks have neither JOBRUNNER_IMPORT nor commands, or its modules no @job"
                 return f"has no handlers at all: {nothing}"
             return f"has no handler for it, only for {_listed(known)}"
-        if kind.types and job_type not in kind.types.split(","):
+        names = {job_type, reports_of_hosts.known_as(known, job_type)}
+        if kind.types and names.isdisjoint(kind.types.split(",")):
             return f"has a handler for it, but its ticks work on {kind.types.replace(',', ', ')} only"
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -31,30 +32,34 @@ class LimitInTheWay:
 
 
 class Place(NamedTuple):
-    """The limits of the type of a run, if it has any, and how many runs of the type a claim takes before it."""
+    """The limits of the type of a run, if it has any, and how many runs of the type a claim takes before it.
+
+    ``names`` are those of the type: what is at work under any of them counts.
+    """
 
     limits: Row | None
     in_front: int
+    names: Sequence[str]
 
 
-def place_of(connection: Connection, run: Row) -> Place:
-    """Where a due run stands among those of its type."""
+def place_of(connection: Connection, run: Row, names: Sequence[str] = ()) -> Place:
+    """Where a due run stands among those of its type. ``names`` are all names of the type; without: that of the run."""
     limits = connection.execute(Prepared("explain.limits"), {"of_type": run.job_type}).first()
-    return Place(limits, _in_front_of_type(connection, run, limits))
+    return Place(limits, _in_front_of_type(connection, run, limits), names or [run.job_type])
 
 
 def limit_in_the_way(connection: Connection, run: Row, place: Place) -> LimitInTheWay | None:
     """The limit that a due run waits for, also if the runs in front of it are those that will use it up."""
-    found, in_front = place
+    found, in_front, names = place
     if found is None or not _is_of(run.gate, found.concurrency_key):
         return None
     if found.concurrency_key is None:
         return _limit_of_type(connection, run, place, in_front)
-    of_key = _limit_of_type(connection, run, place, 0) or _limit_of_key(connection, run, found)
+    of_key = _limit_of_type(connection, run, place, 0) or _limit_of_key(connection, run, found, names)
     if of_key is not None or (found.max_running is None and found.rate is None):
         return of_key
     before = in_front if in_front > MOST_IN_FRONT else _taken_first(connection, run, found)
-    return _limit_of_type(connection, run, Place(found, before), before)
+    return _limit_of_type(connection, run, Place(found, before, names), before)
 
 
 def _taken_first(connection: Connection, run: Row, limits: Row) -> int:
@@ -72,9 +77,9 @@ def _taken_first(connection: Connection, run: Row, limits: Row) -> int:
 
 def _limit_of_type(connection: Connection, run: Row, place: Place, before: int) -> LimitInTheWay | None:
     """The limit of the type, if it is used up, or will be by so many runs ``before`` this one."""
-    found, in_front = place
+    found, in_front, names = place
     if found is not None and found.max_running is not None:
-        held = sorted(connection.execute(*_at_work(run, found)).scalars())
+        held = sorted(each for name in names for each in connection.execute(*_at_work(name, found)).scalars())
         if before + len(held) >= found.max_running:
             limit = _full("limit", f"the limit max_running {found.max_running} of its type", held, in_front)
             return limit if found.set_max_running is None else _set_by(run, found, limit)
@@ -87,9 +92,9 @@ def _limit_of_type(connection: Connection, run: Row, place: Place, before: int) 
     return None
 
 
-def _at_work(run: Row, limits: Row) -> Question:
+def _at_work(job_type: str, limits: Row) -> Question:
     asked = Prepared("explain.all_at_work") if limits.is_set else Prepared("explain.at_work", (False,))
-    return asked, {"of_type": run.job_type}
+    return asked, {"of_type": job_type}
 
 
 def _set_by(run: Row, found: Row, limit: LimitInTheWay) -> LimitInTheWay:
@@ -108,22 +113,23 @@ def _is_of(gate: str, key: str | None) -> bool:
     return not gate or (gate == "all" if key is None else gate.startswith(f"{key} "))
 
 
-def _limit_of_key(connection: Connection, run: Row, limits: Row) -> LimitInTheWay | None:
-    names = limits.concurrency_key
-    gate = run.gate or _gate_of(connection, run.id, names)
-    of_gate = {"of_type": run.job_type, "gate": gate}
-    before = _in_front_of_gate(connection, run, gate, names)
+def _limit_of_key(connection: Connection, run: Row, limits: Row, names: Sequence[str]) -> LimitInTheWay | None:
+    gate = run.gate or _gate_of(connection, run.id, limits.concurrency_key)
+    of_gates = [{"of_type": name, "gate": gate} for name in names]
+    before = _in_front_of_gate(connection, run, gate, limits.concurrency_key)
     if limits.max_running_per_key is not None:
-        held = connection.execute(Prepared("explain.at_work", (True,)), of_gate).scalars()
+        asked = Prepared("explain.at_work", (True,))
+        held = sorted(each for of_gate in of_gates for each in connection.execute(asked, of_gate).scalars())
         if before + len(held) >= limits.max_running_per_key:
             text = f"the limit max_running_per_key {limits.max_running_per_key} of {gate}"
             return _full("key_limit", text, held, before, gate=gate)
     if limits.rate_per_key is not None:
-        spent_until = connection.execute(Prepared("explain.gate"), of_gate).scalar_one_or_none()
+        spent = [connection.execute(Prepared("explain.gate"), of_gate).scalar_one_or_none() for of_gate in of_gates]
+        spent_until = max((each for each in spent if each is not None), default=None)
         rate = parse_rate("rate_per_key", limits.rate_per_key, limits.burst_per_key)
         if before >= rate.allowed(spent_until, limits.now):
-            spent = _Spent(rate, spent_until, limits.now, before, run.job_type)
-            return _too_fast("key_rate", f"the rate {rate.text} of {gate}", spent, gate=gate)
+            state = _Spent(rate, spent_until, limits.now, before, run.job_type)
+            return _too_fast("key_rate", f"the rate {rate.text} of {gate}", state, gate=gate)
     return None
 
 

@@ -78,7 +78,10 @@ def _waiting(asked: Asked) -> Explanation:
     if run.gate == "after" and run.is_seen:
         return _after(asked)
     if not (run.is_type_unpaused and run.is_all_unpaused):
-        return _paused(asked)
+        return _paused(asked, run.job_type)
+    # By code that knows of no such names, or before a host has reported them.
+    if (other := next((name for name in asked.names if asked.hosts.pause("type", name) is not None), None)) is not None:
+        return _paused(asked, other)
     if asked.hosts.have_stopped:
         return stopped(asked, f"is due for {asked.since(run.run_at)}.", run_at=run.run_at)
     if not run.is_key:
@@ -127,11 +130,11 @@ def _behind_stray_gate(asked: Asked) -> Explanation:
     return asked.say("gate", sentence, "jobrunner tick", gate=run.gate, run_at=run.run_at)
 
 
-def _paused(asked: Asked) -> Explanation:
-    what, words, of = f"the type {asked.run.job_type}", f"--type {shlex.quote(asked.run.job_type)}", "type"
+def _paused(asked: Asked, job_type: str) -> Explanation:
+    what, words, of = f"the type {job_type}", f"--type {shlex.quote(job_type)}", "type"
     if not asked.run.is_all_unpaused:
         what, words, of = "everything", "--all", "all"
-    found = asked.hosts.pause(of, asked.run.job_type if of == "type" else "")
+    found = asked.hosts.pause(of, job_type if of == "type" else "")
     by = "" if found is None else f" for {asked.since(found.paused_at)}{tick_hosts.why(found)}"
     facts = {} if found is None else {"paused_at": found.paused_at, "why": found.reason}
     return asked.say("paused", f"waits: {what} has been paused{by}.", f"jobrunner resume {words}", **facts)
@@ -221,7 +224,7 @@ def _in_line(asked: Asked, free: list[HostView]) -> Explanation:
     run = asked.run
     if not run.is_seen:
         return _behind_stray_gate(asked)
-    place = queue.place_of(asked.connection, run)
+    place = queue.place_of(asked.connection, run, asked.names)
     if (limit := queue.limit_in_the_way(asked.connection, run, place)) is not None:
         return asked.say(limit.reason, f"waits for {limit.sentence}.", limit.remedy, **limit.facts)
     if (locker := lockers.of_run(asked.connection, run.id, run.job_type)) is not None:

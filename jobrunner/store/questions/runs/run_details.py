@@ -14,6 +14,7 @@ from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.reading import columns_of
 from jobrunner.store.questions.explain.queue import limit_in_the_way, place_of
 from jobrunner.store.queue.ticks.audit import BULK_ACTIONS
+from jobrunner.store.queue.ticks.hosts import reported_names_of
 from jobrunner.store.schema import job_attempts, job_events, job_parents, job_runs, written
 from jobrunner.store.sql.dialect.values import BigKey
 from jobrunner.store.sql.statement import Row
@@ -162,7 +163,8 @@ def _waits_for(connection: Connection, run: Row) -> str | None:
     if not run.gate or run.status not in CLAIMABLE:
         return None
     if run.gate != "after":
-        limit = limit_in_the_way(connection, run, place_of(connection, run))
+        place = place_of(connection, run, reported_names_of(connection, run.job_type))
+        limit = limit_in_the_way(connection, run, place)
         return None if limit is None else limit.sentence
     parents = select(job_parents.c.parent_id).where(job_parents.c.run_id == run.id).order_by(job_parents.c.parent_id)
     listed = ", ".join(map(str, connection.execute(parents.limit(10)).scalars()))

@@ -18,7 +18,7 @@ from jobrunner.store.sql.statement import Prepared, Row
 
 UNKNOWN_BOOT = "unknown"
 """The boot of a system that has no id of it."""
-_COMMAND = "command"
+_COMMAND, _CURRENT_NAME = "command", "current_name"
 PROBLEM = "problem"
 """The key of ``settings`` that says why the ticks of a kind can run commands only. It is there until one can again."""
 
@@ -42,7 +42,10 @@ class HostReport(NamedTuple):
 
     @property
     def can_run(self) -> dict[str, dict[str, Any]]:
-        """The limits and the backoff of each type that has its own, and which command it is, by its name."""
+        """The limits and the backoff of each type that has its own, and which command it is, by its name.
+
+        A former name has that of today.
+        """
         return {policy.job_type: self._of(policy) for policy in sorted(self.policies, key=lambda each: each.job_type)}
 
     def _of(self, policy: Policy) -> dict[str, Any]:
@@ -89,6 +92,31 @@ def with_other_commands(connection: Connection, host: str, commands: Mapping[str
     return found
 
 
+def names_of(reports: Iterable[Mapping[str, Any]], job_type: str) -> list[str]:
+    """The name and the other names of the type, former ones or that of today, as far as ``reports`` say so.
+
+    A report is the ``can_run`` of a host. Hosts with other code may know others of them.
+    """
+    pairs = {(name, known_as(told, name)) for told in reports for name in told}
+    found, before = {job_type}, 0
+    while len(found) > before:
+        before = len(found)
+        found.update(*(pair for pair in pairs if not found.isdisjoint(pair)))
+    return [job_type, *sorted(found - {job_type})]
+
+
+def known_as(can_run: Mapping[str, Any], job_type: str) -> str:
+    """The name of today of a type that a host has reported."""
+    told = can_run.get(job_type)
+    name = told.get(_CURRENT_NAME) if isinstance(told, dict) else None
+    return name if isinstance(name, str) else job_type
+
+
+def reported_names_of(connection: Connection, job_type: str) -> list[str]:
+    """``names_of`` by the reports of all hosts. Expects any transaction."""
+    return names_of((row.can_run for row in connection.execute(Prepared("findings.known_types"))), job_type)
+
+
 class Backoffs:
     """The backoffs of the types of some hosts, by their last reports. For whoever does not know the code."""
 
@@ -119,6 +147,7 @@ def _limits(policy: Policy) -> dict[str, Any]:
     limits: Iterable[tuple[str, Any]] = (
         ("concurrency", policy.concurrency),
         ("is_async", policy.is_async),
+        (_CURRENT_NAME, policy.current_name),
         ("backoff", None if policy.backoff == backoff.DEFAULT else policy.backoff.as_data()),
         *(() if policy.limits is None else policy.limits.as_data().items()),
     )

@@ -105,6 +105,43 @@ WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_run
         {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None)), 'gated': (('id', None),)},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json')),
     ),
+    ('claims.claim', ('postgresql', False, False, False, True)): (
+        """WITH picked AS
+(SELECT first.id AS id, first.max_attempts AS max_attempts, first.timeout AS timeout
+FROM (SELECT counted.id AS id, counted.turn_at AS turn_at, counted.run_at AS run_at, counted.job_type AS job_type, counted.most AS most, counted.max_attempts AS max_attempts, counted.timeout AS timeout, counted.family AS family, counted.together AS together, counted.place AS place
+FROM (SELECT found.id AS id, found.turn_at AS turn_at, found.run_at AS run_at, found.job_type AS job_type, found.most AS most, found.max_attempts AS max_attempts, found.timeout AS timeout, found.family AS family, found.together AS together, row_number() OVER (PARTITION BY found.family ORDER BY found.turn_at, found.run_at, found.id) AS place
+FROM (SELECT of_type.id AS id, of_type.turn_at AS turn_at, of_type.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.max_attempts AS max_attempts, types.timeout AS timeout, types.family AS family, types.together AS together
+FROM (SELECT job_type, most, max_attempts, timeout, family, together FROM json_to_recordset(CAST(%(types)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), most INTEGER, max_attempts INTEGER, timeout FLOAT(53), family VARCHAR(200), together INTEGER)) AS types JOIN LATERAL (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = types.job_type AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT types.most FOR NO KEY UPDATE SKIP LOCKED) AS of_type ON true) AS found) AS counted
+WHERE counted.place <= counted.together) AS first ORDER BY first.turn_at, first.run_at, first.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, picked.max_attempts), timeout=coalesce(jobrunner_schema.job_runs.timeout, picked.timeout), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() FROM picked WHERE jobrunner_schema.job_runs.id = picked.id AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent, jobrunner_schema.job_runs.checkpoint""",
+        {'attempts_1': 1},
+        {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None), ('family', None), ('together', None))},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json')),
+    ),
+    ('claims.claim', ('postgresql', False, False, True, True)): (
+        """WITH picked AS
+(SELECT first.id AS id, first.max_attempts AS max_attempts, first.timeout AS timeout
+FROM (SELECT counted.id AS id, counted.turn_at AS turn_at, counted.run_at AS run_at, counted.job_type AS job_type, counted.most AS most, counted.max_attempts AS max_attempts, counted.timeout AS timeout, counted.family AS family, counted.together AS together, counted.place AS place
+FROM (SELECT found.id AS id, found.turn_at AS turn_at, found.run_at AS run_at, found.job_type AS job_type, found.most AS most, found.max_attempts AS max_attempts, found.timeout AS timeout, found.family AS family, found.together AS together, row_number() OVER (PARTITION BY found.family ORDER BY found.turn_at, found.run_at, found.id) AS place
+FROM (SELECT of_type.id AS id, of_type.turn_at AS turn_at, of_type.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.max_attempts AS max_attempts, types.timeout AS timeout, types.family AS family, types.together AS together
+FROM (SELECT job_type, most, max_attempts, timeout, family, together FROM json_to_recordset(CAST(%(types)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), most INTEGER, max_attempts INTEGER, timeout FLOAT(53), family VARCHAR(200), together INTEGER)) AS types JOIN LATERAL (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = types.job_type AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT types.most FOR NO KEY UPDATE SKIP LOCKED) AS of_type ON true UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at, of_list.job_type AS job_type, of_list.most AS most, of_list.max_attempts AS max_attempts, of_list.timeout AS timeout, of_list.family AS family, of_list.together AS together
+FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.turn_at AS turn_at, jobrunner_schema.job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.max_attempts AS max_attempts, types.timeout AS timeout, types.family AS family, types.together AS together
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id JOIN (SELECT job_type, most, max_attempts, timeout, family, together FROM json_to_recordset(CAST(%(types)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), most INTEGER, max_attempts INTEGER, timeout FLOAT(53), family VARCHAR(200), together INTEGER)) AS types ON jobrunner_schema.job_runs.job_type = types.job_type
+WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found) AS counted
+WHERE counted.place <= counted.together) AS first ORDER BY first.turn_at, first.run_at, first.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, picked.max_attempts), timeout=coalesce(jobrunner_schema.job_runs.timeout, picked.timeout), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() FROM picked WHERE jobrunner_schema.job_runs.id = picked.id AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent, jobrunner_schema.job_runs.checkpoint""",
+        {'attempts_1': 1},
+        {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None), ('family', None), ('together', None)), 'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json')),
+    ),
     ('claims.held_by_type', ()): (
         """SELECT '' AS paused, jobrunner_schema.job_runs.job_type AS name, count(*) AS runs, sum(CASE WHEN (jobrunner_schema.job_runs.locked_by = %(owner)s::VARCHAR) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END) AS mine
 FROM jobrunner_schema.job_runs
@@ -178,24 +215,24 @@ WHERE jobrunner_schema.job_events.definition_id = %(definition)s::BIGINT ORDER B
         (('at', 'instant'), ('actor', None), ('action', None), ('run_id', None), ('detail', 'json')),
     ),
     ('definitions.former_runs', (False,)): (
-        """SELECT jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type
+        """SELECT jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_definitions.job_type AS type_today
 FROM jobrunner_schema.job_runs, jobrunner_schema.job_definitions
 WHERE jobrunner_schema.job_runs.id IN (SELECT min(jobrunner_schema.job_runs.id) AS min_1
 FROM jobrunner_schema.job_runs JOIN jobrunner_schema.job_definitions ON jobrunner_schema.job_definitions.id = jobrunner_schema.job_runs.definition_id
 WHERE status IN ('queued', 'failed', 'running') AND jobrunner_schema.job_runs.definition_id IS NOT NULL AND jobrunner_schema.job_runs.status != 'running' AND jobrunner_schema.job_runs.job_type != jobrunner_schema.job_definitions.job_type AND jobrunner_schema.job_definitions.overlap IN ('skip', 'queue') AND jobrunner_schema.job_definitions.removed_at IS NULL GROUP BY jobrunner_schema.job_runs.definition_id) AND jobrunner_schema.job_definitions.id = jobrunner_schema.job_runs.definition_id""",
         {},
         {},
-        (('definition_id', None), ('name', None), ('id', None), ('job_type', None)),
+        (('definition_id', None), ('name', None), ('id', None), ('job_type', None), ('type_today', None)),
     ),
     ('definitions.former_runs', (True,)): (
-        """SELECT jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type
+        """SELECT jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_definitions.job_type AS type_today
 FROM jobrunner_schema.job_runs, jobrunner_schema.job_definitions
 WHERE jobrunner_schema.job_runs.id IN (SELECT min(jobrunner_schema.job_runs.id) AS min_1
 FROM jobrunner_schema.job_runs JOIN jobrunner_schema.job_definitions ON jobrunner_schema.job_definitions.id = jobrunner_schema.job_runs.definition_id
 WHERE status IN ('queued', 'failed', 'running') AND jobrunner_schema.job_runs.definition_id IS NOT NULL AND jobrunner_schema.job_runs.status != 'running' AND jobrunner_schema.job_runs.job_type != jobrunner_schema.job_definitions.job_type AND jobrunner_schema.job_definitions.overlap IN ('skip', 'queue') AND jobrunner_schema.job_definitions.removed_at IS NULL AND jobrunner_schema.job_runs.definition_id = %(definition)s::BIGINT GROUP BY jobrunner_schema.job_runs.definition_id) AND jobrunner_schema.job_definitions.id = jobrunner_schema.job_runs.definition_id""",
         {},
         {},
-        (('definition_id', None), ('name', None), ('id', None), ('job_type', None)),
+        (('definition_id', None), ('name', None), ('id', None), ('job_type', None), ('type_today', None)),
     ),
     ('definitions.listed', (False,)): (
         """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.application, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.removed_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.created_at, jobrunner_schema.job_definitions.updated_at, jobrunner_schema.jobrunner_now() AS now
@@ -1271,6 +1308,14 @@ WHERE true ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_a
         {'given': (('job_type', None), ('gate', None), ('turn_at', 'instant'))},
         (),
     ),
+    ('gates.first_turns', ()): (
+        """SELECT jobrunner_schema.job_gates.job_type, min(jobrunner_schema.job_gates.turn_at) AS min_1
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given JOIN jobrunner_schema.job_gates ON jobrunner_schema.job_gates.job_type = given.job_type
+WHERE jobrunner_schema.job_gates.turn_at IS NOT NULL GROUP BY jobrunner_schema.job_gates.job_type""",
+        {},
+        {'given': (('job_type', None),)},
+        (('job_type', None), ('min', 'instant')),
+    ),
     ('gates.forget', ()): (
         """DELETE FROM jobrunner_schema.job_gates WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND NOT (EXISTS (SELECT jobrunner_schema.job_runs.id
 FROM jobrunner_schema.job_runs
@@ -1401,20 +1446,20 @@ FROM (SELECT host FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS li
         (),
     ),
     ('keys.holder', ()): (
-        """SELECT jobrunner_schema.job_keys.idempotency_key, jobrunner_schema.job_keys.run_id, jobrunner_schema.job_runs.status, CASE WHEN (jobrunner_schema.job_keys.run_id IS NULL) THEN false WHEN (jobrunner_schema.job_types.key_scope = %(key_scope_1)s::VARCHAR) THEN jobrunner_schema.job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (jobrunner_schema.job_types.key_scope = %(key_scope_2)s::VARCHAR) THEN jobrunner_schema.job_keys.created_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => -jobrunner_schema.job_types.key_window)) ELSE true END AS is_held, coalesce(jobrunner_schema.job_types.key_scope, 'forever') AS key_scope, jobrunner_schema.job_types.key_window, jobrunner_schema.job_types.max_waiting
+        """SELECT jobrunner_schema.job_keys.idempotency_key, jobrunner_schema.job_keys.job_type, jobrunner_schema.job_keys.run_id, jobrunner_schema.job_runs.status, CASE WHEN (jobrunner_schema.job_keys.run_id IS NULL) THEN false WHEN (jobrunner_schema.job_types.key_scope = %(key_scope_1)s::VARCHAR) THEN jobrunner_schema.job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (jobrunner_schema.job_types.key_scope = %(key_scope_2)s::VARCHAR) THEN jobrunner_schema.job_keys.created_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => -jobrunner_schema.job_types.key_window)) ELSE true END AS is_held, coalesce(jobrunner_schema.job_types.key_scope, 'forever') AS key_scope, jobrunner_schema.job_types.key_window, jobrunner_schema.job_types.max_waiting
 FROM jobrunner_schema.job_keys LEFT OUTER JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = jobrunner_schema.job_keys.run_id LEFT OUTER JOIN jobrunner_schema.job_types ON jobrunner_schema.job_types.job_type = jobrunner_schema.job_keys.job_type
 WHERE jobrunner_schema.job_keys.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_keys.idempotency_key = %(key)s::VARCHAR""",
         {'key_scope_1': 'active', 'key_scope_2': 'window'},
         {},
-        (('idempotency_key', None), ('run_id', None), ('status', None), ('is_held', 'boolean'), ('key_scope', None), ('key_window', None), ('max_waiting', None)),
+        (('idempotency_key', None), ('job_type', None), ('run_id', None), ('status', None), ('is_held', 'boolean'), ('key_scope', None), ('key_window', None), ('max_waiting', None)),
     ),
     ('keys.holders', ()): (
-        """SELECT jobrunner_schema.job_keys.idempotency_key, jobrunner_schema.job_keys.run_id, jobrunner_schema.job_runs.status, CASE WHEN (jobrunner_schema.job_keys.run_id IS NULL) THEN false WHEN (jobrunner_schema.job_types.key_scope = %(key_scope_1)s::VARCHAR) THEN jobrunner_schema.job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (jobrunner_schema.job_types.key_scope = %(key_scope_2)s::VARCHAR) THEN jobrunner_schema.job_keys.created_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => -jobrunner_schema.job_types.key_window)) ELSE true END AS is_held, coalesce(jobrunner_schema.job_types.key_scope, 'forever') AS key_scope, jobrunner_schema.job_types.key_window, jobrunner_schema.job_types.max_waiting
+        """SELECT jobrunner_schema.job_keys.idempotency_key, jobrunner_schema.job_keys.job_type, jobrunner_schema.job_keys.run_id, jobrunner_schema.job_runs.status, CASE WHEN (jobrunner_schema.job_keys.run_id IS NULL) THEN false WHEN (jobrunner_schema.job_types.key_scope = %(key_scope_1)s::VARCHAR) THEN jobrunner_schema.job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (jobrunner_schema.job_types.key_scope = %(key_scope_2)s::VARCHAR) THEN jobrunner_schema.job_keys.created_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => -jobrunner_schema.job_types.key_window)) ELSE true END AS is_held, coalesce(jobrunner_schema.job_types.key_scope, 'forever') AS key_scope, jobrunner_schema.job_types.key_window, jobrunner_schema.job_types.max_waiting
 FROM jobrunner_schema.job_keys LEFT OUTER JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = jobrunner_schema.job_keys.run_id LEFT OUTER JOIN jobrunner_schema.job_types ON jobrunner_schema.job_types.job_type = jobrunner_schema.job_keys.job_type, (SELECT job_type, idempotency_key FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500))) AS given
 WHERE jobrunner_schema.job_keys.job_type = given.job_type AND jobrunner_schema.job_keys.idempotency_key = given.idempotency_key""",
         {'key_scope_1': 'active', 'key_scope_2': 'window'},
         {'given': (('job_type', None), ('idempotency_key', None))},
-        (('idempotency_key', None), ('run_id', None), ('status', None), ('is_held', 'boolean'), ('key_scope', None), ('key_window', None), ('max_waiting', None)),
+        (('idempotency_key', None), ('job_type', None), ('run_id', None), ('status', None), ('is_held', 'boolean'), ('key_scope', None), ('key_window', None), ('max_waiting', None)),
     ),
     ('keys.lock_free', ()): (
         """WITH ended AS
@@ -1684,14 +1729,14 @@ FROM jobrunner_schema.job_set_limits""",
     ('limits.first_run_of_each', (False,)): (
         """SELECT jobrunner_schema.job_gates.gate, jobrunner_schema.job_gates.spent_until, (SELECT count(*) AS count_1
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') AS at_work, (SELECT jobrunner_schema.job_gated.id
+WHERE jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '' AND jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type) AS at_work, (SELECT jobrunner_schema.job_gated.id
 FROM jobrunner_schema.job_gated
 WHERE jobrunner_schema.job_gated.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_gated.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_gated.lease_expiries < 2 ORDER BY jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
  LIMIT %(param_1)s::INTEGER) AS run_id
 FROM jobrunner_schema.job_gates
 WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND substr(jobrunner_schema.job_gates.gate, %(substr_1)s::INTEGER, length(%(prefix)s::VARCHAR)) = %(prefix)s::VARCHAR AND (jobrunner_schema.job_gates.opens_at IS NULL OR jobrunner_schema.job_gates.opens_at <= jobrunner_schema.jobrunner_now() OR jobrunner_schema.job_gates.opens_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(longest)s::FLOAT))) AND (SELECT count(*) AS count_1
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') < %(most_at_work)s::INTEGER ORDER BY jobrunner_schema.job_gates.turn_at
+WHERE jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '' AND jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type) < %(most_at_work)s::INTEGER ORDER BY jobrunner_schema.job_gates.turn_at
  LIMIT %(limit)s::INTEGER""",
         {'param_1': 1, 'substr_1': 1},
         {},
@@ -1700,17 +1745,38 @@ WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type A
     ('limits.first_run_of_each', (True,)): (
         """SELECT jobrunner_schema.job_gates.gate, jobrunner_schema.job_gates.spent_until, (SELECT count(*) AS count_1
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') AS at_work, (SELECT jobrunner_schema.job_gated.id
+WHERE jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '' AND jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type) AS at_work, (SELECT jobrunner_schema.job_gated.id
 FROM jobrunner_schema.job_gated
 WHERE jobrunner_schema.job_gated.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_gated.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_gated.lease_expiries >= 2 ORDER BY jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
  LIMIT %(param_1)s::INTEGER) AS run_id
 FROM jobrunner_schema.job_gates
 WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND substr(jobrunner_schema.job_gates.gate, %(substr_1)s::INTEGER, length(%(prefix)s::VARCHAR)) = %(prefix)s::VARCHAR AND (jobrunner_schema.job_gates.opens_at IS NULL OR jobrunner_schema.job_gates.opens_at <= jobrunner_schema.jobrunner_now() OR jobrunner_schema.job_gates.opens_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(longest)s::FLOAT))) AND (SELECT count(*) AS count_1
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') < %(most_at_work)s::INTEGER ORDER BY jobrunner_schema.job_gates.turn_at
+WHERE jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '' AND jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type) < %(most_at_work)s::INTEGER ORDER BY jobrunner_schema.job_gates.turn_at
  LIMIT %(limit)s::INTEGER""",
         {'param_1': 1, 'substr_1': 1},
         {},
+        (('gate', None), ('spent_until', 'instant'), ('at_work', None), ('run_id', None)),
+    ),
+    ('limits.first_run_of_each', (False, True)): (
+        """SELECT jobrunner_schema.job_gates.gate, (SELECT max(same.spent_until) AS max_1
+FROM jobrunner_schema.job_gates AS same
+WHERE same.job_type IN (SELECT given.job_type
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given) AND same.gate = jobrunner_schema.job_gates.gate) AS spent_until, (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '' AND jobrunner_schema.job_runs.job_type IN (SELECT given.job_type
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given)) AS at_work, (SELECT jobrunner_schema.job_gated.id
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_gated.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_gated.lease_expiries < 2 ORDER BY jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
+ LIMIT %(param_1)s::INTEGER) AS run_id
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND substr(jobrunner_schema.job_gates.gate, %(substr_1)s::INTEGER, length(%(prefix)s::VARCHAR)) = %(prefix)s::VARCHAR AND (jobrunner_schema.job_gates.opens_at IS NULL OR jobrunner_schema.job_gates.opens_at <= jobrunner_schema.jobrunner_now() OR jobrunner_schema.job_gates.opens_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(longest)s::FLOAT))) AND (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '' AND jobrunner_schema.job_runs.job_type IN (SELECT given.job_type
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given)) < %(most_at_work)s::INTEGER ORDER BY jobrunner_schema.job_gates.turn_at
+ LIMIT %(limit)s::INTEGER""",
+        {'param_1': 1, 'substr_1': 1},
+        {'given': (('job_type', None),)},
         (('gate', None), ('spent_until', 'instant'), ('at_work', None), ('run_id', None)),
     ),
     ('limits.first_runs', (False,)): (

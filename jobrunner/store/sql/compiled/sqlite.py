@@ -114,6 +114,49 @@ WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs
         {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None)), 'gated': (('id', None),)},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json')),
     ),
+    ('claims.claim', ('sqlite', False, False, False, True)): (
+        """WITH picked AS
+(SELECT first.id AS id, first.max_attempts AS max_attempts, first.timeout AS timeout
+FROM (SELECT counted.id AS id, counted.turn_at AS turn_at, counted.run_at AS run_at, counted.job_type AS job_type, counted.most AS most, counted.max_attempts AS max_attempts, counted.timeout AS timeout, counted.family AS family, counted.together AS together, counted.place AS place
+FROM (SELECT found.id AS id, found.turn_at AS turn_at, found.run_at AS run_at, found.job_type AS job_type, found.most AS most, found.max_attempts AS max_attempts, found.timeout AS timeout, found.family AS family, found.together AS together, row_number() OVER (PARTITION BY found.family ORDER BY found.turn_at, found.run_at, found.id) AS place
+FROM (SELECT of_type.id AS id, of_type.turn_at AS turn_at, of_type.run_at AS run_at, of_type.job_type AS job_type, of_type.most AS most, of_type.max_attempts AS max_attempts, of_type.timeout AS timeout, of_type.family AS family, of_type.together AS together
+FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.max_attempts AS max_attempts, types.timeout AS timeout, types.family AS family, types.together AS together, row_number() OVER (PARTITION BY job_runs.job_type ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id) AS number
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.most') AS most, json_extract(value, '$.max_attempts') AS max_attempts, json_extract(value, '$.timeout') AS timeout, json_extract(value, '$.family') AS family, json_extract(value, '$.together') AS together FROM json_each(:types)) AS types JOIN job_runs ON job_runs.id IN (SELECT job_claimable.id
+FROM job_claimable
+WHERE job_claimable.job_type = types.job_type AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit OFFSET :param_1)
+WHERE types.most > :most_1) AS of_type
+WHERE of_type.number <= of_type.most) AS found) AS counted
+WHERE counted.place <= counted.together) AS first ORDER BY first.turn_at, first.run_at, first.id
+ LIMIT :limit OFFSET :param_2)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, picked.max_attempts), timeout=coalesce(job_runs.timeout, picked.timeout), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM picked WHERE job_runs.id = picked.id AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent, checkpoint""",
+        {'attempts_1': 1, 'param_1': 0, 'most_1': 0, 'param_2': 0},
+        {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None), ('family', None), ('together', None))},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json')),
+    ),
+    ('claims.claim', ('sqlite', False, False, True, True)): (
+        """WITH picked AS
+(SELECT first.id AS id, first.max_attempts AS max_attempts, first.timeout AS timeout
+FROM (SELECT counted.id AS id, counted.turn_at AS turn_at, counted.run_at AS run_at, counted.job_type AS job_type, counted.most AS most, counted.max_attempts AS max_attempts, counted.timeout AS timeout, counted.family AS family, counted.together AS together, counted.place AS place
+FROM (SELECT found.id AS id, found.turn_at AS turn_at, found.run_at AS run_at, found.job_type AS job_type, found.most AS most, found.max_attempts AS max_attempts, found.timeout AS timeout, found.family AS family, found.together AS together, row_number() OVER (PARTITION BY found.family ORDER BY found.turn_at, found.run_at, found.id) AS place
+FROM (SELECT of_type.id AS id, of_type.turn_at AS turn_at, of_type.run_at AS run_at, of_type.job_type AS job_type, of_type.most AS most, of_type.max_attempts AS max_attempts, of_type.timeout AS timeout, of_type.family AS family, of_type.together AS together
+FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.max_attempts AS max_attempts, types.timeout AS timeout, types.family AS family, types.together AS together, row_number() OVER (PARTITION BY job_runs.job_type ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id) AS number
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.most') AS most, json_extract(value, '$.max_attempts') AS max_attempts, json_extract(value, '$.timeout') AS timeout, json_extract(value, '$.family') AS family, json_extract(value, '$.together') AS together FROM json_each(:types)) AS types JOIN job_runs ON job_runs.id IN (SELECT job_claimable.id
+FROM job_claimable
+WHERE job_claimable.job_type = types.job_type AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit OFFSET :param_1)
+WHERE types.most > :most_1) AS of_type
+WHERE of_type.number <= of_type.most UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at, of_list.job_type AS job_type, of_list.most AS most, of_list.max_attempts AS max_attempts, of_list.timeout AS timeout, of_list.family AS family, of_list.together AS together
+FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.max_attempts AS max_attempts, types.timeout AS timeout, types.family AS family, types.together AS together
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id JOIN (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.most') AS most, json_extract(value, '$.max_attempts') AS max_attempts, json_extract(value, '$.timeout') AS timeout, json_extract(value, '$.family') AS family, json_extract(value, '$.together') AS together FROM json_each(:types)) AS types ON job_runs.job_type = types.job_type
+WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found) AS counted
+WHERE counted.place <= counted.together) AS first ORDER BY first.turn_at, first.run_at, first.id
+ LIMIT :limit OFFSET :param_2)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, picked.max_attempts), timeout=coalesce(job_runs.timeout, picked.timeout), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM picked WHERE job_runs.id = picked.id AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent, checkpoint""",
+        {'attempts_1': 1, 'param_1': 0, 'most_1': 0, 'param_2': 0},
+        {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None), ('family', None), ('together', None)), 'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json')),
+    ),
     ('claims.held_by_type', ()): (
         """SELECT '' AS paused, job_runs.job_type AS name, count(*) AS runs, sum(CASE WHEN (job_runs.locked_by = :owner) THEN :param_1 ELSE :param_2 END) AS mine
 FROM job_runs
@@ -187,24 +230,24 @@ WHERE job_events.definition_id = :definition ORDER BY job_events.id DESC
         (('at', 'instant'), ('actor', None), ('action', None), ('run_id', None), ('detail', 'json')),
     ),
     ('definitions.former_runs', (False,)): (
-        """SELECT job_runs.definition_id, job_definitions.name, job_runs.id, job_runs.job_type
+        """SELECT job_runs.definition_id, job_definitions.name, job_runs.id, job_runs.job_type, job_definitions.job_type AS type_today
 FROM job_runs, job_definitions
 WHERE job_runs.id IN (SELECT min(job_runs.id) AS min_1
 FROM job_runs JOIN job_definitions ON job_definitions.id = job_runs.definition_id
 WHERE status IN ('queued', 'failed', 'running') AND job_runs.definition_id IS NOT NULL AND job_runs.status != 'running' AND job_runs.job_type != job_definitions.job_type AND job_definitions.overlap IN ('skip', 'queue') AND job_definitions.removed_at IS NULL GROUP BY job_runs.definition_id) AND job_definitions.id = job_runs.definition_id""",
         {},
         {},
-        (('definition_id', None), ('name', None), ('id', None), ('job_type', None)),
+        (('definition_id', None), ('name', None), ('id', None), ('job_type', None), ('type_today', None)),
     ),
     ('definitions.former_runs', (True,)): (
-        """SELECT job_runs.definition_id, job_definitions.name, job_runs.id, job_runs.job_type
+        """SELECT job_runs.definition_id, job_definitions.name, job_runs.id, job_runs.job_type, job_definitions.job_type AS type_today
 FROM job_runs, job_definitions
 WHERE job_runs.id IN (SELECT min(job_runs.id) AS min_1
 FROM job_runs JOIN job_definitions ON job_definitions.id = job_runs.definition_id
 WHERE status IN ('queued', 'failed', 'running') AND job_runs.definition_id IS NOT NULL AND job_runs.status != 'running' AND job_runs.job_type != job_definitions.job_type AND job_definitions.overlap IN ('skip', 'queue') AND job_definitions.removed_at IS NULL AND job_runs.definition_id = :definition GROUP BY job_runs.definition_id) AND job_definitions.id = job_runs.definition_id""",
         {},
         {},
-        (('definition_id', None), ('name', None), ('id', None), ('job_type', None)),
+        (('definition_id', None), ('name', None), ('id', None), ('job_type', None), ('type_today', None)),
     ),
     ('definitions.listed', (False,)): (
         """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.source, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.runs_made, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.removed_at, job_definitions.last_error, job_definitions.created_at, job_definitions.updated_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
@@ -1255,6 +1298,14 @@ WHERE 1 = 1 ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_
         {'given': (('job_type', None), ('gate', None), ('turn_at', 'instant'))},
         (),
     ),
+    ('gates.first_turns', ()): (
+        """SELECT job_gates.job_type, min(job_gates.turn_at) AS min_1
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given JOIN job_gates ON job_gates.job_type = given.job_type
+WHERE job_gates.turn_at IS NOT NULL GROUP BY job_gates.job_type""",
+        {},
+        {'given': (('job_type', None),)},
+        (('job_type', None), ('min', 'instant')),
+    ),
     ('gates.forget', ()): (
         """DELETE FROM job_gates WHERE job_gates.job_type = :of_type AND NOT (EXISTS (SELECT job_runs.id
 FROM job_runs
@@ -1385,20 +1436,20 @@ FROM (SELECT json_extract(value, '$.host') AS host FROM json_each(:given)) AS gi
         (),
     ),
     ('keys.holder', ()): (
-        """SELECT job_keys.idempotency_key, job_keys.run_id, job_runs.status, CASE WHEN (job_keys.run_id IS NULL) THEN 0 WHEN (job_types.key_scope = :key_scope_1) THEN job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (job_types.key_scope = :key_scope_2) THEN job_keys.created_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(-job_types.key_window * 1000000 AS INTEGER)) ELSE 1 END AS is_held, coalesce(job_types.key_scope, 'forever') AS key_scope, job_types.key_window, job_types.max_waiting
+        """SELECT job_keys.idempotency_key, job_keys.job_type, job_keys.run_id, job_runs.status, CASE WHEN (job_keys.run_id IS NULL) THEN 0 WHEN (job_types.key_scope = :key_scope_1) THEN job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (job_types.key_scope = :key_scope_2) THEN job_keys.created_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(-job_types.key_window * 1000000 AS INTEGER)) ELSE 1 END AS is_held, coalesce(job_types.key_scope, 'forever') AS key_scope, job_types.key_window, job_types.max_waiting
 FROM job_keys LEFT OUTER JOIN job_runs ON job_runs.id = job_keys.run_id LEFT OUTER JOIN job_types ON job_types.job_type = job_keys.job_type
 WHERE job_keys.job_type = :of_type AND job_keys.idempotency_key = :key""",
         {'key_scope_1': 'active', 'key_scope_2': 'window'},
         {},
-        (('idempotency_key', None), ('run_id', None), ('status', None), ('is_held', 'boolean'), ('key_scope', None), ('key_window', None), ('max_waiting', None)),
+        (('idempotency_key', None), ('job_type', None), ('run_id', None), ('status', None), ('is_held', 'boolean'), ('key_scope', None), ('key_window', None), ('max_waiting', None)),
     ),
     ('keys.holders', ()): (
-        """SELECT job_keys.idempotency_key, job_keys.run_id, job_runs.status, CASE WHEN (job_keys.run_id IS NULL) THEN 0 WHEN (job_types.key_scope = :key_scope_1) THEN job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (job_types.key_scope = :key_scope_2) THEN job_keys.created_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(-job_types.key_window * 1000000 AS INTEGER)) ELSE 1 END AS is_held, coalesce(job_types.key_scope, 'forever') AS key_scope, job_types.key_window, job_types.max_waiting
+        """SELECT job_keys.idempotency_key, job_keys.job_type, job_keys.run_id, job_runs.status, CASE WHEN (job_keys.run_id IS NULL) THEN 0 WHEN (job_types.key_scope = :key_scope_1) THEN job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (job_types.key_scope = :key_scope_2) THEN job_keys.created_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(-job_types.key_window * 1000000 AS INTEGER)) ELSE 1 END AS is_held, coalesce(job_types.key_scope, 'forever') AS key_scope, job_types.key_window, job_types.max_waiting
 FROM job_keys LEFT OUTER JOIN job_runs ON job_runs.id = job_keys.run_id LEFT OUTER JOIN job_types ON job_types.job_type = job_keys.job_type, (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.idempotency_key') AS idempotency_key FROM json_each(:given)) AS given
 WHERE job_keys.job_type = given.job_type AND job_keys.idempotency_key = given.idempotency_key""",
         {'key_scope_1': 'active', 'key_scope_2': 'window'},
         {'given': (('job_type', None), ('idempotency_key', None))},
-        (('idempotency_key', None), ('run_id', None), ('status', None), ('is_held', 'boolean'), ('key_scope', None), ('key_window', None), ('max_waiting', None)),
+        (('idempotency_key', None), ('job_type', None), ('run_id', None), ('status', None), ('is_held', 'boolean'), ('key_scope', None), ('key_window', None), ('max_waiting', None)),
     ),
     ('keys.lock_free', ()): (
         """WITH ended AS
@@ -1668,14 +1719,14 @@ FROM job_set_limits""",
     ('limits.first_run_of_each', (False,)): (
         """SELECT job_gates.gate, job_gates.spent_until, (SELECT count(*) AS count_1
 FROM job_runs
-WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') AS at_work, (SELECT job_gated.id
+WHERE job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '' AND job_runs.job_type = job_gates.job_type) AS at_work, (SELECT job_gated.id
 FROM job_gated
 WHERE job_gated.job_type = job_gates.job_type AND job_gated.gate = job_gates.gate AND job_gated.lease_expiries < 2 ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
  LIMIT :param_1 OFFSET :param_2) AS run_id
 FROM job_gates
 WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND substr(job_gates.gate, :substr_1, length(:prefix)) = :prefix AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) OR job_gates.opens_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:longest * 1000000 AS INTEGER))) AND (SELECT count(*) AS count_1
 FROM job_runs
-WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') < :most_at_work ORDER BY job_gates.turn_at
+WHERE job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '' AND job_runs.job_type = job_gates.job_type) < :most_at_work ORDER BY job_gates.turn_at
  LIMIT :limit OFFSET :param_3""",
         {'param_1': 1, 'param_2': 0, 'substr_1': 1, 'param_3': 0},
         {},
@@ -1684,17 +1735,38 @@ WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate 
     ('limits.first_run_of_each', (True,)): (
         """SELECT job_gates.gate, job_gates.spent_until, (SELECT count(*) AS count_1
 FROM job_runs
-WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') AS at_work, (SELECT job_gated.id
+WHERE job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '' AND job_runs.job_type = job_gates.job_type) AS at_work, (SELECT job_gated.id
 FROM job_gated
 WHERE job_gated.job_type = job_gates.job_type AND job_gated.gate = job_gates.gate AND job_gated.lease_expiries >= 2 ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
  LIMIT :param_1 OFFSET :param_2) AS run_id
 FROM job_gates
 WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND substr(job_gates.gate, :substr_1, length(:prefix)) = :prefix AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) OR job_gates.opens_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:longest * 1000000 AS INTEGER))) AND (SELECT count(*) AS count_1
 FROM job_runs
-WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') < :most_at_work ORDER BY job_gates.turn_at
+WHERE job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '' AND job_runs.job_type = job_gates.job_type) < :most_at_work ORDER BY job_gates.turn_at
  LIMIT :limit OFFSET :param_3""",
         {'param_1': 1, 'param_2': 0, 'substr_1': 1, 'param_3': 0},
         {},
+        (('gate', None), ('spent_until', 'instant'), ('at_work', None), ('run_id', None)),
+    ),
+    ('limits.first_run_of_each', (False, True)): (
+        """SELECT job_gates.gate, (SELECT max(same.spent_until) AS max_1
+FROM job_gates AS same
+WHERE same.job_type IN (SELECT given.job_type
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given) AND same.gate = job_gates.gate) AS spent_until, (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '' AND job_runs.job_type IN (SELECT given.job_type
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given)) AS at_work, (SELECT job_gated.id
+FROM job_gated
+WHERE job_gated.job_type = job_gates.job_type AND job_gated.gate = job_gates.gate AND job_gated.lease_expiries < 2 ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
+ LIMIT :param_1 OFFSET :param_2) AS run_id
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND substr(job_gates.gate, :substr_1, length(:prefix)) = :prefix AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) OR job_gates.opens_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:longest * 1000000 AS INTEGER))) AND (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '' AND job_runs.job_type IN (SELECT given.job_type
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given)) < :most_at_work ORDER BY job_gates.turn_at
+ LIMIT :limit OFFSET :param_3""",
+        {'param_1': 1, 'param_2': 0, 'substr_1': 1, 'param_3': 0},
+        {'given': (('job_type', None),)},
         (('gate', None), ('spent_until', 'instant'), ('at_work', None), ('run_id', None)),
     ),
     ('limits.first_runs', (False,)): (

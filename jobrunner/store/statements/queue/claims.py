@@ -9,6 +9,7 @@ from sqlalchemy import (
     CompoundSelect,
     Float,
     FromClause,
+    Integer,
     Select,
     Update,
     bindparam,
@@ -31,8 +32,13 @@ from jobrunner.store.statements.queue.due import MOST, MOST_OF_ALL, due_of
 from jobrunner.store.statements.queue.holding import NO_LOCK, RUNNING, of_these, unlocked
 from jobrunner.store.statements.queue.pauses import for_host
 
+_MORE = ((True,), (False, True), (True, True))
 VARIANTS = {
-    "claim": [(name, *which) for name in TRAITS for which in ((False, False), (True, False), (False, False, True))],
+    "claim": [
+        (name, *which)
+        for name in TRAITS
+        for which in ((False, False), (True, False), *((False, False, *more) for more in _MORE))
+    ],
     "return_unstarted": [(False,), (True,)],
     "held_under": [(False,), (True,)],
 }
@@ -46,18 +52,24 @@ _RETURNED = (
 
 _LARGE = ("payload", "checkpoint")
 _TYPE = MOST | {"max_attempts": job_runs.c.max_attempts.type, "timeout": job_runs.c.timeout.type}
+_FAMILY = {"family": job_runs.c.job_type.type, "together": Integer()}
 
 
-def claim(database: str, quarantined: bool, without_payload: bool, gated: bool = False) -> Update:
+def claim(
+    database: str, quarantined: bool, without_payload: bool, gated: bool = False, families: bool = False
+) -> Update:
     """Claim due runs of the types of a list, and charge an attempt to each.
 
-    ``gated``: also those of a list, which wait behind open gates.
+    ``gated``: also those of a list, which wait behind open gates. ``families``: of all names of one type ``together``
+    no more than so many.
     """
-    types = rows("types", _TYPE)
+    types = rows("types", _TYPE | (_FAMILY if families else {}))
     # A literal, as in the index of the quarantined runs. With a parameter the planner could not use that index.
     is_quarantined = job_claimable.c.lease_expiries >= literal_column(str(QUARANTINE_AFTER_EXPIRIES))
     due = due_of(types, database, is_quarantined if quarantined else ~is_quarantined, locks=True)
-    found = (union_all(due, _of_list(types)) if gated else due).subquery("found")
+    found: FromClause = (union_all(due, _of_list(types)) if gated else due).subquery("found")
+    if families:
+        found = _first_of_each(found)
     # A CTE: as a sub-select the locking query may run again for each row, and claim more than the limit. A CTE that
     # locks is never merged into the statement around it.
     picked = (
@@ -90,6 +102,14 @@ def claim(database: str, quarantined: bool, without_payload: bool, gated: bool =
         )
         .returning(*(columns[name] for name in _RETURNED if not (without_payload and name in _LARGE)))
     )
+
+
+def _first_of_each(found: FromClause) -> FromClause:
+    in_turn = func.row_number().over(
+        partition_by=found.c.family, order_by=(found.c.turn_at, found.c.run_at, found.c.id)
+    )
+    counted = select(*found.c, in_turn.label("place")).subquery("counted")
+    return select(*counted.c).where(counted.c.place <= counted.c.together).subquery("first")
 
 
 def _of_list(types: FromClause) -> Select[Any]:

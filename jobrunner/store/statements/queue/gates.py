@@ -96,6 +96,15 @@ def first_turn() -> ScalarSelect[Any]:
     return behind.correlate(job_gates).scalar_subquery()
 
 
+def first_turns() -> Select[Any]:
+    """The turn of the first run that waits behind any gate of each of these types."""
+    columns, given = job_gates.c, rows("given", {"job_type": job_gates.c.job_type.type})
+    found = select(columns.job_type, func.min(columns.turn_at)).join_from(
+        given, job_gates, columns.job_type == given.c.job_type
+    )
+    return found.where(columns.turn_at.is_not(None)).group_by(columns.job_type)
+
+
 def next_opening() -> Executable:
     """When the rate of the next gate of a type allows a run that waits behind it."""
     columns = job_gates.c

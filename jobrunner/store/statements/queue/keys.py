@@ -106,6 +106,7 @@ def _holders() -> Select[Any]:
     return (
         select(
             keys.idempotency_key,
+            keys.job_type,
             keys.run_id,
             job_runs.c.status,
             is_held.label("is_held"),

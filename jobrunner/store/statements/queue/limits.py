@@ -49,7 +49,8 @@ DECLARED = (
 )  # fmt: skip
 VARIANTS: dict[str, list[Any]] = {
     "admit": [(count,) for count in range(4)],
-    **dict.fromkeys(("first_runs", "first_run_of_each"), _EITHER),
+    "first_runs": _EITHER,
+    "first_run_of_each": [*_EITHER, (False, True)],
 }
 _OF_TYPE: ColumnElement[str] = bindparam("of_type", type_=job_runs.c.job_type.type)
 _TYPES = {"job_type": job_limits.c.job_type.type}
@@ -197,15 +198,23 @@ def first_runs(quarantined: bool) -> Select[Any]:
     return found.with_for_update(skip_locked=True, key_share=True)
 
 
-def first_run_of_each(quarantined: bool) -> Select[Any]:
+def first_run_of_each(quarantined: bool, of_family: bool = False) -> Select[Any]:
     """The open gates of a type, most urgent first: the most urgent run behind each, and how many are at work under it.
 
-    A gate with so many at work as ``most_at_work``, or whose rate does not allow a run yet, is not open.
+    A gate with so many at work as ``most_at_work``, or whose rate does not allow a run yet, is not open. ``of_family``:
+    of all names of a list what is at work under a key, and has spent its rate, counts.
     """
     columns, due = job_gates.c, job_gated.c
-    busy = (select(func.count()).where(job_runs.c.job_type == columns.job_type, job_runs.c.gate == columns.gate)).where(
-        is_at_work()
-    )
+    busy = select(func.count()).where(job_runs.c.gate == columns.gate, is_at_work())
+    spent_until: ColumnElement[Any] = columns.spent_until
+    if of_family:
+        names = select(rows("given", _TYPES).c.job_type)
+        busy = busy.where(job_runs.c.job_type.in_(names))
+        same = job_gates.alias("same")
+        last = select(func.max(same.c.spent_until)).where(same.c.job_type.in_(names), same.c.gate == columns.gate)
+        spent_until = last.correlate(job_gates).scalar_subquery().label("spent_until")
+    else:
+        busy = busy.where(job_runs.c.job_type == columns.job_type)
     first = select(due.id).where(due.job_type == columns.job_type, due.gate == columns.gate, _fits(quarantined))
     first = first.order_by(due.turn_at, due.run_at, due.id).limit(1)
     count = busy.correlate(job_gates).scalar_subquery()
@@ -214,7 +223,7 @@ def first_run_of_each(quarantined: bool) -> Select[Any]:
     return (
         select(
             columns.gate,
-            columns.spent_until,
+            spent_until,
             count.label("at_work"),
             first.correlate(job_gates).scalar_subquery().label("run_id"),
         )

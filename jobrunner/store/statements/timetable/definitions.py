@@ -61,9 +61,8 @@ def former_runs(of_one: bool) -> Select[Any]:
     )
     if of_one:
         oldest = oldest.where(runs.definition_id == _definition())
-    return select(runs.definition_id, _COLUMNS.name, runs.id, runs.job_type).where(
-        runs.id.in_(oldest), _COLUMNS.id == runs.definition_id
-    )
+    found = select(runs.definition_id, _COLUMNS.name, runs.id, runs.job_type, _COLUMNS.job_type.label("type_today"))
+    return found.where(runs.id.in_(oldest), _COLUMNS.id == runs.definition_id)
 
 
 def paused_by() -> Select[Any]:

@@ -1,0 +1,102 @@
+"""The keys of a renamed type: code that knows both names takes a key under both, so that older code finds it, too."""
+
+import threading
+from typing import Any
+
+import psycopg
+import pytest
+
+import jobrunner
+from harness import Database, PostgresDatabase, postgresql_only
+from harness.judge import breaches_at
+from harness.keys import end, one
+from harness.locks import wait_for_lock
+from jobrunner import KeyTaken, job
+from jobrunner.application import registry
+from jobrunner.errors import QueueFull
+from jobrunner.jobs import policy
+from jobrunner.jobs.context import Context
+
+
+def declare_old(**options: Any) -> None:
+    registry._registered.clear()
+    policy._declared.clear()
+
+    @job("old", **options)
+    def old(ctx: Context) -> None: ...
+
+
+def declare_new(**options: Any) -> None:
+    registry._registered.clear()
+    policy._declared.clear()
+
+    @job("new", formerly="old", **options)
+    def new(ctx: Context) -> None: ...
+
+
+@pytest.mark.promise("P4")
+def test_key_that_is_used_under_one_name_is_taken_under_the_other_also_for_older_code(
+    database: Database, connection: Any
+) -> None:
+    declare_old()
+    first = one(connection, "old", key="a")
+    declare_new()
+    assert (one(connection, "new", key="a").id, one(connection, "old", key="a").id) == (first.id, first.id)
+    second = one(connection, "new", key="b")
+    assert second.created
+    with pytest.raises(KeyTaken, match="of the job type 'old' is taken by run 1"):
+        one(connection, "new", key="a", if_taken="raise")
+    assert one(connection, "new", key="b", if_taken="replace").replaced
+    declare_old()
+    assert one(connection, "old", key="b").id == second.id
+    connection.commit()
+    assert database.value("SELECT count(*) FROM job_runs") == 2
+
+
+def test_key_of_unfinished_runs_is_free_under_both_names_when_its_run_has_ended(
+    database: Database, connection: Any
+) -> None:
+    declare_new(key_scope="active")
+    first = one(connection, "new", key="a")
+    assert not one(connection, "old", key="a").created
+    connection.commit()
+    end(database)
+    again = one(connection, "old", key="a")
+    assert again.created
+    assert again.id != first.id
+    assert one(connection, "new", key="a").id == again.id
+    connection.commit()
+
+
+def test_max_waiting_counts_the_runs_of_all_names(database: Database, connection: Any) -> None:
+    declare_new(max_waiting=3)
+    for name in ("old", "new", "old"):
+        one(connection, name, key=None)
+    with pytest.raises(QueueFull, match="the queue of 'new' is full: 3 wait"):
+        one(connection, "new", key=None)
+    connection.rollback()
+
+
+@pytest.mark.promise("P4", on="postgresql")
+@postgresql_only
+@pytest.mark.parametrize("is_first_old", [True, False])
+@pytest.mark.parametrize("ending", ["commit", "rollback"])
+def test_enqueues_of_old_and_new_code_at_once_with_one_key_make_one_run(
+    database: PostgresDatabase, is_first_old: bool, ending: str
+) -> None:
+    sides = [("old", declare_old), ("new", declare_new)]
+    (first, declare_first), (second, declare_second) = sides if is_first_old else sides[::-1]
+    found: list[Any] = []
+    with psycopg.connect(database.url) as one_side, psycopg.connect(database.url) as other_side:
+        declare_first()
+        made = jobrunner.enqueue(one_side, first, key="k")
+        declare_second()
+        thread = threading.Thread(target=lambda: found.append(one(other_side, second)))
+        thread.start()
+        wait_for_lock(database)
+        getattr(one_side, ending)()
+        thread.join()
+    assert database.value("SELECT count(*) FROM job_runs") == 1
+    assert found[0].created == (ending == "rollback")
+    assert (found[0].id == made.id) == (ending == "commit")
+    assert breaches_at(database.url) == []
