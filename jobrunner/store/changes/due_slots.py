@@ -74,6 +74,8 @@ def expand_due(connection: Connection, row: ReadDefinition, plan: Plan) -> None:
 def unhandled_slots(definition: Definition, at: datetime) -> Slots:
     """The due slots after the watermark."""
     policy = definition.policy
+    if definition.is_template:
+        return NO_SLOTS
     if policy.max_runs is not None and definition.runs_made >= policy.max_runs:
         return NO_SLOTS
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import MAXYEAR, datetime
 from typing import Any, ClassVar
@@ -79,6 +80,12 @@ class ShownDefinition(ListedDefinition):
 def lock(connection: Connection, name: str) -> ReadDefinition:
     """The row of a definition, locked until the transaction ends. Raises NotFoundError, also if it was removed."""
     return _found(connection, name, for_update=True)
+
+
+def lock_of_hosts(connection: Connection, templates: Sequence[ReadDefinition]) -> Sequence[ReadDefinition]:
+    """The rows that hosts have of these definitions, locked, without removed ones. Most definitions have none."""
+    names = [{"name": each.name} for each in templates if each.on == "every-host" and each.host is None]
+    return read(connection, ReadDefinition, Prepared("definitions.of_templates"), {"given": names}) if names else []
 
 
 def current(connection: Connection, name: str) -> tuple[Definition, datetime, str | None]:

@@ -41,6 +41,7 @@ _STRIPS = 200
 _DONE = {
     "pause": "Paused: its slots get no runs until it is resumed.",
     "resume": "Resumed.",
+    "triggered": "Triggered on each of its hosts.",
     "dropped": "Dropped: as many runs of its type wait as its max_waiting allows.",
 }
 
@@ -157,10 +158,13 @@ def resume(call: Call) -> Redirect:
 
 
 def trigger(call: Call) -> Redirect:
-    """Make one run now, and show it."""
+    """Make one run now, and show it; or one for each host."""
     name = call.form.get("name", "")
     made = call.write(lambda connection: backfill.trigger(connection, name, _payload_limit(), call.actor))
-    return _back(name, "dropped") if made.id is None else Redirect(f"runs/{made.id}", {"id": made.id})
+    ids = [each.id for each in made if each.id is not None]
+    if len(made) > 1:
+        return _back(name, "triggered" if ids else "dropped")
+    return Redirect(f"runs/{ids[0]}", {"id": ids[0]}) if ids else _back(name, "dropped")
 
 
 def fill(call: Call) -> Page:

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Integer, Select, bindparam, func, literal_
 
 from jobrunner.model import OVERLAPS
 from jobrunner.store.schema import IS_UNFINISHED, job_attempts, job_definitions, job_events, job_runs
+from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import now
 from jobrunner.store.statements.queue.holding import RUNNING
 
@@ -30,6 +31,19 @@ def named(for_update: bool) -> Select[Any]:
     """The definition of a name; with a lock, also from those that were removed."""
     found = reading([_COLUMNS.name == bindparam("name", type_=_COLUMNS.name.type)])
     return found.with_for_update() if for_update else found
+
+
+def of_templates() -> Select[Any]:
+    """The definitions that hosts have of the templates of a list, with a lock."""
+    given = rows("given", {"name": _COLUMNS.name.type})
+    found = reading([_COLUMNS.template.in_(select(given.c.name)), _COLUMNS.removed_at.is_(None)])
+    return found.order_by(_COLUMNS.id).with_for_update(of=job_definitions)
+
+
+def names_of_hosts() -> Select[Any]:
+    """The names of the definitions that hosts have of one template."""
+    is_meant = _COLUMNS.template == bindparam("template", type_=_COLUMNS.template.type)
+    return select(_COLUMNS.name).where(is_meant, _COLUMNS.removed_at.is_(None)).order_by(_COLUMNS.name)
 
 
 def listed(removed: bool) -> Select[Any]:
