@@ -257,6 +257,21 @@ FROM (SELECT name FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS li
         {'given': (('name', None),)},
         (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('on', None), ('host', None), ('template', None), ('now', 'instant')),
     ),
+    ('definitions.on_hosts', ()): (
+        """SELECT jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.host, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.last_error, (SELECT jobrunner_schema.job_ticks.started_at
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.id = (SELECT jobrunner_schema.job_ticks.id
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.host >= jobrunner_schema.job_definitions.host AND jobrunner_schema.job_ticks.host <= jobrunner_schema.job_definitions.host ORDER BY jobrunner_schema.job_ticks.host DESC, jobrunner_schema.job_ticks.id DESC
+ LIMIT 1)) AS ticked_at, jobrunner_schema.job_runs.id AS run_id, jobrunner_schema.job_runs.status AS run_status, jobrunner_schema.job_runs.scheduled_for AS run_slot
+FROM jobrunner_schema.job_definitions LEFT OUTER JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = (SELECT max(jobrunner_schema.job_runs.id) AS max_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.definition_id = jobrunner_schema.job_definitions.id)
+WHERE jobrunner_schema.job_definitions.template = %(template)s::VARCHAR AND jobrunner_schema.job_definitions.removed_at IS NULL ORDER BY jobrunner_schema.job_definitions.host""",
+        {},
+        {},
+        (('name', None), ('host', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('last_error', None), ('ticked_at', 'instant'), ('run_id', None), ('run_status', None), ('run_slot', 'instant')),
+    ),
     ('definitions.paused_by', ()): (
         """SELECT jobrunner_schema.job_events.actor
 FROM jobrunner_schema.job_events
@@ -824,6 +839,17 @@ WHERE jobrunner_schema.job_limits_in_force.job_type = %(of_type)s::VARCHAR""",
         {},
         (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('is_set', 'boolean'), ('reason', None), ('actor', None), ('set_at', 'instant'), ('ends_at', 'instant'), ('set_max_running', None), ('set_rate', None), ('now', 'instant')),
     ),
+    ('explain.newest_tick', ()): (
+        """SELECT jobrunner_schema.job_ticks.started_at
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.id = (SELECT jobrunner_schema.job_ticks.id
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.host >= %(host)s::VARCHAR AND jobrunner_schema.job_ticks.host <= %(host)s::VARCHAR ORDER BY jobrunner_schema.job_ticks.host DESC, jobrunner_schema.job_ticks.id DESC
+ LIMIT 1)""",
+        {},
+        {},
+        (('started_at', 'instant'),),
+    ),
     ('explain.oldest_due', ()): (
         """SELECT jobrunner_schema.job_claimable.id
 FROM jobrunner_schema.job_claimable
@@ -1100,6 +1126,27 @@ FROM held)
         {'coalesce_2': 0, 'param_1': 1},
         {'given': (('id', None), ('lease_token', None), ('result', 'json'), ('output', None), ('peak_memory_bytes', None), ('processor_seconds', None))},
         (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('run_at', 'instant'), ('has_dependants', None)),
+    ),
+    ('findings.awaited_runs', ()): (
+        """SELECT jobrunner_schema.job_claimable_by_host.only_host AS host, count(*) AS number, min(jobrunner_schema.job_claimable_by_host.id) AS first, min(jobrunner_schema.job_claimable_by_host.run_at) AS since
+FROM jobrunner_schema.job_claimable_by_host
+WHERE jobrunner_schema.job_claimable_by_host.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.name
+FROM jobrunner_schema.job_pauses
+WHERE jobrunner_schema.job_pauses.kind = 'host' AND jobrunner_schema.job_pauses.name = jobrunner_schema.job_claimable_by_host.only_host)) GROUP BY jobrunner_schema.job_claimable_by_host.only_host ORDER BY jobrunner_schema.job_claimable_by_host.only_host""",
+        {},
+        {},
+        (('host', None), ('number', None), ('first', None), ('since', 'instant')),
+    ),
+    ('findings.awaited_schedules', ()): (
+        """SELECT by_host.host, by_host.number, (SELECT jobrunner_schema.job_definitions.name
+FROM jobrunner_schema.job_definitions
+WHERE jobrunner_schema.job_definitions.id = by_host.id) AS first, by_host.since
+FROM (SELECT jobrunner_schema.job_expandable_by_host.host AS host, count(*) AS number, min(jobrunner_schema.job_expandable_by_host.id) AS id, min(jobrunner_schema.job_expandable_by_host.next_run_at) AS since
+FROM jobrunner_schema.job_expandable_by_host
+WHERE jobrunner_schema.job_expandable_by_host.host IS NOT NULL AND jobrunner_schema.job_expandable_by_host.next_run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) GROUP BY jobrunner_schema.job_expandable_by_host.host) AS by_host ORDER BY by_host.host""",
+        {},
+        {},
+        (('host', None), ('number', None), ('first', None), ('since', 'instant')),
     ),
     ('findings.broken_definitions', ()): (
         """SELECT jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.last_slot_at

@@ -266,6 +266,21 @@ FROM (SELECT json_extract(value, '$.name') AS name FROM json_each(:given)) AS gi
         {'given': (('name', None),)},
         (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('on', None), ('host', None), ('template', None), ('now', 'instant')),
     ),
+    ('definitions.on_hosts', ()): (
+        """SELECT job_definitions.name, job_definitions.host, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.last_error, (SELECT job_ticks.started_at
+FROM job_ticks
+WHERE job_ticks.id = (SELECT job_ticks.id
+FROM job_ticks
+WHERE job_ticks.host >= job_definitions.host AND job_ticks.host <= job_definitions.host ORDER BY job_ticks.host DESC, job_ticks.id DESC
+ LIMIT 1 OFFSET :param_1)) AS ticked_at, job_runs.id AS run_id, job_runs.status AS run_status, job_runs.scheduled_for AS run_slot
+FROM job_definitions LEFT OUTER JOIN job_runs ON job_runs.id = (SELECT max(job_runs.id) AS max_1
+FROM job_runs
+WHERE job_runs.definition_id = job_definitions.id)
+WHERE job_definitions.template = :template AND job_definitions.removed_at IS NULL ORDER BY job_definitions.host""",
+        {'param_1': 0},
+        {},
+        (('name', None), ('host', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('last_error', None), ('ticked_at', 'instant'), ('run_id', None), ('run_status', None), ('run_slot', 'instant')),
+    ),
     ('definitions.paused_by', ()): (
         """SELECT job_events.actor
 FROM job_events
@@ -827,6 +842,17 @@ WHERE job_limits_in_force.job_type = :of_type""",
         {},
         (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('is_set', 'boolean'), ('reason', None), ('actor', None), ('set_at', 'instant'), ('ends_at', 'instant'), ('set_max_running', None), ('set_rate', None), ('now', 'instant')),
     ),
+    ('explain.newest_tick', ()): (
+        """SELECT job_ticks.started_at
+FROM job_ticks
+WHERE job_ticks.id = (SELECT job_ticks.id
+FROM job_ticks
+WHERE job_ticks.host >= :host AND job_ticks.host <= :host ORDER BY job_ticks.host DESC, job_ticks.id DESC
+ LIMIT 1 OFFSET :param_1)""",
+        {'param_1': 0},
+        {},
+        (('started_at', 'instant'),),
+    ),
     ('explain.oldest_due', ()): (
         """SELECT job_claimable.id
 FROM job_claimable
@@ -1084,6 +1110,27 @@ WHERE job_runs.lease_token IS NOT NULL ORDER BY job_runs.id""",
         {},
         {'given': (('id', None),)},
         (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('host', None), ('output', None)),
+    ),
+    ('findings.awaited_runs', ()): (
+        """SELECT job_claimable_by_host.only_host AS host, count(*) AS number, min(job_claimable_by_host.id) AS first, min(job_claimable_by_host.run_at) AS since
+FROM job_claimable_by_host
+WHERE job_claimable_by_host.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND NOT (EXISTS (SELECT job_pauses.name
+FROM job_pauses
+WHERE job_pauses.kind = 'host' AND job_pauses.name = job_claimable_by_host.only_host)) GROUP BY job_claimable_by_host.only_host ORDER BY job_claimable_by_host.only_host""",
+        {},
+        {},
+        (('host', None), ('number', None), ('first', None), ('since', 'instant')),
+    ),
+    ('findings.awaited_schedules', ()): (
+        """SELECT by_host.host, by_host.number, (SELECT job_definitions.name
+FROM job_definitions
+WHERE job_definitions.id = by_host.id) AS first, by_host.since
+FROM (SELECT job_expandable_by_host.host AS host, count(*) AS number, min(job_expandable_by_host.id) AS id, min(job_expandable_by_host.next_run_at) AS since
+FROM job_expandable_by_host
+WHERE job_expandable_by_host.host IS NOT NULL AND job_expandable_by_host.next_run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) GROUP BY job_expandable_by_host.host) AS by_host ORDER BY by_host.host""",
+        {},
+        {},
+        (('host', None), ('number', None), ('first', None), ('since', 'instant')),
     ),
     ('findings.broken_definitions', ()): (
         """SELECT job_definitions.name, job_definitions.last_error, job_definitions.last_slot_at

@@ -32,7 +32,7 @@ from jobrunner.store.schema import (
     job_set_limits,
     job_ticks,
 )
-from jobrunner.store.schema.views import job_claimable
+from jobrunner.store.schema.views import job_claimable, job_claimable_by_host, job_expandable_by_host
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import UtcTime, later, now
 from jobrunner.store.statements.queue.backpressure import WAITING
@@ -223,6 +223,33 @@ def broken_promises() -> Select[Any]:
     is_broken = (runs.error_type == literal_column("'exit_status'"), runs.last_error.like("exit status 1:%"))
     found = select(schedules.name, runs.id, runs.last_error).join_from(job_definitions, job_runs, runs.id == newest)
     return found.where(*of_verify, runs.status == literal_column(f"'{Status.DEAD}'"), *is_broken).limit(_MOST)
+
+
+def awaited_schedules() -> Select[Any]:
+    """The hosts of which schedules have had a due slot for longer than a time, and one of these schedules."""
+    columns = job_expandable_by_host.c
+    late = columns.next_run_at < later(bindparam("since", type_=Float))
+    first = func.min(columns.id).label("id")
+    found = select(columns.host, func.count().label("number"), first, func.min(columns.next_run_at).label("since"))
+    by_host = found.where(columns.host.is_not(None), late).group_by(columns.host).subquery("by_host")
+    name = select(job_definitions.c.name).where(job_definitions.c.id == by_host.c.id).scalar_subquery()
+    return select(by_host.c.host, by_host.c.number, name.label("first"), by_host.c.since).order_by(by_host.c.host)
+
+
+def awaited_runs() -> Select[Any]:
+    """The hosts for which runs have been due for longer than a time, and one of these runs."""
+    columns = job_claimable_by_host.c
+    late = columns.run_at < later(bindparam("since", type_=Float))
+    found = select(
+        columns.only_host.label("host"),
+        func.count().label("number"),
+        func.min(columns.id).label("first"),
+        func.min(columns.run_at).label("since"),
+    )
+    # Whoever pauses a host knows that its runs wait.
+    paused = select(job_pauses.c.name).where(job_pauses.c.kind == literal_column("'host'"))
+    unpaused = ~paused.where(job_pauses.c.name == columns.only_host).exists()
+    return found.where(late, unpaused).group_by(columns.only_host).order_by(columns.only_host)
 
 
 def old_pauses() -> Select[Any]:
