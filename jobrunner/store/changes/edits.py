@@ -60,7 +60,7 @@ def add(connection: Connection, new: Declaration, plan: Plan, actor: Actor, *, p
     if paused:
         mark_paused(connection, [row], actor)
     _follow(connection, new)
-    return Changed(new.name, next_run_at, {})
+    return Changed(new.name, next_run_at, {}, is_template=_is_template(new))
 
 
 def edit(
@@ -82,7 +82,7 @@ def redeclare(connection: Connection, row: ReadDefinition, new: Declaration, pla
     """Like ``edit``, for a row that is locked already. Raises JobrunnerError if the new name is taken."""
     changed = differences(row, new)
     if not changed:
-        return Changed(new.name, row.next_run_at, {}, was_paused=row.paused_at)
+        return Changed(new.name, row.next_run_at, {}, was_paused=row.paused_at, is_template=_is_template(new))
     at, skipped = row.now, Skipped()
     values: dict[str, Any] = {column: to for column, (_, to) in changed.items()}
     if _TIMING & changed.keys():
@@ -103,7 +103,7 @@ def redeclare(connection: Connection, row: ReadDefinition, new: Declaration, pla
     record(connection, [*skipped.events, event(actor, "edit schedule", row.id, {"changed": detail}, at)])
     if row.host is None:
         _redeclare_on_hosts(connection, row, new, plan, actor)
-    return Changed(new.name, next_run_at, changed, skipped.slots, row.paused_at)
+    return Changed(new.name, next_run_at, changed, skipped.slots, row.paused_at, is_template=_is_template(new))
 
 
 def _redeclare_on_hosts(
@@ -123,8 +123,12 @@ def _redeclare_on_hosts(
     _follow(connection, new)
 
 
+def _is_template(new: Declaration) -> bool:
+    return new.policy.on == "every-host"
+
+
 def _follow(connection: Connection, new: Declaration) -> None:
-    if new.policy.on == "every-host":
+    if _is_template(new):
         follow(connection, declared_again=new.name)
 
 
@@ -136,7 +140,7 @@ def restore(connection: Connection, row: ReadDefinition, new: Declaration, plan:
     next_run_at = _write_next_slot(connection, row.id, plan, at)
     record(connection, [event(actor, "add schedule", row.id, {"name": new.name, **declared}, at)])
     _follow(connection, new)
-    return Changed(new.name, next_run_at, {})
+    return Changed(new.name, next_run_at, {}, is_template=_is_template(new))
 
 
 def remove(connection: Connection, name: str, plan: Plan, actor: Actor) -> None:

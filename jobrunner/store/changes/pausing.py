@@ -84,7 +84,7 @@ def _resume(
         moved = {"from": old.last_slot_at, "to": watermark}
         detail = {"from": "missed" if missed else "now", "paused_at": old.paused_at, "watermark": moved}
         events.append(event(actor, "resume schedule", old.id, detail, at))
-        answers.append(Changed(old.name, next_run_at, {}, skipped, old.paused_at, was_ahead))
+        answers.append(Changed(old.name, next_run_at, {}, skipped, old.paused_at, was_ahead, old.is_template))
     record(connection, events)
     return answers
 

@@ -25,5 +25,11 @@ def opened(connection: Connection, host: str, job_types: Sequence[str]) -> Itera
     given = {"host": host, "given": [{"job_type": each} for each in job_types], "limit": MOST_OPENED}
     ids = connection.execute(Prepared("own_runs.open"), given).scalars()
     yield
-    if ids:
-        connection.execute(Prepared("own_runs.close"), {"host": host, "given": [{"id": each} for each in ids]})
+    if not ids:
+        return
+    values = {"given": [{"id": each} for each in ids]}
+    gates = connection.execute(Prepared("own_runs.gates"), values).mappings()
+    connection.execute(Prepared("own_runs.close"), {"host": host, **values})
+    if left := [dict(each) for each in gates]:
+        # Nothing of theirs waits there any more. Another claim would look behind these gates before others.
+        connection.execute(Prepared("strays.settle"), {"given": left})

@@ -1141,9 +1141,9 @@ WHERE jobrunner_schema.job_pauses.kind = 'host' AND jobrunner_schema.job_pauses.
         """SELECT by_host.host, by_host.number, (SELECT jobrunner_schema.job_definitions.name
 FROM jobrunner_schema.job_definitions
 WHERE jobrunner_schema.job_definitions.id = by_host.id) AS first, by_host.since
-FROM (SELECT jobrunner_schema.job_expandable_by_host.host AS host, count(*) AS number, min(jobrunner_schema.job_expandable_by_host.id) AS id, min(jobrunner_schema.job_expandable_by_host.next_run_at) AS since
-FROM jobrunner_schema.job_expandable_by_host
-WHERE jobrunner_schema.job_expandable_by_host.host IS NOT NULL AND jobrunner_schema.job_expandable_by_host.next_run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) GROUP BY jobrunner_schema.job_expandable_by_host.host) AS by_host ORDER BY by_host.host""",
+FROM (SELECT jobrunner_schema.job_expandable_by_host.host AS host, count(*) AS number, min(jobrunner_schema.job_expandable_by_host.id) AS id, min(coalesce(jobrunner_schema.job_expandable_by_host.next_run_at, jobrunner_schema.job_definitions.last_slot_at)) AS since
+FROM jobrunner_schema.job_expandable_by_host JOIN jobrunner_schema.job_definitions ON jobrunner_schema.job_definitions.id = jobrunner_schema.job_expandable_by_host.id
+WHERE jobrunner_schema.job_expandable_by_host.host IS NOT NULL AND coalesce(jobrunner_schema.job_expandable_by_host.next_run_at, jobrunner_schema.job_definitions.last_slot_at) < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) GROUP BY jobrunner_schema.job_expandable_by_host.host) AS by_host ORDER BY by_host.host""",
         {},
         {},
         (('host', None), ('number', None), ('first', None), ('since', 'instant')),
@@ -2310,6 +2310,14 @@ FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) A
         {},
         {'given': (('id', None),)},
         (),
+    ),
+    ('own_runs.gates', ()): (
+        """SELECT DISTINCT jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id
+WHERE jobrunner_schema.job_runs.status != 'running' AND jobrunner_schema.job_runs.gate != '' ORDER BY jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate""",
+        {},
+        {'given': (('id', None),)},
+        (('job_type', None), ('gate', None)),
     ),
     ('own_runs.open', ()): (
         """WITH free AS

@@ -1125,9 +1125,9 @@ WHERE job_pauses.kind = 'host' AND job_pauses.name = job_claimable_by_host.only_
         """SELECT by_host.host, by_host.number, (SELECT job_definitions.name
 FROM job_definitions
 WHERE job_definitions.id = by_host.id) AS first, by_host.since
-FROM (SELECT job_expandable_by_host.host AS host, count(*) AS number, min(job_expandable_by_host.id) AS id, min(job_expandable_by_host.next_run_at) AS since
-FROM job_expandable_by_host
-WHERE job_expandable_by_host.host IS NOT NULL AND job_expandable_by_host.next_run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) GROUP BY job_expandable_by_host.host) AS by_host ORDER BY by_host.host""",
+FROM (SELECT job_expandable_by_host.host AS host, count(*) AS number, min(job_expandable_by_host.id) AS id, min(coalesce(job_expandable_by_host.next_run_at, job_definitions.last_slot_at)) AS since
+FROM job_expandable_by_host JOIN job_definitions ON job_definitions.id = job_expandable_by_host.id
+WHERE job_expandable_by_host.host IS NOT NULL AND coalesce(job_expandable_by_host.next_run_at, job_definitions.last_slot_at) < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) GROUP BY job_expandable_by_host.host) AS by_host ORDER BY by_host.host""",
         {},
         {},
         (('host', None), ('number', None), ('first', None), ('since', 'instant')),
@@ -2280,6 +2280,14 @@ FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given
         {},
         {'given': (('id', None),)},
         (),
+    ),
+    ('own_runs.gates', ()): (
+        """SELECT DISTINCT job_runs.job_type, job_runs.gate
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id
+WHERE job_runs.status != 'running' AND job_runs.gate != '' ORDER BY job_runs.job_type, job_runs.gate""",
+        {},
+        {'given': (('id', None),)},
+        (('job_type', None), ('gate', None)),
     ),
     ('own_runs.open', ()): (
         """WITH free AS

@@ -228,9 +228,12 @@ def broken_promises() -> Select[Any]:
 def awaited_schedules() -> Select[Any]:
     """The hosts of which schedules have had a due slot for longer than a time, and one of these schedules."""
     columns = job_expandable_by_host.c
-    late = columns.next_run_at < later(bindparam("since", type_=Float))
-    first = func.min(columns.id).label("id")
-    found = select(columns.host, func.count().label("number"), first, func.min(columns.next_run_at).label("since"))
+    # Without a time it has not been looked at since it was made.
+    due_at = func.coalesce(columns.next_run_at, job_definitions.c.last_slot_at)
+    first, since = func.min(columns.id).label("id"), func.min(due_at).label("since")
+    found = select(columns.host, func.count().label("number"), first, since)
+    found = found.join_from(job_expandable_by_host, job_definitions, job_definitions.c.id == columns.id)
+    late = due_at < later(bindparam("since", type_=Float))
     by_host = found.where(columns.host.is_not(None), late).group_by(columns.host).subquery("by_host")
     name = select(job_definitions.c.name).where(job_definitions.c.id == by_host.c.id).scalar_subquery()
     return select(by_host.c.host, by_host.c.number, name.label("first"), by_host.c.since).order_by(by_host.c.host)

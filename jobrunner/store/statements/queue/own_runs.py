@@ -43,6 +43,14 @@ def open() -> Update:  # noqa: A001 - the name of the statement
     return change.values(only_host=null()).returning(columns.id)
 
 
+def gates() -> Select[Any]:
+    """The gates that those runs of a list wait behind that were not claimed."""
+    columns, given = job_runs.c, rows("given", {"id": job_runs.c.id.type})
+    is_behind = (columns.status != RUNNING, columns.gate != literal_column("''"))
+    found = select(columns.job_type, columns.gate).join_from(given, job_runs, columns.id == given.c.id)
+    return found.where(*is_behind).distinct().order_by(columns.job_type, columns.gate)
+
+
 def close() -> Update:
     """Make runs of a list runs of one host again. Those that wait do so behind no gate, where this host finds them."""
     columns, given = job_runs.c, rows("given", {"id": job_runs.c.id.type})
