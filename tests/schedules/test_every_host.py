@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness import App, Commands, Database, postgresql_only
+from harness import App, Commands, Database, pages, postgresql_only
 from harness.handlers_rows import attempts_of, make_due, queue, run_of, status_of
 from harness.judge import breaches_at
 from harness.releases import Release
@@ -61,8 +61,7 @@ class Hosts:
             " ORDER BY r.scheduled_for, d.name, a.sequence"
         )
         return [
-            (row["name"], row["scheduled_for"] and (row["scheduled_for"] - NOON) // HOUR, row["host"])
-            for row in rows
+            (row["name"], row["scheduled_for"] and (row["scheduled_for"] - NOON) // HOUR, row["host"]) for row in rows
         ]
 
     def fail_on(self, host: str) -> None:
@@ -306,3 +305,22 @@ def test_host_whose_name_is_too_long_is_named_as_the_problem_of_the_schedule(hos
     (row,) = hosts.database.query("SELECT last_error FROM job_definitions")
     assert row["last_error"].startswith(f"no slot gets a run on {'h' * 198}: the name")
     assert json.loads(hosts.jobrunner("schedule", "list", "--json").stdout)[0]["problem"] == row["last_error"]
+
+
+def test_example_of_the_pages_runs_on_each_host(jobrunner: Commands, app: App, database: Database) -> None:
+    """Imported from the crontab of each host, too, whose commands may differ."""
+    name = "tests/schedules/test_every_host.py::test_example_of_the_pages_runs_on_each_host"
+    (block,) = pages.checked_by(name)
+    crontab = app.path("crontab")
+    for host in ("web1", "web2"):
+        file = app.path(f"{host}.toml")
+        env = {"JOBRUNNER_HOST": host, "JOBRUNNER_CONFIG": str(file), "JOBRUNNER_IMPORT": None}
+        crontab.write_text(f"* * * * * echo {host}\n")
+        file.write_text(block.text.replace("/usr/sbin/logrotate", "/bin/echo"))
+        jobrunner("schedule", "import", crontab, "--every-host", "-o", file, env=env)
+        jobrunner("apply", env=env)
+        jobrunner.tick(env=env)
+        database.move_clock(MINUTE)
+        jobrunner.tick(env=env)
+    runs = database.query("SELECT host, output FROM job_attempts ORDER BY id")
+    assert {row["host"] for row in runs} == {"web1", "web2"}
