@@ -243,6 +243,7 @@ ALWAYS_JUDGED = {
     "attempts_recorded",
     "ends_explained",
     "one_run_per_slot",
+    "own_host_only",
     "effects_of_runs",
 }
 """The promises that ``excuse`` does not concern: they are judged by rows that belong together."""

@@ -99,7 +99,7 @@ def _asked(limits: Limits) -> dict[str, Question]:
         "broken_definitions": (Prepared("findings.broken_definitions"), {"ahead": CLOCK_STEP.total_seconds(), **most}),
         "broken_promises": (Prepared("findings.broken_promises"), most),
         "awaited_schedules": (Prepared("findings.awaited_schedules"), late),
-        "awaited_runs": (Prepared("findings.awaited_runs"), late),
+        "awaited_runs": (Prepared("findings.awaited_runs"), {**late, **most}),
         "old_pauses": (Prepared("findings.old_pauses"), {**paused, **most}),
         "old_limits": (Prepared("findings.old_limits"), {**paused, **most}),
         "known_types": (Prepared("findings.known_types"), {}),

@@ -1128,11 +1128,36 @@ FROM held)
         (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('run_at', 'instant'), ('has_dependants', None)),
     ),
     ('findings.awaited_runs', ()): (
-        """SELECT jobrunner_schema.job_claimable_by_host.only_host AS host, count(*) AS number, min(jobrunner_schema.job_claimable_by_host.id) AS first, min(jobrunner_schema.job_claimable_by_host.run_at) AS since
+        """WITH RECURSIVE awaited(host) AS
+(SELECT (SELECT jobrunner_schema.job_runs.only_host
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.only_host IS NOT NULL ORDER BY jobrunner_schema.job_runs.only_host
+ LIMIT 1) AS host UNION ALL SELECT (SELECT jobrunner_schema.job_runs.only_host
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.only_host IS NOT NULL AND jobrunner_schema.job_runs.only_host > awaited.host ORDER BY jobrunner_schema.job_runs.only_host
+ LIMIT 1) AS host
+FROM awaited
+WHERE awaited.host IS NOT NULL)
+ SELECT counted.host, counted.number, counted.first, counted.since
+FROM (SELECT awaited.host AS host, (SELECT count(*) AS count_1
+FROM (SELECT jobrunner_schema.job_claimable_by_host.id AS id, jobrunner_schema.job_claimable_by_host.run_at AS run_at
 FROM jobrunner_schema.job_claimable_by_host
-WHERE jobrunner_schema.job_claimable_by_host.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.name
+WHERE jobrunner_schema.job_claimable_by_host.only_host = awaited.host AND jobrunner_schema.job_claimable_by_host.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) ORDER BY jobrunner_schema.job_claimable_by_host.turn_at, jobrunner_schema.job_claimable_by_host.run_at, jobrunner_schema.job_claimable_by_host.id
+ LIMIT %(most)s::INTEGER) AS found) AS number, (SELECT min(found.id) AS min_1
+FROM (SELECT jobrunner_schema.job_claimable_by_host.id AS id, jobrunner_schema.job_claimable_by_host.run_at AS run_at
+FROM jobrunner_schema.job_claimable_by_host
+WHERE jobrunner_schema.job_claimable_by_host.only_host = awaited.host AND jobrunner_schema.job_claimable_by_host.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) ORDER BY jobrunner_schema.job_claimable_by_host.turn_at, jobrunner_schema.job_claimable_by_host.run_at, jobrunner_schema.job_claimable_by_host.id
+ LIMIT %(most)s::INTEGER) AS found) AS first, (SELECT min(found.run_at) AS min_2
+FROM (SELECT jobrunner_schema.job_claimable_by_host.id AS id, jobrunner_schema.job_claimable_by_host.run_at AS run_at
+FROM jobrunner_schema.job_claimable_by_host
+WHERE jobrunner_schema.job_claimable_by_host.only_host = awaited.host AND jobrunner_schema.job_claimable_by_host.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) ORDER BY jobrunner_schema.job_claimable_by_host.turn_at, jobrunner_schema.job_claimable_by_host.run_at, jobrunner_schema.job_claimable_by_host.id
+ LIMIT %(most)s::INTEGER) AS found) AS since
+FROM awaited
+WHERE awaited.host IS NOT NULL
+ LIMIT 10000) AS counted
+WHERE counted.number > 0 AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.name
 FROM jobrunner_schema.job_pauses
-WHERE jobrunner_schema.job_pauses.kind = 'host' AND jobrunner_schema.job_pauses.name = jobrunner_schema.job_claimable_by_host.only_host)) GROUP BY jobrunner_schema.job_claimable_by_host.only_host ORDER BY jobrunner_schema.job_claimable_by_host.only_host""",
+WHERE jobrunner_schema.job_pauses.kind = 'host' AND jobrunner_schema.job_pauses.name = counted.host))""",
         {},
         {},
         (('host', None), ('number', None), ('first', None), ('since', 'instant')),
@@ -1517,14 +1542,6 @@ FROM (SELECT host FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS li
         {},
         {'given': (('host', None),)},
         (('host', None), ('can_run', 'json')),
-    ),
-    ('hosts.templates', ()): (
-        """SELECT jobrunner_schema.job_definitions.id
-FROM jobrunner_schema.job_definitions
-WHERE jobrunner_schema.job_definitions."on" = 'every-host' AND jobrunner_schema.job_definitions.host IS NULL AND jobrunner_schema.job_definitions.removed_at IS NULL""",
-        {},
-        {},
-        (('id', None),),
     ),
     ('hosts.write', ()): (
         """INSERT INTO jobrunner_schema.job_hosts (id, host, application, types, digest, can_run, settings, database, boot, last_boot, reported_at) VALUES (%(host_id)s::VARCHAR, %(its_host)s::VARCHAR, %(its_application)s::VARCHAR, %(its_types)s::VARCHAR, %(its_digest)s::VARCHAR, %(its_can_run)s::JSONB, %(its_settings)s::JSONB, %(its_database)s::VARCHAR, %(its_boot)s::VARCHAR, %(its_boot)s::VARCHAR, jobrunner_schema.jobrunner_now()) ON CONFLICT (id) DO UPDATE SET host = excluded.host, application = excluded.application, types = excluded.types, digest = excluded.digest, can_run = excluded.can_run, settings = excluded.settings, database = excluded.database, boot = excluded.boot, last_boot = CASE WHEN (excluded.boot = jobrunner_schema.job_hosts.boot) THEN jobrunner_schema.job_hosts.last_boot ELSE jobrunner_schema.job_hosts.boot END, is_twin_at = CASE WHEN (excluded.boot != jobrunner_schema.job_hosts.boot AND excluded.boot = jobrunner_schema.job_hosts.last_boot) THEN jobrunner_schema.jobrunner_now() ELSE jobrunner_schema.job_hosts.is_twin_at END, reported_at = jobrunner_schema.jobrunner_now()""",

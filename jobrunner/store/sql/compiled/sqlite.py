@@ -1112,12 +1112,37 @@ WHERE job_runs.lease_token IS NOT NULL ORDER BY job_runs.id""",
         (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('host', None), ('output', None)),
     ),
     ('findings.awaited_runs', ()): (
-        """SELECT job_claimable_by_host.only_host AS host, count(*) AS number, min(job_claimable_by_host.id) AS first, min(job_claimable_by_host.run_at) AS since
+        """WITH RECURSIVE awaited(host) AS
+(SELECT (SELECT job_runs.only_host
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.only_host IS NOT NULL ORDER BY job_runs.only_host
+ LIMIT 1 OFFSET :param_4) AS host UNION ALL SELECT (SELECT job_runs.only_host
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.only_host IS NOT NULL AND job_runs.only_host > awaited.host ORDER BY job_runs.only_host
+ LIMIT 1 OFFSET :param_5) AS host
+FROM awaited
+WHERE awaited.host IS NOT NULL)
+ SELECT counted.host, counted.number, counted.first, counted.since
+FROM (SELECT awaited.host AS host, (SELECT count(*) AS count_1
+FROM (SELECT job_claimable_by_host.id AS id, job_claimable_by_host.run_at AS run_at
 FROM job_claimable_by_host
-WHERE job_claimable_by_host.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND NOT (EXISTS (SELECT job_pauses.name
+WHERE job_claimable_by_host.only_host = awaited.host AND job_claimable_by_host.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_claimable_by_host.turn_at, job_claimable_by_host.run_at, job_claimable_by_host.id
+ LIMIT :most OFFSET :param_1) AS found) AS number, (SELECT min(found.id) AS min_1
+FROM (SELECT job_claimable_by_host.id AS id, job_claimable_by_host.run_at AS run_at
+FROM job_claimable_by_host
+WHERE job_claimable_by_host.only_host = awaited.host AND job_claimable_by_host.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_claimable_by_host.turn_at, job_claimable_by_host.run_at, job_claimable_by_host.id
+ LIMIT :most OFFSET :param_2) AS found) AS first, (SELECT min(found.run_at) AS min_2
+FROM (SELECT job_claimable_by_host.id AS id, job_claimable_by_host.run_at AS run_at
+FROM job_claimable_by_host
+WHERE job_claimable_by_host.only_host = awaited.host AND job_claimable_by_host.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_claimable_by_host.turn_at, job_claimable_by_host.run_at, job_claimable_by_host.id
+ LIMIT :most OFFSET :param_3) AS found) AS since
+FROM awaited
+WHERE awaited.host IS NOT NULL
+ LIMIT 10000 OFFSET :param_6) AS counted
+WHERE counted.number > 0 AND NOT (EXISTS (SELECT job_pauses.name
 FROM job_pauses
-WHERE job_pauses.kind = 'host' AND job_pauses.name = job_claimable_by_host.only_host)) GROUP BY job_claimable_by_host.only_host ORDER BY job_claimable_by_host.only_host""",
-        {},
+WHERE job_pauses.kind = 'host' AND job_pauses.name = counted.host))""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0},
         {},
         (('host', None), ('number', None), ('first', None), ('since', 'instant')),
     ),
@@ -1501,14 +1526,6 @@ FROM (SELECT json_extract(value, '$.host') AS host FROM json_each(:given)) AS gi
         {},
         {'given': (('host', None),)},
         (('host', None), ('can_run', 'json')),
-    ),
-    ('hosts.templates', ()): (
-        """SELECT job_definitions.id
-FROM job_definitions
-WHERE job_definitions."on" = 'every-host' AND job_definitions.host IS NULL AND job_definitions.removed_at IS NULL""",
-        {},
-        {},
-        (('id', None),),
     ),
     ('hosts.write', ()): (
         """INSERT INTO job_hosts (id, host, application, types, digest, can_run, settings, "database", boot, last_boot, reported_at) VALUES (:host_id, :its_host, :its_application, :its_types, :its_digest, :its_can_run, :its_settings, :its_database, :its_boot, :its_boot, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) ON CONFLICT (id) DO UPDATE SET host = excluded.host, application = excluded.application, types = excluded.types, digest = excluded.digest, can_run = excluded.can_run, settings = excluded.settings, "database" = excluded."database", boot = excluded.boot, last_boot = CASE WHEN (excluded.boot = job_hosts.boot) THEN job_hosts.last_boot ELSE job_hosts.boot END, is_twin_at = CASE WHEN (excluded.boot != job_hosts.boot AND excluded.boot = job_hosts.last_boot) THEN (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) ELSE job_hosts.is_twin_at END, reported_at = (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))""",

@@ -240,19 +240,25 @@ def awaited_schedules() -> Select[Any]:
 
 
 def awaited_runs() -> Select[Any]:
-    """The hosts for which runs have been due for longer than a time, and one of these runs."""
-    columns = job_claimable_by_host.c
-    late = columns.run_at < later(bindparam("since", type_=Float))
-    found = select(
-        columns.only_host.label("host"),
-        func.count().label("number"),
-        func.min(columns.id).label("first"),
-        func.min(columns.run_at).label("since"),
-    )
+    """The hosts for which runs have been due for longer than a time: how many up to a limit, and one of these runs."""
+    due, runs = job_claimable_by_host.c, job_runs.c
+    # One step in an index for each host. Grouped, all that waits could be read.
+    first = select(runs.only_host).where(WAITING, runs.only_host.is_not(None)).order_by(runs.only_host)
+    first = first.limit(literal_column("1"))
+    hosts = select(first.scalar_subquery().label("host")).cte("awaited", recursive=True)
+    following = first.where(runs.only_host > hosts.c.host).correlate(hosts).scalar_subquery().label("host")
+    hosts = hosts.union_all(select(following).select_from(hosts).where(hosts.c.host.is_not(None)))
+    late = due.run_at < later(bindparam("since", type_=Float))
+    walk = select(due.id, due.run_at).where(due.only_host == hosts.c.host, late).correlate(hosts)
+    found = walk.order_by(due.turn_at, due.run_at, due.id).limit(_MOST).subquery("found")
+    asked = {"number": func.count(), "first": func.min(found.c.id), "since": func.min(found.c.run_at)}
+    columns = [select(each).select_from(found).scalar_subquery().label(name) for name, each in asked.items()]
+    # The limit keeps the planner from computing them several times.
+    counted = select(hosts.c.host, *columns).where(hosts.c.host.is_not(None)).limit(_MOST_TYPES).subquery("counted")
     # Whoever pauses a host knows that its runs wait.
     paused = select(job_pauses.c.name).where(job_pauses.c.kind == literal_column("'host'"))
-    unpaused = ~paused.where(job_pauses.c.name == columns.only_host).exists()
-    return found.where(late, unpaused).group_by(columns.only_host).order_by(columns.only_host)
+    unpaused = ~paused.where(job_pauses.c.name == counted.c.host).exists()
+    return select(counted).where(counted.c.number > literal_column("0"), unpaused)
 
 
 def old_pauses() -> Select[Any]:

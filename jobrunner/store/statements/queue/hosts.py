@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -41,11 +42,11 @@ def digest_of_host() -> ScalarSelect[Any]:
     columns = job_hosts.c
     is_fresh = columns.reported_at > later(bindparam("reported_before", -_REPORTED_EVERY.total_seconds(), type_=Float))
     # Its next tick then gives it its own definition of such a schedule.
-    is_older = exists(templates().where(job_definitions.c.updated_at >= columns.reported_at).correlate(job_hosts))
+    is_older = exists(templates([]).where(job_definitions.c.updated_at >= columns.reported_at).correlate(job_hosts))
     return select(columns.digest).where(columns.id == _ID, is_fresh, ~is_older).scalar_subquery()
 
 
-def templates(*more: ColumnElement[Any]) -> Select[Any]:
+def templates(more: Sequence[ColumnElement[Any]]) -> Select[Any]:
     """The schedules whose slots get a run on every host: their ids, and ``more``."""
     columns = job_definitions.c
     is_every_host = columns.on == literal_column("'every-host'")

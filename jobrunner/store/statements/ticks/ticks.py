@@ -75,7 +75,7 @@ def open() -> Insert:  # noqa: A001 - the name of the statement
     reported = digest_of_host().label("reported")
     server = select(job_state.c.server).scalar_subquery().label("server")
     is_promoted = promoted().is_not(None).label("is_promoted")
-    has_templates = exists(templates()).label("has_templates")
+    has_templates = exists(templates([])).label("has_templates")
     inserted = insert(job_ticks).values(**values, started_at=now())
     return inserted.returning(job_ticks.c.id, reported, server, is_promoted, has_templates)
 

@@ -25,7 +25,7 @@ _IS_EVERY_HOST = _COLUMNS.on == literal_column("'every-host'")
 def templates() -> Select[Any]:
     """The schedules whose slots get a run on every host."""
     names = (_COLUMNS.name, _COLUMNS.job_type, _COLUMNS.last_error, now().label("now"))
-    return templates_with(*names).where(_COLUMNS.schedule.is_not(None)).order_by(_COLUMNS.name)
+    return templates_with(names).where(_COLUMNS.schedule.is_not(None)).order_by(_COLUMNS.name)
 
 
 def of_hosts() -> Select[Any]:
