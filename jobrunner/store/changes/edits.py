@@ -23,7 +23,7 @@ from jobrunner.store.schema import job_definitions
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import now
-from jobrunner.store.timetable.host_schedules import follow, name_of
+from jobrunner.store.timetable.host_schedules import SOURCE, follow, name_of
 from jobrunner.store.timetable.records import ReadDefinition
 from jobrunner.store.timetable.schedules import Plan, definition_of, policy_columns
 
@@ -116,7 +116,7 @@ def _redeclare_on_hosts(
         return
     for each in own:
         assert each.host is not None
-        declared = new._replace(name=name_of(new.name, each.host), source="host")
+        declared = new._replace(name=name_of(new.name, each.host), source=SOURCE)
         redeclare(connection, each, declared, plan, actor)
         if each.template != new.name:
             write(connection, each.id, {"template": new.name}, each.now)

@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from jobrunner.model import TICK
+from jobrunner.model import TICK, Source
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.queue.ticks import audit
 from jobrunner.store.sql.statement import Prepared, Row
 
 LONGEST_NAME = 200
-SOURCE = "host"
+SOURCE: Source = "host"
 """The source of these definitions: no ``apply``, of whatever version, takes them for its own."""
 _RECENT = timedelta(days=1)
 """A host whose newest tick is older gets no new definition."""
