@@ -12,6 +12,7 @@ from harness.handlers_rows import attempts_of, make_due, queue, run_of, status_o
 from harness.judge import breaches_at
 from harness.releases import Release
 from harness.slots import go_to, utc
+from harness.web import Asked
 from jobrunner.model import Limits, Owner, Policy
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
@@ -94,6 +95,12 @@ def test_each_slot_gets_one_run_on_each_host_from_the_first_tick_of_that_host_on
         (f"web{number}", "succeeded") for number in (1, 2, 3)
     ]
     assert explained(hosts, "logs")["reason"] == "on_hosts"
+    asked = Asked(hosts.database)
+    page = asked.text("/schedule?name=logs")
+    assert [f"logs%40web{number}" in page for number in (1, 2, 3, 4)] == [True, True, True, False]
+    assert 'schedule?name=logs"' in asked.text("/schedule?name=logs%40web1")
+    done = asked("/schedule/trigger", {"name": "logs"})
+    assert dict(done.headers)["Location"] == "../schedule?name=logs&done=triggered"
     assert breaches_at(hosts.database.url) == []
 
 

@@ -37,7 +37,9 @@ def shares(connection: Connection, hosts: Hosts, template: str) -> Shares:
     for each in found:
         since = away(connection, hosts, each.host)
         first_away = first_away or (each if since is not None else None)
-        state = f"next slot {each.next_slot}" if isinstance(each.next_slot, str) else "waits for its next slot"
+        state = "no run yet" if each.run_id is None else f"run {each.run_id}, {each.run_status}"
+        if isinstance(each.next_slot, str):
+            state = each.next_slot
         said.append(f"{each.host} ({state if since is None else since})")
     more = f" and {len(said) - _LISTED} more" if len(said) > _LISTED else ""
     return Shares(", ".join(said[:_LISTED]) + more, first_away)
