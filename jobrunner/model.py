@@ -29,7 +29,9 @@ Misfire: TypeAlias = Literal["latest", "skip", "all"]
 """Which of the slots that no tick saw in time get a run."""
 Overlap: TypeAlias = Literal["skip", "queue", "allow", "replace"]
 """What happens to a slot while an earlier run of the schedule has not ended."""
-Source: TypeAlias = Literal["command", "code", "file"]
+On: TypeAlias = Literal["any-host", "every-host"]
+"""Where a slot of a schedule gets its run: once on any host, or once on each host that can run its type."""
+Source: TypeAlias = Literal["command", "code", "file", "host"]
 SOURCE_NAMES = {"code": "the code", "file": "jobrunner.toml"}
 """Where the declarations of a source are written, and where an operator changes them."""
 Origin: TypeAlias = Literal["slot", "trigger", "backfill", "again"]
@@ -224,7 +226,7 @@ class SlotPolicy(NamedTuple):
     ``misfire_window`` is how late a slot may still get its run, and ``misfire_most`` how many late slots get one with
     ``misfire`` all. ``start_deadline`` is how long after its run_at a run may still start. ``jitter`` is the longest
     random delay from the slot to the run_at. ``ends_at`` is the last instant that can be a slot. ``max_runs`` is the
-    number of runs in all. None means no limit.
+    number of runs in all; None means no limit. ``on`` says whether a slot gets one run, or one on each host.
     """
 
     misfire: Misfire = "latest"
@@ -235,6 +237,7 @@ class SlotPolicy(NamedTuple):
     jitter: timedelta | None = None
     ends_at: datetime | None = None
     max_runs: int | None = None
+    on: On = "any-host"
 
 
 class Declaration(NamedTuple):
@@ -259,7 +262,10 @@ class Declaration(NamedTuple):
 
 
 class Definition(NamedTuple):
-    """A row of ``job_definitions``. ``runs_made`` counts the runs of its slots, including those that were pruned."""
+    """A row of ``job_definitions``. ``runs_made`` counts the runs of its slots, including those that were pruned.
+
+    ``host``: only ticks of this host make its runs, and only they claim them. None: those of any host.
+    """
 
     id: int
     name: str
@@ -274,6 +280,12 @@ class Definition(NamedTuple):
     runs_made: int = 0
     description: str | None = None
     paused_at: datetime | None = None
+    host: str | None = None
+
+    @property
+    def is_template(self) -> bool:
+        """Whether it has no slots itself: each host has a definition of its own that is made of this one."""
+        return self.policy.on == "every-host" and self.host is None
 
     @property
     def concurrency_key(self) -> str | None:

@@ -34,6 +34,7 @@ FINDINGS: dict[str, Rule] = {
         run_rules.broken_promises,
         tick_rules.clock_skew,
         tick_rules.host_stopped,
+        tick_rules.host_awaited,
         run_rules.growing_backlog,
         run_rules.silent_ticks,
         tick_rules.killed_ticks,

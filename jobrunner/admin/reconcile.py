@@ -22,6 +22,7 @@ from jobrunner.store.changes import edits, reconcile
 from jobrunner.store.drivers.database import Connection, Database
 from jobrunner.store.questions import obstacles
 from jobrunner.store.questions.obstacles import Former
+from jobrunner.store.timetable import host_schedules
 from jobrunner.store.timetable.records import ReadDefinition
 from jobrunner.text import picked
 from jobrunner.worker.expansion import plan
@@ -202,6 +203,8 @@ def _apply(connection: Connection, wanted: Declared, actor: Actor, progress: Pro
     for declaration in difference.new:
         if declaration.name in taken:
             raise _taken(declaration)
+    if any(each.policy.on == "every-host" for each in difference.new):
+        host_schedules.follow(connection)
     return difference
 
 

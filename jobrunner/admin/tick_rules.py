@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from shlex import quote
 
 from jobrunner.admin.finding import Said, Severity, age, at, listed_few, number_of, rule, ticking
 from jobrunner.durations import format_duration
 from jobrunner.settings.health import Thresholds
 from jobrunner.store.questions.explain.explanation import START_AGAIN
-from jobrunner.store.questions.facts import Facts
+from jobrunner.store.questions.facts import Awaited, Facts
 from jobrunner.text import with_end
 
 _AGAIN = 2
@@ -56,6 +57,24 @@ def host_stopped(facts: Facts, limits: Thresholds) -> Iterator[Said]:
         listed = listed_few([f"{each.host} for {age(facts, each.started_at)}" for each in missing])
         until = f"this is reported for {format_duration(limits.host_gone)}, then the host counts as removed"
         yield Said(f"no tick has started on {listed}, while other hosts tick; {until}", {"host": missing[0].host})
+
+
+@rule("host", Severity.WARNING, START_AGAIN + "; if it is gone for good: {end}")
+def host_awaited(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """Schedules that [each host has for itself](../reference/schedules.md#on-every-host) make no runs on a host, or
+    runs wait for it, for `overdue`: no other host may run them.
+    """
+    if facts.awaited and not facts.beat.has_stopped(facts.at, limits.tick_age):
+        first = facts.awaited[0]
+        what = f"schedule remove {quote(first.name)}" if first.name is not None else f"cancel {first.id}"
+        listed = listed_few([_awaits(each, facts) for each in facts.awaited])
+        yield Said(f"only these hosts may do it: {listed}", {"host": first.host, "end": f"jobrunner {what}"})
+
+
+def _awaits(host: Awaited, facts: Facts) -> str:
+    schedules = f"{number_of(host.schedules, 'schedule')} ({host.name})" if host.schedules else ""
+    runs = f"{number_of(host.runs, 'run')} ({host.id})" if host.runs else ""
+    return f"{host.host} for {' and '.join(filter(None, (schedules, runs)))}, due for {age(facts, host.since)}"
 
 
 @rule("host", Severity.CRITICAL, "repair that on {host}, and try it there: jobrunner tick -v")

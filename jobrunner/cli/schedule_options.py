@@ -102,6 +102,8 @@ def payload_of(config: Config, given: str) -> dict[str, Any]:
 
 def next_of(changed: Changed) -> str:
     """When the changed schedule fires next, in words."""
+    if changed.is_template and changed.was_paused is None:
+        return "each host that has its type has slots of its own"
     return f"next slot {render.text_of(definitions.next_slot(changed.next_run_at, changed.was_paused))}"
 
 

@@ -18,12 +18,12 @@ _HEAD = """\
 """
 
 
-def write(jobs: Sequence[Job], source: str) -> str:
-    """The entries, each after a comment with the number of its line."""
-    return "\n".join([_HEAD.format(source=source), *map(_table, jobs)])
+def write(jobs: Sequence[Job], source: str, *, every_host: bool = False) -> str:
+    """The entries, each after a comment with the number of its line. ``every_host``: each host runs each slot."""
+    return "\n".join([_HEAD.format(source=source), *(_table(each, every_host) for each in jobs)])
 
 
-def _table(job: Job) -> str:
+def _table(job: Job, every_host: bool) -> str:
     is_usual = job.shell == commands.SHELL
     pairs = {
         "description": None if job.description is None else quoted(job.description),
@@ -38,6 +38,7 @@ def _table(job: Job) -> str:
         "max_attempts": "1",
         "misfire": '"skip"',
         "overlap": '"allow"',
+        "on": '"every-host"' if every_host else None,
     }
     lines = [f"{key} = {value}" for key, value in pairs.items() if value is not None]
     return "\n".join([f"# line {job.line}", f"[jobs.{_key(job.name)}]", *lines, ""])

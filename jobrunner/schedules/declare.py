@@ -32,7 +32,7 @@ class Schedule:
     ``misfire_window`` and ``misfire_most`` decide which missed slots get a run. ``overlap`` ("skip", "queue", "allow",
     "replace") decides what happens at a slot while a run is unfinished. A run that has not started ``start_deadline``
     after it was due is dead. ``jitter`` spreads the starts. There are no slots after ``ends_at`` (an aware datetime),
-    nor after ``max_runs`` runs.
+    nor after ``max_runs`` runs. ``on="every-host"`` gives a slot a run on each host that has the type.
     """
 
     expression: str
@@ -50,6 +50,7 @@ class Schedule:
     jitter: Duration | None = None
     ends_at: datetime | str | None = None
     max_runs: int | None = None
+    on: str | None = None
 
 
 Schedules: TypeAlias = str | Schedule | Sequence[Schedule]

@@ -88,6 +88,10 @@ _MISFIRE = {
     "skip": "missed slots get no run",
     "all": "every missed slot gets a run, at most {misfire_most} at once",
 }
+_ON = {
+    "any-host": "a slot gets one run, on any host",
+    "every-host": "a slot gets a run on each host that has the type",
+}
 _ALL = (
     Option("misfire", "choice", "Which missed slots get a run. [default: latest]", "misfire", meanings=_MISFIRE),
     Option(
@@ -139,6 +143,7 @@ _ALL = (
         shown="{runs_made} of {max_runs} made",
         most=10**9,
     ),
+    Option("on", "choice", "Where a slot gets its run. [default: any-host]", "on", meanings=_ON),
 )
 OPTIONS: Mapping[str, Option] = {option.name: option for option in _ALL}
 """By name, in the order in which they are shown."""

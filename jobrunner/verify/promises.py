@@ -11,6 +11,7 @@ OF_RUNS = (
     waiting.parents_first,
     waiting.gates_exist,
     attempts.one_owner,
+    attempts.own_host_only,
     waiting.one_run_per_key,
     attempts.leases_end,
     attempts.attempts_bounded,

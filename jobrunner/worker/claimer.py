@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -222,11 +223,11 @@ class Claimer:
         """How many runs of these types are due. Counts up to ``limit`` only."""
 
         def work(connection: Connection) -> int:
-            count = ticks.count_claimable(connection, policies, limit)
+            count = ticks.count_claimable(connection, policies, limit, self._context.owner.host)
             return count + limits.count_open(connection, policies, limit - count, self._set_types)
 
         return self._database.read(work)
 
     def is_quarantined_due(self) -> bool:
         """Whether a run of any type is due whose lease has expired twice in a row."""
-        return self._database.read(ticks.is_quarantined_due)
+        return self._database.read(partial(ticks.is_quarantined_due, host=self._context.owner.host))

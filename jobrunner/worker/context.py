@@ -30,6 +30,7 @@ class TickRecord:
         self.reported: str | None = None
         self.server: str | None = None
         self.is_promoted = False
+        self.has_templates = False
         self.ended_by = "empty"
 
 

@@ -42,6 +42,8 @@ def plan(
         recurrence = check(definition, payload_limit)
     except UsageError as error:
         return Expansion(problem=one_line(str(error)))
+    if definition.is_template:
+        return Expansion(next_run_at=slot_plan.NEVER_AGAIN)
     return slot_plan.plan_slots(definition, recurrence, now, unfinished)
 
 
@@ -57,6 +59,7 @@ class _Expander:
         self._context = context
         self._database = context.database
         self._log = context.log
+        self._host = context.owner.host
         self._plan = partial(plan, payload_limit=context.config.payload_limit)
         # Each definition is expanded at most once in a tick, however soon its next slot comes.
         self._seen: set[int] = set()
@@ -87,7 +90,7 @@ class _Expander:
             size = min(_LARGEST_BATCH, size * 2) if is_quick else max(1, size // 2)
 
     def _expand_batch(self, size: int) -> int:
-        batch = self._committed(lambda each: expansion.expand_many(each, size, self._seen, self._plan))
+        batch = self._committed(lambda each: expansion.expand_many(each, size, self._seen, self._plan, self._host))
         for expanded in batch.expanded:
             _report(expanded, self._context)
         for definition in batch.limited:

@@ -20,7 +20,7 @@ def expand(context: TickContext) -> None:
         is_due: bool = context.database.read(partial(ticks.is_anything_due, host=context.owner.host))
         if is_due:
             declare_limits(context, [command.policy for command in context.config.commands.values()])
-    if context.database.read(ticks.is_any_expandable):
+    if context.database.read(partial(ticks.is_any_expandable, host=context.owner.host)):
         # Most ticks have no slot to expand, and need no calendar.
         from jobrunner.worker import expansion
 

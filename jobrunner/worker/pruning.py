@@ -11,6 +11,7 @@ from jobrunner import clock
 from jobrunner.errors import JobrunnerError
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.queue.ticks import retention, tallies, ticks
+from jobrunner.store.timetable import host_schedules
 from jobrunner.store.upkeep import servers
 from jobrunner.store.upkeep.servers import Move
 from jobrunner.text import first_line_of
@@ -27,6 +28,7 @@ def prune(context: TickContext) -> None:
     if not _take_turn(context):
         return
     strays.free(context, every=True)
+    context.database.write(host_schedules.follow)
     ends_at = clock.elapsed() + _PRUNE_SECONDS
     while context.database.write(tallies.compact) >= tallies.MOST_COMPACTED and clock.elapsed() < ends_at:
         pass

@@ -128,7 +128,9 @@ class Tick:
         held = do_housekeeping(context)
         note_late(context)
         is_anything_due = partial(ticks.is_anything_due, host=context.owner.host)
-        if context.config.linger or context.database.read(is_anything_due):
+        # A schedule may give each host a run: then it must be known what this one can run.
+        must_report = context.record.has_templates and context.record.reported is None
+        if context.config.linger or must_report or context.database.read(is_anything_due):
             if not context.config.imports:
                 # Otherwise the first handshake says what this host can run.
                 report_host(context, ())

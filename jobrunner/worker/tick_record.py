@@ -10,7 +10,9 @@ from jobrunner.children.events import StartFailed
 from jobrunner.children.proc import boot_id
 from jobrunner.model import Policy
 from jobrunner.settings.config import Config
+from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.queue.ticks import hosts, ticks
+from jobrunner.store.timetable import host_schedules
 from jobrunner.text import one_line, storable
 from jobrunner.worker.context import TickContext
 
@@ -21,7 +23,8 @@ def open_row(context: TickContext) -> None:
     """Write the row of the tick. Raises DatabaseUnavailable."""
     work = partial(ticks.open_tick, owner=context.owner, kind=context.kind, version=jobrunner.__version__)
     record = context.record
-    record.tick_id, record.reported, record.server, record.is_promoted = context.database.write(work)
+    opened = context.database.write(work)
+    record.tick_id, record.reported, record.server, record.is_promoted, record.has_templates = opened
 
 
 def report_host(context: TickContext, handlers: Sequence[Policy], problem: StartFailed | None = None) -> None:
@@ -38,7 +41,12 @@ def report_host(context: TickContext, handlers: Sequence[Policy], problem: Start
     report = hosts.HostReport(context.kind, policies, settings, label, boot_id(), digests)
     digest = report.digest
     if digest != context.record.reported:
-        context.database.write(partial(hosts.write, report=report))
+
+        def work(connection: Connection) -> None:
+            hosts.write(connection, report)
+            host_schedules.follow(connection)
+
+        context.database.write(work)
         context.record.reported = digest
 
 

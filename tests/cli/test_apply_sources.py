@@ -217,8 +217,8 @@ def test_crontab_of_two_hosts_in_one_database_is_reported_where_the_second_one_a
 ) -> None:
     """Under cron it ran on both hosts. Here each slot runs on one of them."""
 
-    def declared(text: str, host: str) -> str:
-        declare(app, file=f'[jobs.certbot]\ncommand = {text}\nschedule = "0 4 * * *"\n')
+    def declared(text: str, host: str, on: str = "any-host") -> str:
+        declare(app, file=f'[jobs.certbot]\ncommand = {text}\nschedule = "0 4 * * *"\non = "{on}"\n')
         return jobrunner("apply", env={"JOBRUNNER_HOST": host}).stderr
 
     def ticked(host: str) -> None:
@@ -231,8 +231,11 @@ def test_crontab_of_two_hosts_in_one_database_is_reported_where_the_second_one_a
     assert declared('["certbot", "renew", "--quiet"]', "web1") == ""
     assert declared('["certbot", "renew", "--quiet"]', "web2") == (
         "jobrunner: schedules.certbot: the host web1 has another command for 'certbot'; each slot runs on one of the"
-        " hosts only, with its command; give the job another name on each host\n"
+        ' hosts only, with its command; give the job on = "every-host" on each host, or another name\n'
     )
+    # On every host each has its own command.
+    assert declared('["certbot", "renew", "--quiet"]', "web2", "every-host") == ""
+    assert declared('["certbot", "renew", "--quiet"]', "web2") != ""
     # web1 has the new file, too, from its next tick on.
     ticked("web1")
     assert declared('["certbot", "renew", "--quiet"]', "web2") == ""

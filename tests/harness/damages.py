@@ -21,6 +21,12 @@ def one_owner(scene: Scene) -> object:
     return run_id
 
 
+def own_host_only(scene: Scene) -> object:
+    run_id = scene.run(FAILED, FAILED)
+    scene.set("runs", f"id = {run_id}", only_host="elsewhere")
+    return run_id
+
+
 def attempts_recorded(scene: Scene) -> object:
     run_id = scene.run(FAILED, FAILED)
     scene.database.execute("DELETE FROM job_attempts WHERE run_id = ? AND sequence = 2", [run_id])
@@ -196,6 +202,7 @@ DAMAGES: dict[str, Callable[[Scene], object]] = {
         attempts_used,
         begun_in_time,
         leases_end,
+        own_host_only,
         moves_allowed,
         ends_explained,
         changes_recorded,
@@ -236,6 +243,7 @@ ALWAYS_JUDGED = {
     "attempts_recorded",
     "ends_explained",
     "one_run_per_slot",
+    "own_host_only",
     "effects_of_runs",
 }
 """The promises that ``excuse`` does not concern: they are judged by rows that belong together."""

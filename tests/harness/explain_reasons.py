@@ -9,7 +9,8 @@ from typing import Any
 
 from harness import explain_scene as scenes
 from harness.explain_scene import HOUR, MINUTE, Scene
-from harness.remedies import COMMAND, NOTHING, Cure, Elsewhere, edit, give_time_zone, learn, settle
+from harness.planted import insert_ticks
+from harness.remedies import COMMAND, NOTHING, STARTERS, Cure, Elsewhere, edit, give_time_zone, learn, settle
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,21 @@ def missed(scene: Scene) -> None:
     scene.tick()
 
 
+def tick_there(scene: Scene) -> None:
+    scene.jobrunner("tick", env={**scene.env, "JOBRUNNER_HOST": "there"})
+
+
+def awaited(scene: Scene) -> int:
+    insert_ticks(scene.database, "there", 3 * HOUR)
+    return scene.queue(only_host="there")
+
+
+def of_host(scene: Scene) -> None:
+    insert_ticks(scene.database, "there", 3 * HOUR)
+    columns = {'"on"': "every-host", "host": "there", "template": "x"}
+    set_definition(last_slot_at=-25 * HOUR, next_run_at=-HOUR, **columns)(scene)
+
+
 QUEUED, DONE = "queued", "succeeded"
 RUNS: dict[str, Reason] = {
     "not_due": Reason(lambda scene: scene.enqueue("echo", "--run-at", "+1h"), "is not due before", COMMAND),
@@ -126,12 +142,28 @@ RUNS: dict[str, Reason] = {
     ),
     "ticks_stopped": Reason(scenes.stopped, "the last tick began 1d11h ago on here", COMMAND, DONE),
     "budget": Reason(scenes.budget, "the last tick of here used up its batch; ", COMMAND, DONE),
+    "host_away": Reason(
+        awaited,
+        "waits for there, whose newest tick began 3h ago",
+        Cure(("start again on there", *STARTERS, "jobrunner cancel"), tick_there),
+        DONE,
+    ),
     "ready": Reason(lambda scene: scene.queue(), "would be claimed now by the next tick of here", COMMAND, DONE),
 }
 SCHEDULES: dict[str, Reason] = {
     "not_due": Reason(lambda scene: None, "waits: its next slot is", NOTHING),
     "paused": Reason(schedule_paused, "@here: mail is down", COMMAND),
     "removed": Reason(removed, "was removed", Cure(("add it again", "nightly"), add_again)),
+    "host_away": Reason(
+        of_host,
+        "makes no runs before there is back, whose newest tick began 3h ago",
+        Cure(("start again on there", *STARTERS, "jobrunner schedule remove nightly"), tick_there),
+    ),
+    "no_hosts": Reason(
+        set_definition(**{'"on"': "every-host", "job_type": "ecko"}),
+        "no host that ticked in the last day has its type 'ecko'",
+        Cure(("a host the type ecko", "jobrunner types"), learn),
+    ),
     "clock": Reason(set_definition(last_slot_at=48 * HOUR), "a clock was ahead", COMMAND),
     "unreadable": Reason(
         set_definition(timezone="Mars/Base", next_run_at=None),
@@ -145,7 +177,7 @@ SCHEDULES: dict[str, Reason] = {
         set_definition(last_slot_at=-25 * HOUR, next_run_at=-HOUR), "the next tick of any host makes its run", COMMAND
     ),
 }
-NEVER = ("ended", "no_schedule")
+NEVER = ("ended", "no_schedule", "on_hosts")
 """The reasons of schedules for which nothing need be done, and which end with no remedy."""
 ELSEWHERE: dict[str, dict[str, Elsewhere]] = {
     "run": {

@@ -35,6 +35,7 @@ from jobrunner.store.queue import (
     finalize,
     holding,
     limits,
+    own_runs,
     strays,
 )
 from jobrunner.store.queue.claims import ClaimRequest
@@ -46,7 +47,7 @@ from jobrunner.store.schema import job_definitions, job_runs
 from jobrunner.store.sql import words
 from jobrunner.store.sql.dialect import gates
 from jobrunner.store.sql.dialect.values import now
-from jobrunner.store.timetable import expansion, overlap, schedules
+from jobrunner.store.timetable import expansion, host_schedules, overlap, schedules
 from jobrunner.store.timetable.schedules import Plan
 from jobrunner.store.upkeep import check
 
@@ -98,7 +99,8 @@ def claiming(**changes: Any) -> Call:
 
 
 def idle_statement(words: dict[str, str], notify: Notify | None = None) -> Call:
-    values: Any = (OWNER.host, OWNER.name, "1", "shop", OWNER.host)
+    host = OWNER.host
+    values: Any = (host, OWNER.name, "1", "shop", host, host, host, host, "shop")
     return lambda connection: connection.execute(idle.statement(words, notify), values)
 
 
@@ -123,7 +125,12 @@ def expanding(connection: Connection, **told: Any) -> Any:
 
 
 def expanding_many(**told: Any) -> Call:
-    return lambda connection: expansion.expand_many(connection, 5, [1], planning(**told))
+    return lambda connection: expansion.expand_many(connection, 5, [1], planning(**told), OWNER.host)
+
+
+def opening(connection: Connection) -> None:
+    with own_runs.opened(connection, OWNER.host, ["known"]):
+        pass
 
 
 def replacing_one(connection: Connection) -> Any:
@@ -171,12 +178,11 @@ def told_of(at: datetime, *, skipped: int = 0, problem: str | None = None) -> Ex
 IDLE: dict[str, Call] = {
     "check.check_schema": check.check_schema,
     "ticks.is_anything_due": ticks.is_anything_due,
-    "ticks.is_any_expandable": ticks.is_any_expandable,
-    "ticks.is_quarantined_due": ticks.is_quarantined_due,
+    "ticks.is_any_expandable": on(ticks.is_any_expandable, OWNER.host),
+    "ticks.is_quarantined_due": on(ticks.is_quarantined_due, OWNER.host),
     "strays.find": strays.find,
     "expiries.expired_runs": expiries.expired_runs,
     "deadlines.is_any_overdue": deadlines.is_any_overdue,
-    "ticks.is_any_expandable of 500": on(expandable, 500),
     "claims.claim": claiming(),
     "listen.look_ahead": on(listen.look_ahead, 99_999, KIND),
     "ticks.take_prune_turn": ticks.take_prune_turn,
@@ -238,7 +244,9 @@ BUSY: dict[str, Call] = {
     "hosts.backoffs": on(hosts.backoffs, [OWNER.host]),
     "expiries.held_runs": on(expiries.held_runs, [OWNER.name]),
     "hosts.write": on(hosts.write, HostReport(KIND, tuple(KNOWN), {}, "a file", "boot")),
-    "ticks.count_claimable": on(ticks.count_claimable, KNOWN, 4),
+    "ticks.count_claimable": on(ticks.count_claimable, KNOWN, 4, OWNER.host),
+    "own_runs.opened": opening,
+    "host_schedules.follow": host_schedules.follow,
     "retention.prune nothing old": pruning(),
     "enqueue.enqueue": on(enqueue.enqueue, NewRun("known", "{}")),
     "enqueue.enqueue with a key": on(enqueue.enqueue, NewRun("known", "{}", idempotency_key="k")),

@@ -4,6 +4,8 @@ PEOPLE = {
     **dict.fromkeys(
         (
             "explain.hosts.look",
+            "explain.own_host.away",
+            "explain.own_host.shares",
             "explain.queue.forecast",
             "explain.queue.limit_in_the_way",
             "explain.queue.questions_of_key",
@@ -128,6 +130,8 @@ PEOPLE = {
     **dict.fromkeys(
         (
             "definitions.lock",
+            "definitions.lock_of_hosts",
+            "definitions.on_hosts",
             "definitions.current",
             "definitions.missing",
             "definitions.listed",

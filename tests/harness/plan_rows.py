@@ -1,7 +1,6 @@
 """Rows of a long history that a call can be made for."""
 
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.sql.statement import Prepared
 
 
 def dead_run(connection: Connection) -> int:
@@ -27,7 +26,7 @@ def _first(connection: Connection, condition: str) -> int:
 
 
 def expandable(connection: Connection, limit: int) -> list[int]:
-    return connection.execute(Prepared("schedules.expandable"), {"limit": limit}).scalars()
+    return connection.execute(f"SELECT id FROM job_expandable ORDER BY next_run_at, id LIMIT {limit}").scalars()
 
 
 def definition(connection: Connection) -> int:

@@ -53,6 +53,13 @@ INSERT INTO job_runs ({COLUMNS})
 SELECT 'known', '{{}}', 'queued', 0, jobrunner_now() - interval '1 second', jobrunner_now(), jobrunner_now()
 FROM generate_series(1, 50)
 """
+# Due, and for other hosts, and five for this one.
+OF_HOSTS = f"""
+INSERT INTO job_runs ({COLUMNS}, only_host)
+SELECT 'known', '{{}}', 'queued', 0, jobrunner_now() - interval '2 seconds', jobrunner_now(), jobrunner_now(),
+       CASE n % 20 WHEN 0 THEN 'here' ELSE 'host ' || n END
+FROM generate_series(1, 100) AS n
+"""
 QUEUE = f"""
 INSERT INTO job_runs ({COLUMNS})
 SELECT 'known_too', '{{}}', 'queued', n % 3, jobrunner_now() - n * interval '1 second', jobrunner_now(), jobrunner_now()
@@ -182,6 +189,12 @@ def fill_a_little(database: Database) -> None:
     insert = f"INSERT INTO job_runs ({COLUMNS}"
     for job_type in ("known", "known_too", "limited"):
         database.execute(f"{insert}) VALUES (?, '{{}}', 'queued', 0, ?, ?, ?)", [job_type, past, past, past])
+    # The second one waits for its limit after a claim.
+    for job_type in ("known", "keyed"):
+        payload = '{"customer": 1}'
+        database.execute(
+            f"{insert}, only_host) VALUES (?, ?, 'queued', 0, ?, ?, ?, 'here')", [job_type, payload, past, past, past]
+        )
     for status in ("succeeded", "cancelled", "dead"):
         database.execute(
             f"{insert}, finished_at) VALUES ('known', '{{}}', ?, 0, ?, ?, ?, ?)", [status, *[long_past] * 4]
@@ -212,6 +225,18 @@ def fill_a_little(database: Database) -> None:
     )
     database.execute("UPDATE job_runs SET definition_id = ?, concurrency_key = 'k' WHERE id = 2000001", [definition_id])
     database.execute("INSERT INTO job_ticks (host, worker, version, started_at) VALUES ('h', 'w', '1', ?)", [long_past])
+    # A schedule of every host, and this host, which can run it.
+    database.execute(
+        'INSERT INTO job_definitions (name, job_type, payload, schedule, timezone, source, last_slot_at, "on",'
+        " created_at, updated_at) VALUES ('logs', 'known', '{}', '@daily', 'UTC', 'test', ?, 'every-host', ?, ?)",
+        [past] * 3,
+    )
+    database.execute("INSERT INTO job_ticks (host, worker, version, started_at) VALUES ('here', 'w', '1', ?)", [past])
+    database.execute(
+        "INSERT INTO job_hosts (id, host, application, types, digest, can_run, settings, database, boot, last_boot,"
+        " reported_at) VALUES ('x', 'here', '', '', '', '{\"known\": {}}', '{\"concurrency\": 4}', '', '', '', ?)",
+        [past],
+    )
     database.execute("INSERT INTO job_gates (job_type, gate) VALUES ('keyed', 'customer [1000]')")
     fill_gates(database, 40)
     database.execute(

@@ -137,6 +137,14 @@ FOUND: tuple[tuple[str, Act, Cure], ...] = (
     ("ticks_stopped", _older_ticks, Cure(("on here", *STARTERS), Scene.tick)),
     ("ticks_stopped", _sql("DELETE FROM job_ticks"), Cure(("jobrunner crontab install", *STARTERS), Scene.tick)),
     ("host_stopped", _ticks("there", 3 * HOUR), Cure(("on there", *STARTERS), _ticks("there"))),
+    (
+        "host_awaited",
+        _schedule(-3 * HOUR, **{'"on"': "every-host", "host": "there", "template": "x"}),
+        Cure(
+            ("on there", *STARTERS, "jobrunner schedule remove nightly"),
+            lambda scene: scene.run("schedule", "remove", "nightly"),
+        ),
+    ),
     ("failing_ticks", _ticks("here", error="no"), Cure(("repair that on here", "jobrunner tick -v"), _ticks("here"))),
     # An hour later.
     ("killed_ticks", _killed, Cure(("on here", "journalctl"), _sql("DELETE FROM job_ticks WHERE finished_at IS NULL"))),

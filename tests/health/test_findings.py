@@ -115,6 +115,13 @@ CASES: dict[str, tuple[list[Plant], dict[str, str] | None]] = {
         [do(insert_ticks, "beta", 3 * HOUR)],
         {"host_stopped": "no tick has started on beta for 3h"},
     ),
+    "a host that alone may do something is away": (
+        [
+            do(schedule, "logs@beta", host="beta", template="logs", next_run_at=-HOUR, **{'"on"': "every-host"}),
+            do(old_runs, 2, 2 * HOUR, only_host="beta"),
+        ],
+        {"host_awaited": "beta for 1 schedule (logs@beta) and 2 runs ("},
+    ),
     "a host was taken out of service": ([do(insert_ticks, "beta", 2 * DAY)], None),
     "a host had one tick, as a pod has": ([do(insert_ticks, "pod-1", HOUR, count=1)], None),
     "ticks fail": (

@@ -12,10 +12,11 @@ import pytest
 from harness.doc_tables import witnesses
 from jobrunner.lifecycle import TRANSITIONS
 from jobrunner.store import statements
-from models import effects, gates, idle, leases, quarantine, slots, tokens
+from models import effects, gates, idle, leases, own_hosts, quarantine, slots, tokens
 from models.explorer import Refuted, explore
 
-MODELS = {each.__name__.rpartition(".")[2]: each for each in (effects, gates, idle, leases, quarantine, slots, tokens)}
+_ALL = (effects, gates, idle, leases, own_hosts, quarantine, slots, tokens)
+MODELS = {each.__name__.rpartition(".")[2]: each for each in _ALL}
 TWINS = [(name, twin) for name, module in MODELS.items() for twin in module.TWINS]
 ROOT = Path(__file__).parents[2]
 NOT_MODELS = {

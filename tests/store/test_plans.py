@@ -26,6 +26,7 @@ from harness.plans import (
     KEYED_RUNNING,
     LATER,
     LIMITS,
+    OF_HOSTS,
     OF_OTHER_HOSTS,
     OVERDUE,
     QUEUE,
@@ -85,7 +86,7 @@ def test_no_statement_of_a_tick_grows_with_the_history(
     every = {**idle, **BUSY}
     assert not store.read(ticks.is_anything_due)
     problems = unbounded(store, "idle", idle)
-    fill(database, size, *FILLED, SCHEDULED, KEYED, KEYED_RUNNING, OVERDUE)
+    fill(database, size, *FILLED, OF_HOSTS, SCHEDULED, KEYED, KEYED_RUNNING, OVERDUE)
     fill_gates(database, size.in_front // 5)
     assert store.read(ticks.is_anything_due)
     problems += unbounded(store, "before ANALYZE", every)
@@ -109,7 +110,7 @@ def test_no_statement_of_a_tick_grows_with_the_history(
     # The usual state of things in the first minute of a bad day: the statistics know of no queue.
     database.execute("DELETE FROM job_runs WHERE status = 'queued'")
     database.execute("VACUUM ANALYZE job_runs")
-    fill(database, size, *FILLED, SCHEDULED, KEYED, KEYED_RUNNING, OVERDUE)
+    fill(database, size, *FILLED, OF_HOSTS, SCHEDULED, KEYED, KEYED_RUNNING, OVERDUE)
     fill_gates(database, size.in_front // 5)
     problems += unbounded(store, "filled since ANALYZE", every)
     problems += unbounded(store, "filled since ANALYZE", LOOK, times=15)

@@ -120,10 +120,12 @@ def _other_commands(database: Database, wanted: Declared, config: Config) -> Ite
     digests = {name: command.digest for name, command in config.commands.items()}
     elsewhere = database.read(partial(hosts.with_other_commands, host=config.host, commands=digests))
     for each in wanted.declarations:
-        if (host := elsewhere.get(each.job_type)) is not None:
+        # On every host each has its own run, with its own command.
+        if each.policy.on == "any-host" and (host := elsewhere.get(each.job_type)) is not None:
             yield (
                 f"schedules.{each.name}: the host {visible(host)} has another command for {each.job_type!r}; each slot"
-                " runs on one of the hosts only, with its command; give the job another name on each host"
+                ' runs on one of the hosts only, with its command; give the job on = "every-host" on each host, or'
+                " another name"
             )
 
 

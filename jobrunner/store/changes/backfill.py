@@ -28,6 +28,7 @@ from jobrunner.store.queue import enqueue, enqueue_many
 from jobrunner.store.queue.enqueue_sql import Enqueued, NewRun
 from jobrunner.store.queue.ticks.audit import event, record
 from jobrunner.store.schema import job_runs
+from jobrunner.store.sql.statement import Prepared
 from jobrunner.store.timetable.schedules import definition_of
 from jobrunner.text import iso_instant
 
@@ -75,14 +76,23 @@ class Filled:
     COLUMNS: ClassVar = "slot=scheduled_for, answer, run=run_id"
 
 
-def trigger(connection: Connection, name: str, payload_limit: int, actor: Actor) -> Enqueued:
-    """Make one run, due now, of no slot. Raises NotFoundError, and QueueFull like ``enqueue.enqueue``."""
+def trigger(connection: Connection, name: str, payload_limit: int, actor: Actor) -> list[Enqueued]:
+    """Make one run, due now, of no slot; if a slot gets a run on every host, one for each host.
+
+    Raises NotFoundError, and QueueFull like ``enqueue.enqueue``; and UsageError if no host has the type yet.
+    """
     row = definitions.lock(connection, name)
-    definition = definition_of(vars(row))
-    enqueued = enqueue.enqueue(connection, _run(definition, payload_limit, origin="trigger"))
-    detail = {"dropped": True} if enqueued.dropped else {}
-    record(connection, [event(actor, "trigger schedule", definition.id, detail, row.now, enqueued.id)])
-    return enqueued
+    rows = definitions.lock_of_hosts(connection, [row]) if definition_of(vars(row)).is_template else [row]
+    if not rows:
+        raise UsageError(f"no host has the type {row.job_type!r} of the schedule {name!r} yet, by the ticks of a day")
+    made, events = [], []
+    for each in rows:
+        enqueued = enqueue.enqueue(connection, _run(definition_of(vars(each)), payload_limit, origin="trigger"))
+        detail = {"dropped": True} if enqueued.dropped else {}
+        events.append(event(actor, "trigger schedule", each.id, detail, each.now, enqueued.id))
+        made.append(enqueued)
+    record(connection, events)
+    return made
 
 
 def backfill(
@@ -102,6 +112,7 @@ def backfill(
     """
     row = definitions.lock(connection, name)
     definition, at = definition_of(vars(row)), row.now
+    _check_has_slots(connection, definition)
     new = _run(definition, payload_limit)
     slots = _slots(definition, span, at)
     found = _decide(slots, _runs_of(connection, definition.id, slots), span, at)
@@ -126,10 +137,21 @@ def backfill(
 def preview(connection: Connection, name: str, span: Span, payload_limit: int) -> list[Filled]:
     """What ``backfill`` would make. Expects a read transaction, and locks nothing. Raises the same errors."""
     definition, at, _ = definitions.current(connection, name)
+    _check_has_slots(connection, definition)
     _run(definition, payload_limit)
     slots = _slots(definition, span, at)
     found = [filled for filled, _ in _decide(slots, _runs_of(connection, definition.id, slots), span, at)]
     return [replace(each, answer=_WOULD_BE.get(each.answer, each.answer)) for each in found]
+
+
+def _check_has_slots(connection: Connection, definition: Definition) -> None:
+    """Raise UsageError for a template: its slots are those of its hosts."""
+    if definition.is_template:
+        listed = connection.execute(Prepared("definitions.names_of_hosts"), {"template": definition.name}).scalars()
+        names = ", ".join(map(repr, listed)) or "none yet"
+        raise UsageError(
+            f"each host has slots of its own of the schedule {definition.name!r}; take one of these: {names}"
+        )
 
 
 def _retry(connection: Connection, run_id: int, actor: Actor) -> None:
@@ -148,6 +170,7 @@ def _run(definition: Definition, payload_limit: int, origin: Origin | None = Non
             definition_id=definition.id,
             origin=origin,
             concurrency_key=definition.concurrency_key,
+            only_host=definition.host,
         )
     except UsageError as error:
         raise _unreadable(definition, error) from None

@@ -30,7 +30,8 @@ class Changed:
     """The result of a change. ``fields`` maps the name of each changed column to its old and its new value.
 
     ``skipped`` are the slots that get no run. ``was_paused`` is since when it was paused, None if it was not.
-    ``was_ahead`` is until when future slots had counted as handled, None if none had.
+    ``was_ahead`` is until when future slots had counted as handled, None if none had. ``is_template``: each host has
+    slots of its own.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Changed:
     skipped: Slots = NO_SLOTS
     was_paused: datetime | None = None
     was_ahead: datetime | None = None
+    is_template: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,8 @@ def expand_due(connection: Connection, row: ReadDefinition, plan: Plan) -> None:
 def unhandled_slots(definition: Definition, at: datetime) -> Slots:
     """The due slots after the watermark."""
     policy = definition.policy
+    if definition.is_template:
+        return NO_SLOTS
     if policy.max_runs is not None and definition.runs_made >= policy.max_runs:
         return NO_SLOTS
     try:

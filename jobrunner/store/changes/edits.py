@@ -23,6 +23,7 @@ from jobrunner.store.schema import job_definitions
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import now
+from jobrunner.store.timetable.host_schedules import SOURCE, follow, name_of
 from jobrunner.store.timetable.records import ReadDefinition
 from jobrunner.store.timetable.schedules import Plan, definition_of, policy_columns
 
@@ -58,7 +59,8 @@ def add(connection: Connection, new: Declaration, plan: Plan, actor: Actor, *, p
     record(connection, [event(actor, "add schedule", row.id, {"name": new.name, **declared}, at)])
     if paused:
         mark_paused(connection, [row], actor)
-    return Changed(new.name, next_run_at, {})
+    _follow(connection, new)
+    return Changed(new.name, next_run_at, {}, is_template=_is_template(new))
 
 
 def edit(
@@ -69,6 +71,10 @@ def edit(
     ``change`` gets the old declaration and returns the new one. If it raises, nothing is changed. Raises NotFoundError.
     """
     row = definitions.lock(connection, name)
+    if row.host is not None:
+        raise JobrunnerError(
+            f"the schedule {name!r} is that of the host {row.host}, made of {row.template!r}; change that one"
+        )
     return redeclare(connection, row, change(declaration_of(row)), plan, actor)
 
 
@@ -76,7 +82,7 @@ def redeclare(connection: Connection, row: ReadDefinition, new: Declaration, pla
     """Like ``edit``, for a row that is locked already. Raises JobrunnerError if the new name is taken."""
     changed = differences(row, new)
     if not changed:
-        return Changed(new.name, row.next_run_at, {}, was_paused=row.paused_at)
+        return Changed(new.name, row.next_run_at, {}, was_paused=row.paused_at, is_template=_is_template(new))
     at, skipped = row.now, Skipped()
     values: dict[str, Any] = {column: to for column, (_, to) in changed.items()}
     if _TIMING & changed.keys():
@@ -95,7 +101,35 @@ def redeclare(connection: Connection, row: ReadDefinition, new: Declaration, pla
     next_run_at = _write_next_slot(connection, row.id, plan, at)
     detail = {column: {"from": before, "to": after} for column, (before, after) in changed.items()}
     record(connection, [*skipped.events, event(actor, "edit schedule", row.id, {"changed": detail}, at)])
-    return Changed(new.name, next_run_at, changed, skipped.slots, row.paused_at)
+    if row.host is None:
+        _redeclare_on_hosts(connection, row, new, plan, actor)
+    return Changed(new.name, next_run_at, changed, skipped.slots, row.paused_at, is_template=_is_template(new))
+
+
+def _redeclare_on_hosts(
+    connection: Connection, row: ReadDefinition, new: Declaration, plan: Plan, actor: Actor
+) -> None:
+    """Change what the hosts have of a template in the same way, or end it if the schedule is no template any more."""
+    own = definitions.lock_of_hosts(connection, [row])
+    if new.policy.on == "any-host":
+        mark_removed(connection, own, plan, actor)
+        return
+    for each in own:
+        assert each.host is not None
+        declared = new._replace(name=name_of(new.name, each.host), source=SOURCE)
+        redeclare(connection, each, declared, plan, actor)
+        if each.template != new.name:
+            write(connection, each.id, {"template": new.name}, each.now)
+    _follow(connection, new)
+
+
+def _is_template(new: Declaration) -> bool:
+    return new.policy.on == "every-host"
+
+
+def _follow(connection: Connection, new: Declaration) -> None:
+    if _is_template(new):
+        follow(connection, declared_again=new.name)
 
 
 def restore(connection: Connection, row: ReadDefinition, new: Declaration, plan: Plan, actor: Actor) -> Changed:
@@ -105,7 +139,8 @@ def restore(connection: Connection, row: ReadDefinition, new: Declaration, plan:
     write(connection, row.id, {**declared, "removed_at": None, "last_slot_at": watermark}, at)
     next_run_at = _write_next_slot(connection, row.id, plan, at)
     record(connection, [event(actor, "add schedule", row.id, {"name": new.name, **declared}, at)])
-    return Changed(new.name, next_run_at, {})
+    _follow(connection, new)
+    return Changed(new.name, next_run_at, {}, is_template=_is_template(new))
 
 
 def remove(connection: Connection, name: str, plan: Plan, actor: Actor) -> None:
@@ -122,6 +157,7 @@ def mark_removed(connection: Connection, removed: Sequence[ReadDefinition], plan
     """Like ``remove``, for rows that are locked already, of any source."""
     if not removed:
         return
+    removed = [*removed, *definitions.lock_of_hosts(connection, removed)]
     at = removed[0].now
     events: list[dict[str, Any]] = []
     for row in removed:

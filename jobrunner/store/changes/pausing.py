@@ -27,7 +27,8 @@ def pause(connection: Connection, name: str, actor: Actor) -> Changed:
     """
     row = definitions.lock(connection, name)
     if row.paused_at is None:
-        mark_paused(connection, [row], actor)
+        own = definitions.lock_of_hosts(connection, [row])
+        mark_paused(connection, [row, *(each for each in own if each.paused_at is None)], actor)
     return Changed(name, None, {}, was_paused=row.paused_at)
 
 
@@ -54,7 +55,8 @@ def resume(connection: Connection, name: str, plan: Plan, actor: Actor, *, misse
     row = definitions.lock(connection, name)
     if row.paused_at is None and (missed or not is_ahead(row.last_slot_at, row.now)):
         return None
-    return _resume(connection, [row], plan, actor, missed=missed)[0]
+    own = definitions.lock_of_hosts(connection, [row])
+    return _resume(connection, [row, *own], plan, actor, missed=missed)[0]
 
 
 def resume_all(connection: Connection, plan: Plan, actor: Actor, *, missed: bool) -> list[Changed]:
@@ -82,7 +84,7 @@ def _resume(
         moved = {"from": old.last_slot_at, "to": watermark}
         detail = {"from": "missed" if missed else "now", "paused_at": old.paused_at, "watermark": moved}
         events.append(event(actor, "resume schedule", old.id, detail, at))
-        answers.append(Changed(old.name, next_run_at, {}, skipped, old.paused_at, was_ahead))
+        answers.append(Changed(old.name, next_run_at, {}, skipped, old.paused_at, was_ahead, old.is_template))
     record(connection, events)
     return answers
 

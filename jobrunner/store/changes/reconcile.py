@@ -52,7 +52,7 @@ def add(connection: Connection, new: Sequence[Declaration], plan: Plan, actor: A
         return ()
     at = connection.execute(select(now())).scalar_one()
     times = dict.fromkeys(("last_slot_at", "created_at", "updated_at"), at)
-    unseen = {"id": 0, "runs_made": 0, "paused_at": None, "last_error": None}
+    unseen = {"id": 0, "runs_made": 0, "paused_at": None, "last_error": None, "host": None}
     added = []
     for each in new:
         values = {**edits.columns_of(each), "name": each.name, **edits.owner_of(each), **times}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import MAXYEAR, datetime
 from typing import Any, ClassVar
@@ -16,6 +17,9 @@ from jobrunner.store.timetable.records import DefinitionRow, ReadDefinition
 from jobrunner.store.timetable.schedules import definition_of
 from jobrunner.text import iso_instant, nearest, storable
 
+ON_HOSTS = "on its hosts"
+"""Instead of the next slot of a schedule that each host has for itself."""
+
 
 @dataclass(frozen=True)
 class ListedDefinition(DefinitionRow):
@@ -23,7 +27,10 @@ class ListedDefinition(DefinitionRow):
 
     problem: str | None
     COLUMNS: ClassVar = "name, type=job_type, schedule, time zone=timezone, next slot=next_slot, problem"
-    next_slot = property(lambda self: next_slot(self.next_run_at, self.paused_at, self.removed_at))
+    next_slot = property(
+        lambda self: ON_HOSTS if self.is_template else next_slot(self.next_run_at, self.paused_at, self.removed_at)
+    )
+    is_template = property(lambda self: self.on == "every-host" and self.host is None and self.removed_at is None)
 
 
 def next_slot(
@@ -36,6 +43,30 @@ def next_slot(
         return "paused"
     # This year means that no slot will ever come.
     return "never again" if at is not None and at.year == MAXYEAR else at
+
+
+@dataclass(frozen=True)
+class HostSchedule:
+    """What one host has of a schedule whose slots get a run on every host: a schedule of its own, and its newest run.
+
+    ``ticked_at`` is when the newest tick of the host began, null if none is kept.
+    """
+
+    name: str
+    host: str
+    last_slot_at: datetime
+    next_run_at: datetime | None
+    paused_at: datetime | None
+    last_error: str | None
+    ticked_at: datetime | None
+    run_id: int | None
+    run_status: str | None
+    run_slot: datetime | None
+    COLUMNS: ClassVar = (
+        "host, next slot=next_slot, newest tick=ticked_at, newest run=run_id, its slot=run_slot, status=run_status,"
+        " schedule=name"
+    )
+    next_slot = property(lambda self: next_slot(self.next_run_at, self.paused_at))
 
 
 @dataclass(frozen=True)
@@ -69,16 +100,23 @@ class DefinitionEvent:
 
 @dataclass(frozen=True)
 class ShownDefinition(ListedDefinition):
-    """A definition with who paused it, its newest runs, and its newest events."""
+    """A definition with who paused it, its newest runs, its newest events, and what ``hosts`` have of it."""
 
     paused_by: str | None
     runs: list[ListedRun]
     events: list[DefinitionEvent]
+    hosts: list[HostSchedule]
 
 
 def lock(connection: Connection, name: str) -> ReadDefinition:
     """The row of a definition, locked until the transaction ends. Raises NotFoundError, also if it was removed."""
     return _found(connection, name, for_update=True)
+
+
+def lock_of_hosts(connection: Connection, templates: Sequence[ReadDefinition]) -> Sequence[ReadDefinition]:
+    """The rows that hosts have of these definitions, locked, without removed ones. Most definitions have none."""
+    names = [{"name": each.name} for each in templates if each.on == "every-host" and each.host is None]
+    return read(connection, ReadDefinition, Prepared("definitions.of_templates"), {"given": names}) if names else []
 
 
 def current(connection: Connection, name: str) -> tuple[Definition, datetime, str | None]:
@@ -127,7 +165,13 @@ def show(connection: Connection, name: str, newest: int) -> ShownDefinition:
         paused_by=_paused_by(connection, found.id, found.paused_at),
         runs=_runs(connection, found.id, newest),
         events=_events(connection, found.id, newest),
+        hosts=on_hosts(connection, found.name) if found.on == "every-host" and found.host is None else [],
     )
+
+
+def on_hosts(connection: Connection, template: str) -> list[HostSchedule]:
+    """What the hosts have of a definition whose slots get a run on every host."""
+    return read(connection, HostSchedule, Prepared("definitions.on_hosts"), {"template": template})
 
 
 def _problem(connection: Connection, row: ReadDefinition) -> str | None:

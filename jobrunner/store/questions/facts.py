@@ -106,6 +106,20 @@ class BrokenPromise(NamedTuple):
     last_error: str
 
 
+class Awaited(NamedTuple):
+    """A host that is waited for: how many of its schedules have a late slot, and how many runs only it may run.
+
+    ``name`` is one of these schedules, ``id`` one of these runs, and ``since`` when the first of all was due.
+    """
+
+    host: str
+    schedules: int
+    name: str | None
+    runs: int
+    id: int | None
+    since: datetime
+
+
 class OldPause(NamedTuple):
     """A job type, a host or everything, and who has paused it. ``name`` "" is that of everything."""
 
@@ -155,6 +169,7 @@ class Facts(NamedTuple):
     uncertain: UncertainEffects
     broken: list[BrokenDefinition]
     promises: list[BrokenPromise]
+    awaited: list[Awaited]
     pauses: list[OldPause]
     set_limits: list[OldLimit]
     known: list[KnownTypes]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -12,6 +12,7 @@ from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions import lockers, rhythm
 from jobrunner.store.questions.facts import (
     MOST_COUNTED,
+    Awaited,
     BrokenDefinition,
     BrokenPromise,
     DeadType,
@@ -64,6 +65,7 @@ def facts(connection: Connection, limits: Limits) -> Facts:
         uncertain=ask("uncertain_effects", UncertainEffects)[0],
         broken=ask("broken_definitions", BrokenDefinition),
         promises=ask("broken_promises", BrokenPromise),
+        awaited=_awaited(connection, asked),
         pauses=ask("old_pauses", OldPause),
         set_limits=ask("old_limits", OldLimit),
         known=[_known(row) for row in known],
@@ -96,6 +98,8 @@ def _asked(limits: Limits) -> dict[str, Question]:
         "uncertain_effects": (Prepared("findings.uncertain_effects"), most),
         "broken_definitions": (Prepared("findings.broken_definitions"), {"ahead": CLOCK_STEP.total_seconds(), **most}),
         "broken_promises": (Prepared("findings.broken_promises"), most),
+        "awaited_schedules": (Prepared("findings.awaited_schedules"), late),
+        "awaited_runs": (Prepared("findings.awaited_runs"), {**late, **most}),
         "old_pauses": (Prepared("findings.old_pauses"), {**paused, **most}),
         "old_limits": (Prepared("findings.old_limits"), {**paused, **most}),
         "known_types": (Prepared("findings.known_types"), {}),
@@ -104,6 +108,23 @@ def _asked(limits: Limits) -> dict[str, Question]:
 
 def _read(connection: Connection, kind: Callable[..., T], question: Question) -> list[T]:
     return [kind(**row._asdict()) for row in connection.execute(*question)]
+
+
+def _awaited(connection: Connection, asked: Mapping[str, Question]) -> list[Awaited]:
+    schedules = {row.host: row for row in connection.execute(*asked["awaited_schedules"])}
+    runs = {row.host: row for row in connection.execute(*asked["awaited_runs"])}
+    return [
+        Awaited(
+            host,
+            one.number if one is not None else 0,
+            one.first if one is not None else None,
+            other.number if other is not None else 0,
+            other.first if other is not None else None,
+            min(each.since for each in (one, other) if each is not None),
+        )
+        for host in sorted(schedules.keys() | runs.keys())
+        for one, other in [(schedules.get(host), runs.get(host))]
+    ]
 
 
 def _lockers(

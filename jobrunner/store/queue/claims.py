@@ -16,7 +16,7 @@ from jobrunner.lifecycle import FINISHED
 from jobrunner.model import Capacity, ClaimedRun, Lease, Owner, Policy
 from jobrunner.store.drivers import locks
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.queue import limits
+from jobrunner.store.queue import limits, own_runs
 from jobrunner.store.queue.ticks import tallies
 from jobrunner.store.sql.statement import Prepared, Row
 
@@ -72,9 +72,18 @@ def claim(connection: Connection, request: ClaimRequest) -> Claim:
     The same statement charges an attempt to each run, because from then on a child may begin it at any moment.
     """
     lock_permits(connection, request.owner.host)
-    permits, places, limit, most, set_types = _most(connection, request)
-    if limit <= 0 or not any(most):
-        return Claim([], permits, places, set_types=set_types)
+    found = _most(connection, request)
+    if found.in_all <= 0 or not any(found.of_types):
+        return Claim([], found.permits, found.places, set_types=found.set_types)
+    if not found.waits_for_host:
+        return _claim_within(connection, request, found)
+    wanted = [policy.job_type for policy, most in zip(request.policies, found.of_types, strict=True) if most > 0]
+    with own_runs.opened(connection, request.owner.host, wanted):
+        return _claim_within(connection, request, found)
+
+
+def _claim_within(connection: Connection, request: ClaimRequest, found: _Most) -> Claim:
+    permits, places, limit, most, set_types, _ = found
     is_limited = [limits.is_limited(policy, set_types) for policy in request.policies]
     limited = [
         (policy, each)
@@ -165,6 +174,7 @@ class _Most(NamedTuple):
     """The permits and the places that the tick may use, how many runs it may claim in all, and how many of each type.
 
     ``set_types``: those for which operators have set limits, also if these have ended and runs still wait behind gates.
+    ``waits_for_host``: there are due runs that no other host may claim.
     """
 
     permits: int
@@ -172,6 +182,7 @@ class _Most(NamedTuple):
     in_all: int
     of_types: list[int]
     set_types: frozenset[str]
+    waits_for_host: bool
 
 
 def _most(connection: Connection, request: ClaimRequest) -> _Most:
@@ -206,7 +217,7 @@ def _most(connection: Connection, request: ClaimRequest) -> _Most:
             limit = 0
         most.append(max(0, limit))
     in_all = request.limit if any(policy.is_async for policy in request.policies) else shared
-    return _Most(permits, places, in_all, most, set_types)
+    return _Most(permits, places, in_all, most, set_types, ("own", "") in paused)
 
 
 def _claimed(rows: Sequence[Row]) -> list[ClaimedRun]:

@@ -18,7 +18,7 @@ class NewRun(NamedTuple):
     ``run_at`` None means now; a timedelta counts from now, by the database's clock. If ``max_attempts`` or ``timeout``
     is None, the claim takes that of the type's policy; a timeout of zero means no limit. ``origin`` None: enqueued.
     A ``start_deadline_at`` that is a timedelta counts from run_at.
-    ``traceparent`` is that of the span that enqueues it.
+    ``traceparent`` is that of the span that enqueues it. ``only_host``: no other host may claim it.
     """
 
     job_type: str
@@ -34,6 +34,7 @@ class NewRun(NamedTuple):
     origin: Origin | None = None
     start_deadline_at: datetime | timedelta | None = None
     concurrency_key: str | None = None
+    only_host: str | None = None
 
     def columns(self) -> dict[str, Any]:
         """The values by column, without those that are None.

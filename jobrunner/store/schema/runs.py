@@ -86,6 +86,12 @@ job_definitions = Table(
     Column("last_error", Text),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
+    # every-host: each host has a row of its own, with that ``host`` and with the name of this one as ``template``. Only
+    # ticks of that host expand it. This row has no slots itself.
+    Column("on", short_text(20), nullable=False, server_default="any-host"),
+    Column("host", short_text(255)),
+    Column("template", short_text(200)),
+    CheckConstraint("\"on\" IN ('any-host', 'every-host')", name="on"),
     CheckConstraint(
         f"misfire IN ('latest', 'skip', 'all') AND overlap IN ({', '.join(map(repr, OVERLAPS))})"
         " AND NOT (misfire = 'all' AND overlap = 'replace') AND misfire_window BETWEEN 0.000001 AND 316224000"
@@ -94,6 +100,13 @@ job_definitions = Table(
         name="policy",
     ),
     sqlite_autoincrement=True,
+)
+
+# For each tick, beside many others: the schedules of every host, and those of its own host.
+_IS_TEMPLATE = text("\"on\" = 'every-host' AND host IS NULL")
+partial("job_definitions_templates", job_definitions.c.updated_at, where=_IS_TEMPLATE)
+partial(
+    "job_definitions_of_host", job_definitions.c.host, job_definitions.c.next_run_at, where=text("host IS NOT NULL")
 )
 
 job_runs = Table(
@@ -149,6 +162,8 @@ job_runs = Table(
     Column("output", Text),
     # What an attempt has left for the next one to go on from: JSON.
     Column("checkpoint", JsonObject, info={"is_added": True}),
+    # Only the ticks of this host may claim it. A claim of that host takes it away for its own transaction.
+    Column("only_host", short_text(255)),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
     CheckConstraint(is_one_of(tuple(Status)), name="status"),
@@ -177,6 +192,14 @@ partial("job_runs_deadline", job_runs.c.start_deadline_at, where=_HAS_DEADLINE)
 # By type first, so that due runs of types that this host does not know are not read; then by gate, so that a claim does
 # not walk past runs that wait for a limit.
 partial("job_runs_claim", job_runs.c.job_type, job_runs.c.gate, *_URGENT_FIRST, where=_IS_CLAIMABLE)
+# What waits for one host. Its claims ask for them; all others pass over them.
+partial(
+    "job_runs_of_host",
+    job_runs.c.only_host,
+    job_runs.c.job_type,
+    *_URGENT_FIRST,
+    where=text(f"{_IS_CLAIMABLE} AND only_host IS NOT NULL"),
+)
 # The few quarantined runs. Each tick asks for them first, without reading its whole queue.
 partial("job_runs_quarantined", job_runs.c.job_type, job_runs.c.gate, *_URGENT_FIRST, where=_IS_QUARANTINED)
 # For the question whether anything is due, of any type. Only a statement with ANY_RELEASES can use it: with statistics

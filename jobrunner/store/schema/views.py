@@ -19,6 +19,16 @@ job_claimable = Table(
     Column("lease_expiries", Integer),
     Column("releases", Integer),
 )
+job_claimable_by_host = Table(
+    "job_claimable_by_host",
+    views,
+    Column("id", BigKey),
+    Column("job_type", String),
+    Column("turn_at", UtcTime),
+    Column("run_at", UtcTime),
+    Column("lease_expiries", Integer),
+    Column("only_host", String),
+)
 job_gated = Table(
     "job_gated",
     views,
@@ -56,6 +66,9 @@ job_ready_gates = Table("job_ready_gates", views, Column("job_type", String), Co
 # One row: whether there is anything to do behind gates.
 job_gates_due = Table("job_gates_due", views, Column("is_due", Boolean))
 job_expandable = Table("job_expandable", views, Column("id", BigKey), Column("next_run_at", UtcTime))
+job_expandable_by_host = Table(
+    "job_expandable_by_host", views, Column("id", BigKey), Column("next_run_at", UtcTime), Column("host", String)
+)
 job_recoverable = Table(
     "job_recoverable", views, Column("id", BigKey), Column("host", String), Column("locked_by", String)
 )

@@ -1,6 +1,10 @@
 CREATE VIEW {schema}job_claimable AS
   SELECT id, job_type, turn_at, run_at, lease_expiries, releases FROM {schema}job_runs
   WHERE gate = '' AND {claimable};
+-- The due runs that only one host may claim. In the transaction of its claim they become those of any host.
+CREATE VIEW {schema}job_claimable_by_host AS
+  SELECT id, job_type, turn_at, run_at, lease_expiries, only_host FROM {schema}job_runs
+  WHERE {claimable_by_host};
 CREATE VIEW {schema}job_gated AS
   SELECT id, job_type, gate, turn_at, run_at, lease_expiries FROM {schema}job_runs
   WHERE gate <> '' AND {claimable};
@@ -75,6 +79,10 @@ CREATE VIEW {schema}job_overdue AS
 CREATE VIEW {schema}job_expandable AS
   SELECT id, next_run_at FROM {schema}job_definitions
   WHERE {expandable};
+-- With those that only ticks of their host expand.
+CREATE VIEW {schema}job_expandable_by_host AS
+  SELECT id, next_run_at, host FROM {schema}job_definitions
+  WHERE {expandable_by_host};
 -- No lease is longer than ten minutes: one that seems to be is left from before the clock stepped back.
 CREATE VIEW {schema}job_recoverable AS
   SELECT id, host, locked_by FROM {schema}job_runs
@@ -83,8 +91,9 @@ CREATE VIEW {schema}job_due AS
   SELECT 'claim' AS kind, id, run_at AS due_at FROM {schema}job_claimable
   UNION ALL SELECT 'claim', id, run_at FROM {schema}job_open_gates
     JOIN {schema}job_gated ON job_gated.job_type = job_open_gates.job_type AND job_gated.gate = job_open_gates.gate
+  UNION ALL SELECT 'claim', id, run_at FROM {schema}job_claimable_by_host
   UNION ALL SELECT 'follow', run_id, NULL FROM {schema}job_parents WHERE parent_status IS NOT NULL
-  UNION ALL SELECT 'expand', id, next_run_at FROM {schema}job_expandable
+  UNION ALL SELECT 'expand', id, next_run_at FROM {schema}job_expandable_by_host
   UNION ALL SELECT 'recover', id, NULL FROM {schema}job_recoverable
   UNION ALL SELECT 'expire', id, start_deadline_at FROM {schema}job_overdue;
 CREATE VIEW {schema}job_dead AS

@@ -28,8 +28,16 @@ CLAIM: Mapping[str, str] = {
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
             AND other.run_at <= {now} AND (other.start_deadline_at IS NULL OR other.start_deadline_at > {now}))))""",
     **UNPAUSED,
+    # As a case, whose answer no planner believes to know: without statistics it takes a NULL for rare.
+    "any_host": "CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END",
 }
 """What a run must fulfil to be claimed, apart from the limits behind whose gate it may wait, and from the hosts."""
+CLAIM_OF_HOST: Mapping[str, str] = {
+    **{name: text for name, text in CLAIM.items() if name != "any_host"},
+    "own_host": "only_host IS NOT NULL",
+    "gate": "gate = ''",
+}
+"""What a run that only one host may claim must fulfil to be claimed by that host."""
 BEHIND_GATE = "releases >= 0 AND gate <> ''"
 """Whether a run waits behind any gate, in the words of the index of these: SQLite draws no conclusions from others."""
 GATE_OF_LIMITS = """CASE WHEN job_limits.concurrency_key IS NULL THEN job_gates.gate = 'all'
@@ -50,8 +58,14 @@ EXPAND: Mapping[str, str] = {
     "kept": "removed_at IS NULL",
     "unpaused": "paused_at IS NULL",
     "due": "(next_run_at IS NULL OR next_run_at <= {now})",
+    "any_host": "\"on\" = 'any-host'",
 }
-"""What a definition must fulfil to be expanded."""
+"""What a definition must fulfil to be expanded by a tick of any host."""
+EXPAND_OF_HOST: Mapping[str, str] = {
+    **{name: text for name, text in EXPAND.items() if name != "any_host"},
+    "own_host": "(\"on\" = 'any-host' OR host IS NOT NULL)",
+}
+"""The same for a tick of its host, if it has one. The row that the rows of hosts are made of is never expanded."""
 
 
 def all_of(conditions: Mapping[str, str]) -> str:

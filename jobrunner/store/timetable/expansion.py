@@ -49,14 +49,21 @@ def expand(connection: Connection, definition_id: int, plan: Plan) -> Expanded |
         return _expand_one(connection, definition_id, plan)
 
 
-def expand_many(connection: Connection, limit: int, seen: Collection[int], plan: Plan) -> Batch:
+def expand_many(
+    connection: Connection, limit: int, seen: Collection[int], plan: Plan, host: str | None = None
+) -> Batch:
     """Expand up to ``limit`` definitions, the longest due first. Leaves out those ``seen``, and those that are locked.
+
+    After those of any host come those of this ``host``.
 
     Raises RowRefused if the database refuses a row, and RowHeld if another session holds one. Then nothing is written,
     and only a smaller batch can tell which definition it was.
     """
     given = {"given": [{"id": each} for each in seen], "limit": limit}
     definition_ids = list(connection.execute(Prepared("expansion.lock"), given).scalars())
+    if host is not None and len(definition_ids) < limit:
+        given |= {"limit": limit - len(definition_ids), "host": host}
+        definition_ids += connection.execute(Prepared("expansion.lock_of_host"), given).scalars()
     with _rows_refused(definition_ids), _rows_held(definition_ids):
         return _expand(connection, definition_ids, plan) if definition_ids else Batch([], [])
 

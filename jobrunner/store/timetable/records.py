@@ -36,6 +36,9 @@ class DefinitionRow:
     last_error: str | None
     created_at: datetime
     updated_at: datetime
+    on: str
+    host: str | None
+    template: str | None
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ def of_slots(definition: Definition, slots: Sequence[datetime], origin: Origin) 
             origin=origin,
             start_deadline_at=None if start_deadline is None else slot + offset + start_deadline,
             concurrency_key=key,
+            only_host=definition.host,
         )
         for slot in slots
     ]

@@ -49,9 +49,11 @@ WITH found AS (
   FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace CROSS JOIN aclexplode(relacl)
   WHERE nspname = %(schema)s AND relkind = 'v' AND relname = ANY(%(names)s) AND grantee <> relowner)
 SELECT name, granted, option, role FROM found
-UNION SELECT 'job_limits_in_force', granted, option, role FROM found WHERE name = 'job_open_limits'
+UNION SELECT new.name, granted, option, role FROM found
+  JOIN (VALUES ('job_limits_in_force', 'job_open_limits'), ('job_claimable_by_host', 'job_claimable'),
+    ('job_expandable_by_host', 'job_expandable')) AS new (name, former) ON found.name = new.former
 """
-"""The rights on the views. One that is new with schema 2 gets those of the one that reads it."""
+"""The rights on the views. One that is new with schema 2 gets those of one that the same roles read."""
 
 
 class Found(NamedTuple):

@@ -38,7 +38,9 @@ _PARTS = {
     "known_gate": conditions.BEHIND_KNOWN_GATE.replace("{runs}", "gates"),
     "behind_parents": conditions.BEHIND_PARENTS.replace("{runs}", "looked"),
     "claimable": conditions.all_of(conditions.CLAIM),
+    "claimable_by_host": conditions.all_of(conditions.CLAIM_OF_HOST),
     "expandable": conditions.all_of(conditions.EXPAND),
+    "expandable_by_host": conditions.all_of(conditions.EXPAND_OF_HOST),
 }
 _CREATED = re.compile(
     rf'^CREATE (VIEW|FUNCTION|TRIGGER) (?:(?:"[\w-]+"|{SCHEMA})\.)?(\w+)(.*)', re.MULTILINE | re.DOTALL

@@ -32,6 +32,8 @@ class Run(NamedTuple):
     finished_at: datetime | None
     created_at: datetime
     updated_at: datetime
+    only_host: str | None
+    host: str | None
 
 
 class Attempt(NamedTuple):
@@ -45,6 +47,7 @@ class Attempt(NamedTuple):
     finished_at: datetime
     outcome: str
     status: str | None
+    host: str
 
 
 class Event(NamedTuple):

@@ -42,7 +42,8 @@ FROM job_events
 WHERE run_id IS NULL AND definition_id IS NULL AND action = 'effects put back'
 -- name: runs
 SELECT id, job_type, status, run_at, gate, concurrency_key, idempotency_key, attempts, max_attempts, lease_token,
-  locked_until, claimed_at, started_at, start_deadline_at, cancel_requested_at, finished_at, created_at, updated_at
+  locked_until, claimed_at, started_at, start_deadline_at, cancel_requested_at, finished_at, created_at, updated_at,
+  only_host, host
 FROM job_runs
 WHERE id > :after
 ORDER BY id
@@ -54,7 +55,7 @@ WHERE id >= :first
 ORDER BY id
 LIMIT 1
 -- name: attempts
-SELECT id, run_id, sequence, attempt, started_at, finished_at, outcome, status
+SELECT id, run_id, sequence, attempt, started_at, finished_at, outcome, status, host
 FROM job_attempts
 WHERE run_id BETWEEN :first AND :last
 ORDER BY run_id, sequence

@@ -40,6 +40,16 @@ def one_owner(history: History, facts: Facts) -> Iterator[str]:
             )
 
 
+@promise("P3", "run", _SHOW)
+def own_host_only(history: History, facts: Facts) -> Iterator[str]:
+    """Each attempt of a run that only one host may run was on that host, as with `on = "every-host"`."""
+    run = history.run
+    hosts = [each.host for each in history.attempts] + [run.host] * (run.status == Status.RUNNING)
+    elsewhere = [each for each in hosts if run.only_host is not None and each != run.only_host]
+    if elsewhere:
+        yield f"only {run.only_host} may run the run {run.id}, and {elsewhere[0]} did"
+
+
 @promise("P12", "run", _SHOW)
 def attempts_recorded(history: History, facts: Facts) -> Iterator[str]:
     """Each attempt that was charged to a run has a row, the rows are numbered without gaps, and none is there twice."""

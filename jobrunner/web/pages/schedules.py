@@ -41,6 +41,7 @@ _STRIPS = 200
 _DONE = {
     "pause": "Paused: its slots get no runs until it is resumed.",
     "resume": "Resumed.",
+    "triggered": "Triggered on each of its hosts.",
     "dropped": "Dropped: as many runs of its type wait as its max_waiting allows.",
 }
 
@@ -98,7 +99,7 @@ def _show(
     found = definitions.show(connection, name, _NEWEST)
     if explains:
         return found, explain_schedule(connection, name, tick_age()), [], []
-    if found.removed_at is not None or not _is_read(found):
+    if found.removed_at is not None or found.is_template or not _is_read(found):
         return found, None, [], []
     at = tallies.now(connection)
     return (
@@ -118,7 +119,8 @@ def _is_read(found: ListedDefinition) -> bool:
 
 
 def _verbs(found: ListedDefinition) -> tuple[Verb, ...]:
-    return (Verb.TRIGGER, Verb.RESUME if found.paused_at else Verb.PAUSE, *([Verb.BACKFILL] if found.schedule else []))
+    has_slots = found.schedule is not None and not found.is_template
+    return (Verb.TRIGGER, Verb.RESUME if found.paused_at else Verb.PAUSE, *([Verb.BACKFILL] if has_slots else []))
 
 
 def _in_words(found: ListedDefinition, at: datetime, count: int) -> InWords:
@@ -157,10 +159,13 @@ def resume(call: Call) -> Redirect:
 
 
 def trigger(call: Call) -> Redirect:
-    """Make one run now, and show it."""
+    """Make one run now, and show it; or one for each host."""
     name = call.form.get("name", "")
     made = call.write(lambda connection: backfill.trigger(connection, name, _payload_limit(), call.actor))
-    return _back(name, "dropped") if made.id is None else Redirect(f"runs/{made.id}", {"id": made.id})
+    ids = [each.id for each in made if each.id is not None]
+    if len(made) > 1:
+        return _back(name, "triggered" if ids else "dropped")
+    return Redirect(f"runs/{ids[0]}", {"id": ids[0]}) if ids else _back(name, "dropped")
 
 
 def fill(call: Call) -> Page:

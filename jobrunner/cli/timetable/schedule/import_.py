@@ -25,11 +25,20 @@ from jobrunner.text import visible
 @click.option("--user", metavar="NAME", help="The user whose ticks will run the jobs. [default: you]")
 @click.option("--timezone", metavar="ZONE", help="The time zone of the crontab. [default: the system's]")
 @click.option(
+    "--every-host", is_flag=True, help="Each slot runs on each host that has the job, as with a crontab on each."
+)
+@click.option(
     "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Add the entries to this jobrunner.toml."
 )
 @click.pass_context
 def import_(
-    ctx: click.Context, crontab: Path, system: bool | None, user: str | None, timezone: str | None, output: Path | None
+    ctx: click.Context,
+    crontab: Path,
+    system: bool | None,
+    user: str | None,
+    timezone: str | None,
+    every_host: bool,
+    output: Path | None,
 ) -> None:
     """Turn a crontab into entries for jobrunner.toml. A CRONTAB of - is standard input: `crontab -l | …`.
 
@@ -52,7 +61,7 @@ def import_(
         found = convert.take_over(lines, where, progress)
     if output is not None:
         found = appending.without_known(found, output)
-    text = toml.write(found.jobs, visible(source))
+    text = toml.write(found.jobs, visible(source), every_host=every_host)
     if output is not None and found.jobs:
         appending.append(output, text, [job.name for job in found.jobs])
     elif found.jobs:
@@ -67,10 +76,10 @@ def import_(
             " if as many hang, no other job starts; give such jobs a timeout, or a lower concurrency"
         )
         streams.to_stderr(_next(environment.load(), output, options.env_file(ctx)))
-        if (environment.load().database_url or "").startswith("postgres"):
+        if not every_host and (environment.load().database_url or "").startswith("postgres"):
             streams.to_stderr(
-                "each slot of a schedule runs on one host: if another host has the same line and both must run it, give"
-                " the job another name on each host"
+                "each slot of a schedule runs on one host: if another host has the same line and both must run it,"
+                " import it on both with --every-host"
             )
         streams.to_stderr("then remove the imported lines from the crontab, or they run twice")
     ctx.exit(1 if found.refused else 0)

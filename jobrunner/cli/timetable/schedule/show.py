@@ -23,7 +23,7 @@ from jobrunner.store.questions.explain.schedules import explain_schedule
 from jobrunner.store.timetable.schedules import definition_of
 from jobrunner.worker import expansion
 
-_KEPT_IN = {"command": "a command", **SOURCE_NAMES}
+_KEPT_IN = {"command": "a command", "host": "the schedule of every host that it is made of", **SOURCE_NAMES}
 _FIRST = {"from": 0, "to": 1, "count": 2}
 
 
@@ -52,6 +52,9 @@ def show(name: str, limit: int, as_json: bool) -> None:
         render.echo_json(answer)
         return
     render.fields(_declared(answer))
+    if found.hosts:
+        click.echo("\nhosts")
+        render.listed(found.hosts, "no hosts", as_json=False)
     if found.runs:
         click.echo("\nruns")
         render.table(("ID", "SLOT", "ORIGIN", "STATUS", "STARTED", "LATE", "ERROR"), map(_run, found.runs))
@@ -79,6 +82,7 @@ def _declared(found: shown_schedule.Schedule) -> dict[str, object]:
         "kept in": kept_in,
         **_options(found),
         "expanded until": found.last_slot_at,
+        "of": found.template and f"{found.template}, on the host {found.host}",
         "next slot": render.text_of(found.next_slot),
         "paused": paused_at and f"since {render.instant(paused_at)} by {found.paused_by or 'an unknown user'}",
         "removed": found.removed_at,

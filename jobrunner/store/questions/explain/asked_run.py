@@ -41,7 +41,14 @@ class Asked:
     ) -> Explanation:
         """An answer about the run. Facts that are None are left out."""
         run = self.run
-        known = {"id": run.id, "job_type": run.job_type, "status": run.status, "attempts": run.attempts, **facts}
+        known = {
+            "id": run.id,
+            "job_type": run.job_type,
+            "status": run.status,
+            "attempts": run.attempts,
+            "only_host": run.only_host,
+        }
+        known |= facts
         notes = (f"two machines tick under the name {name}: set JOBRUNNER_HOST on one" for name in self.hosts.twins())
         filled = {name: value for name, value in known.items() if value is not None}
         said = f"Run {run.id} {sentence}"

@@ -12,7 +12,7 @@ from jobrunner.settings.health import TICK_AGE
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions import lockers
 from jobrunner.store.questions.explain import hosts as tick_hosts
-from jobrunner.store.questions.explain import past, queue
+from jobrunner.store.questions.explain import own_host, past, queue
 from jobrunner.store.questions.explain.asked_run import Asked, stopped
 from jobrunner.store.questions.explain.explanation import START_AGAIN, Explanation, HostView, ago, let_end
 from jobrunner.store.questions.explain.hosts import Hosts
@@ -86,13 +86,29 @@ def _waiting(asked: Asked) -> Explanation:
         return stopped(asked, f"is due for {asked.since(run.run_at)}.", run_at=run.run_at)
     if not run.is_key:
         return _key(asked)
+    return _for_a_host(asked)
+
+
+def _for_a_host(asked: Asked) -> Explanation:
+    """Why no host has claimed a run that nothing else is in the way of."""
+    run = asked.run
     views = asked.hosts.views(run.job_type)
+    if run.only_host is not None:
+        if (away := own_host.away(asked.connection, asked.hosts, run.only_host)) is not None:
+            return _away(asked, run.only_host, away)
+        views = tuple(view for view in views if view.host == run.only_host)
     able = [view for view in views if view.knows is not False]
     free = [view for view in able if view.free is None or view.free > 0]
     if free:
         return replace(_in_line(asked, free), hosts=views)
     found = _full(asked, able) if able else _unknown(asked)
     return replace(_two_machines(asked, found, able or views), hosts=views)
+
+
+def _away(asked: Asked, host: str, away: str) -> Explanation:
+    sentence = f"waits for {host}, {away}: its schedule gives each host a run, and no other host may run this one."
+    remedy = f"{START_AGAIN.format(host=host)}; if it is gone for good: jobrunner cancel {asked.run.id}"
+    return asked.say("host_away", sentence, remedy, run_at=asked.run.run_at)
 
 
 def _not_due(asked: Asked) -> Explanation:
@@ -149,6 +165,10 @@ def _key(asked: Asked) -> Explanation:
 
 def _unknown(asked: Asked) -> Explanation:
     run, near = asked.run, asked.hosts.nearest_type(asked.run.job_type)
+    if run.only_host is not None:
+        sentence = f"waits: only {run.only_host} may run it, and its newest ticks have no handler for {run.job_type!r}."
+        remedy = f"deploy a handler for {run.job_type!r} on {run.only_host}, or cancel it: jobrunner cancel {run.id}"
+        return asked.say("unknown_type", sentence, remedy)
     if problems := asked.hosts.problems():
         host, problem = next(iter(problems.items()))
         sentence = f"waits: the ticks of {', '.join(problems)} cannot run their handlers: {problem}."

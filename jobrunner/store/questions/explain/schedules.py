@@ -16,13 +16,15 @@ from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.reading import read
 from jobrunner.store.questions import lockers, obstacles
 from jobrunner.store.questions.explain import hosts as tick_hosts
-from jobrunner.store.questions.explain.explanation import Explanation, ago, let_end
+from jobrunner.store.questions.explain import own_host
+from jobrunner.store.questions.explain.explanation import START_AGAIN, Explanation, ago, let_end
 from jobrunner.store.questions.explain.reasons import REASONS
 from jobrunner.store.questions.explain.runs import explain_run
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_events, job_runs
 from jobrunner.store.sql.dialect.values import now
 from jobrunner.store.sql.statement import Row
 from jobrunner.store.timetable.records import ReadDefinition
+from jobrunner.store.timetable.schedules import definition_of
 from jobrunner.text import iso_instant
 
 
@@ -53,11 +55,23 @@ def _of_row(connection: Connection, row: ReadDefinition, tick_age: timedelta) ->
         until = iso_instant(row.last_slot_at.replace(microsecond=0))
         sentence = f"makes no run before {until}: a clock was ahead, and the slots until then count as handled."
         return _say(row, "clock", sentence, f"jobrunner schedule resume {name} --from now", last_slot_at=until)
+    if definition_of(vars(row)).is_template:
+        return _of_hosts(connection, row, tick_age)
     if row.next_run_at == NEVER_AGAIN:
         ended = _event(connection, row.id, "schedule ended")
         why = f": {ended.detail.get('reason')}" if ended is not None and isinstance(ended.detail, dict) else ""
         return _say(row, "ended", f"has ended{why}.", runs_made=row.runs_made, ends_at=row.ends_at)
     return _of_slots(connection, row, tick_age)
+
+
+def _of_hosts(connection: Connection, row: ReadDefinition, tick_age: timedelta) -> Explanation:
+    found = own_host.shares(connection, tick_hosts.look(connection, tick_age), row.name)
+    if not found.words:
+        sentence = f"makes no run: no host that ticked in the last day has its type {row.job_type!r}."
+        remedy = f"give a host the type {row.job_type}, and let it tick: jobrunner types"
+        return _say(row, "no_hosts", sentence, remedy)
+    look = None if found.away is None else f"jobrunner explain {shlex.quote(found.away.name)}"
+    return _say(row, "on_hosts", f"gives each of its hosts slots of its own: {found.words}.", look)
 
 
 def _removed(row: ReadDefinition, by: Row | None) -> Explanation:
@@ -103,12 +117,17 @@ def _of_slots(connection: Connection, row: ReadDefinition, tick_age: timedelta) 
         sentence = f"makes no runs, because ticks have stopped: {tick_hosts.last_tick(hosts)}."
         facts = {"next_run_at": row.next_run_at, **tick_hosts.facts_of_last_tick(hosts)}
         return _say(row, "ticks_stopped", sentence, "jobrunner tick", **facts)
+    if row.host is not None and (away := own_host.away(connection, hosts, row.host)) is not None:
+        sentence = f"makes no runs before {row.host} is back, {away}: no other host may run them."
+        name = shlex.quote(row.name)
+        remedy = f"{START_AGAIN.format(host=row.host)}; if it is gone for good: jobrunner schedule remove {name}"
+        return _say(row, "host_away", sentence, remedy, next_run_at=row.next_run_at)
     if row.next_run_at is None or row.next_run_at <= at:
         if (locker := lockers.of_schedule(connection, row.id)) is not None:
             sentence = f"is due, but ticks cannot make its run: {locker}."
             remedy = f"let it end its transaction, or end it: {locker.remedy}"
             return _say(row, "locked", sentence, remedy, session=locker.pid, held=locker.what)
-        return _say(row, "ready", "is due: the next tick of any host makes its run.", "jobrunner tick")
+        return _say(row, "ready", f"is due: the next tick of {row.host or 'any host'} makes its run.", "jobrunner tick")
     wait = f"its next slot is {iso_instant(row.next_run_at)}, in {ago((row.next_run_at - at).total_seconds())}"
     skipped = _event(connection, row.id, "skip slots")
     if skipped is not None and isinstance(skipped.detail, dict) and (last is None or skipped.at > last.created_at):

@@ -96,6 +96,7 @@ class Run:
     progress: Any
     output: str | None
     checkpoint: Any
+    only_host: str | None
     created_at: datetime
     updated_at: datetime
     waits_for: str | None

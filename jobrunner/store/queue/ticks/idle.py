@@ -43,9 +43,15 @@ WHERE oldest_code <= {SCHEMA_REVISION} AND released <> '' AND {promoted} IS NULL
   AND (SELECT version_num FROM {schema}{VERSION_TABLE}) BETWEEN '{SCHEMA_REVISION:04}' AND '9999'
   AND ((SELECT min(run_at) FROM {schema}job_claimable WHERE releases >= 0) IS NULL
     AND NOT (SELECT is_due FROM {schema}job_gates_due)
+    AND NOT EXISTS (SELECT id FROM {schema}job_claimable_by_host WHERE only_host = {given})
     OR EXISTS (SELECT name FROM {schema}job_pauses WHERE kind = 'host' AND name = {given}))
   AND NOT EXISTS (SELECT run_id FROM {schema}job_parents WHERE parent_status IS NOT NULL)
   AND NOT EXISTS (SELECT id FROM {schema}job_expandable) AND NOT EXISTS (SELECT id FROM {schema}job_recoverable)
+  AND NOT EXISTS (SELECT id FROM {schema}job_expandable_by_host WHERE host = {given})
+  AND NOT EXISTS (SELECT id FROM {schema}job_definitions templates
+    WHERE "on" = 'every-host' AND host IS NULL AND removed_at IS NULL AND NOT EXISTS (
+      SELECT id FROM {schema}job_hosts WHERE job_hosts.host = {given} AND job_hosts.application = {given}
+        AND types = '' AND reported_at > templates.updated_at AND reported_at > {now} - {ten_minutes} * 144))
   AND (SELECT min(start_deadline_at) FROM {schema}job_overdue) IS NULL
   AND pruned_at > {now} - {ten_minutes} AND pruned_at <= {now} + {ten_minutes}
 {"" if notify is None else _nobody_to_tell(words, notify)}"""  # noqa: S608 - only our own words
@@ -98,7 +104,7 @@ def was_idle(
     damage before.
     """
     try:
-        values = (host, worker, version, application, host)
+        values = (host, worker, version, application, host, host, host, host, application)
         return raw_driver.change(url, schema, partial(statement, notify=notify), values, is_checked=is_checked) == 1
     except Exception:  # noqa: BLE001 - the full tick meets the same error and reports it
         return None

@@ -62,7 +62,7 @@ def look_ahead(connection: Connection, tick_id: int, kind: TickKind) -> Outlook:
     return Outlook(
         is_superseded=bool(row.is_superseded),
         is_due=bool(row.is_expandable or row.is_recoverable or row.is_parent_ended or row.overdue_since is not None),
-        is_claimable=bool(not row.is_host_paused and (row.run_at is not None or row.is_gate_ready)),
+        is_claimable=bool(not row.is_host_paused and (row.run_at is not None or row.is_gate_ready or row.is_own_due)),
         next_in=min(
             ((at - row.now).total_seconds() for at in (row.next_run_at, row.next_slot_at) if at is not None),
             default=float("inf"),

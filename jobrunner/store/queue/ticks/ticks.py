@@ -31,12 +31,14 @@ class OpenedTick(NamedTuple):
     """The id of the row of a tick, and the digest of the last report of its host, if it is not too old.
 
     ``server`` is the one that was noted last, ``is_promoted``: it was a standby of that one. See ``servers``.
+    ``has_templates``: there are schedules whose slots get a run on every host, so that the host must report.
     """
 
     id: int
     reported: str | None
     server: str | None
     is_promoted: bool
+    has_templates: bool
 
 
 class PruneTurn(NamedTuple):
@@ -96,13 +98,13 @@ def is_anything_due(connection: Connection, host: str | None = None) -> bool:
     return bool(connection.execute(Prepared("ticks.is_due"), {"host": host}).scalar_one())
 
 
-def is_any_expandable(connection: Connection) -> bool:
-    """Whether a definition may have a slot to expand."""
-    return bool(connection.execute(Prepared("schedules.expandable"), {"limit": 1}).all())
+def is_any_expandable(connection: Connection, host: str | None = None) -> bool:
+    """Whether a tick of a host may have a slot to expand. ``host`` None, also below: one with nothing of its own."""
+    return bool(connection.execute(Prepared("schedules.is_any_expandable"), {"host": host}).scalar_one())
 
 
-def count_claimable(connection: Connection, policies: Sequence[Policy], limit: int) -> int:
-    """How many runs of these types are due, counted up to ``limit``."""
+def count_claimable(connection: Connection, policies: Sequence[Policy], limit: int, host: str | None = None) -> int:
+    """How many runs of these types are due for a host, counted up to ``limit``."""
     if not policies:
         return 0
     types = []
@@ -112,12 +114,12 @@ def count_claimable(connection: Connection, policies: Sequence[Policy], limit: i
             most = min(most, policy.limits.max_running)
         types.append({"job_type": policy.job_type, "most": most})
     claimable = Prepared("ticks.claimable", (connection.database,))
-    return len(connection.execute(claimable, {"types": types, "limit": limit}).all())
+    return len(connection.execute(claimable, {"types": types, "host": host, "limit": limit}).all())
 
 
-def is_quarantined_due(connection: Connection) -> bool:
+def is_quarantined_due(connection: Connection, host: str | None = None) -> bool:
     """Whether a quarantined run of any type is due: one whose lease expired so often that it must start alone."""
-    return bool(connection.execute(Prepared("ticks.is_quarantined_due")).scalar_one())
+    return bool(connection.execute(Prepared("ticks.is_quarantined_due"), {"host": host}).scalar_one())
 
 
 def take_prune_turn(connection: Connection) -> PruneTurn | None:

@@ -148,7 +148,11 @@ FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.host = %(host)s::VARCHAR AND jobrunner_schema.job_runs.locked_until > jobrunner_schema.jobrunner_now() GROUP BY jobrunner_schema.job_runs.job_type UNION ALL SELECT jobrunner_schema.job_pauses.kind, jobrunner_schema.job_pauses.name, 0, 0
 FROM jobrunner_schema.job_pauses
 WHERE jobrunner_schema.job_pauses.kind != 'host' OR jobrunner_schema.job_pauses.name = %(host)s::VARCHAR UNION ALL SELECT 'limit', jobrunner_schema.job_set_limits.job_type, 0, 0
-FROM jobrunner_schema.job_set_limits""",
+FROM jobrunner_schema.job_set_limits UNION ALL SELECT 'own', '', 0, 0
+FROM (SELECT jobrunner_schema.job_claimable_by_host.id AS id
+FROM jobrunner_schema.job_claimable_by_host
+WHERE jobrunner_schema.job_claimable_by_host.only_host = %(host)s::VARCHAR
+ LIMIT 1) AS own""",
         {'param_1': 1, 'param_2': 0},
         {},
         (('paused', None), ('name', None), ('runs', None), ('mine', None)),
@@ -235,35 +239,35 @@ WHERE status IN ('queued', 'failed', 'running') AND jobrunner_schema.job_runs.de
         (('definition_id', None), ('name', None), ('id', None), ('job_type', None), ('type_today', None)),
     ),
     ('definitions.listed', (False,)): (
-        """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.application, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.removed_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.created_at, jobrunner_schema.job_definitions.updated_at, jobrunner_schema.jobrunner_now() AS now
+        """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.application, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.removed_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.created_at, jobrunner_schema.job_definitions.updated_at, jobrunner_schema.job_definitions."on", jobrunner_schema.job_definitions.host, jobrunner_schema.job_definitions.template, jobrunner_schema.jobrunner_now() AS now
 FROM jobrunner_schema.job_definitions
 WHERE jobrunner_schema.job_definitions.removed_at IS NULL ORDER BY jobrunner_schema.job_definitions.name""",
         {},
         {},
-        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('now', 'instant')),
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('on', None), ('host', None), ('template', None), ('now', 'instant')),
     ),
     ('definitions.listed', (True,)): (
-        """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.application, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.removed_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.created_at, jobrunner_schema.job_definitions.updated_at, jobrunner_schema.jobrunner_now() AS now
+        """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.application, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.removed_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.created_at, jobrunner_schema.job_definitions.updated_at, jobrunner_schema.job_definitions."on", jobrunner_schema.job_definitions.host, jobrunner_schema.job_definitions.template, jobrunner_schema.jobrunner_now() AS now
 FROM jobrunner_schema.job_definitions ORDER BY jobrunner_schema.job_definitions.name""",
         {},
         {},
-        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('now', 'instant')),
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('on', None), ('host', None), ('template', None), ('now', 'instant')),
     ),
     ('definitions.named', (False,)): (
-        """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.application, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.removed_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.created_at, jobrunner_schema.job_definitions.updated_at, jobrunner_schema.jobrunner_now() AS now
+        """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.application, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.removed_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.created_at, jobrunner_schema.job_definitions.updated_at, jobrunner_schema.job_definitions."on", jobrunner_schema.job_definitions.host, jobrunner_schema.job_definitions.template, jobrunner_schema.jobrunner_now() AS now
 FROM jobrunner_schema.job_definitions
 WHERE jobrunner_schema.job_definitions.name = %(name)s::VARCHAR""",
         {},
         {},
-        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('now', 'instant')),
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('on', None), ('host', None), ('template', None), ('now', 'instant')),
     ),
     ('definitions.named', (True,)): (
-        """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.application, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.removed_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.created_at, jobrunner_schema.job_definitions.updated_at, jobrunner_schema.jobrunner_now() AS now
+        """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.application, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.removed_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.created_at, jobrunner_schema.job_definitions.updated_at, jobrunner_schema.job_definitions."on", jobrunner_schema.job_definitions.host, jobrunner_schema.job_definitions.template, jobrunner_schema.jobrunner_now() AS now
 FROM jobrunner_schema.job_definitions
 WHERE jobrunner_schema.job_definitions.name = %(name)s::VARCHAR FOR UPDATE""",
         {},
         {},
-        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('now', 'instant')),
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('on', None), ('host', None), ('template', None), ('now', 'instant')),
     ),
     ('definitions.names', ()): (
         """SELECT jobrunner_schema.job_definitions.name
@@ -272,6 +276,38 @@ WHERE jobrunner_schema.job_definitions.removed_at IS NULL""",
         {},
         {},
         (('name', None),),
+    ),
+    ('definitions.names_of_hosts', ()): (
+        """SELECT jobrunner_schema.job_definitions.name
+FROM jobrunner_schema.job_definitions
+WHERE jobrunner_schema.job_definitions.template = %(template)s::VARCHAR AND jobrunner_schema.job_definitions.removed_at IS NULL ORDER BY jobrunner_schema.job_definitions.name""",
+        {},
+        {},
+        (('name', None),),
+    ),
+    ('definitions.of_templates', ()): (
+        """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.application, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.removed_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.created_at, jobrunner_schema.job_definitions.updated_at, jobrunner_schema.job_definitions."on", jobrunner_schema.job_definitions.host, jobrunner_schema.job_definitions.template, jobrunner_schema.jobrunner_now() AS now
+FROM jobrunner_schema.job_definitions
+WHERE jobrunner_schema.job_definitions.template IN (SELECT given.name
+FROM (SELECT name FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(name VARCHAR(200))) AS given) AND jobrunner_schema.job_definitions.removed_at IS NULL ORDER BY jobrunner_schema.job_definitions.id FOR UPDATE OF job_definitions""",
+        {},
+        {'given': (('name', None),)},
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('on', None), ('host', None), ('template', None), ('now', 'instant')),
+    ),
+    ('definitions.on_hosts', ()): (
+        """SELECT jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.host, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.last_error, (SELECT jobrunner_schema.job_ticks.started_at
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.id = (SELECT jobrunner_schema.job_ticks.id
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.host >= jobrunner_schema.job_definitions.host AND jobrunner_schema.job_ticks.host <= jobrunner_schema.job_definitions.host ORDER BY jobrunner_schema.job_ticks.host DESC, jobrunner_schema.job_ticks.id DESC
+ LIMIT 1)) AS ticked_at, jobrunner_schema.job_runs.id AS run_id, jobrunner_schema.job_runs.status AS run_status, jobrunner_schema.job_runs.scheduled_for AS run_slot
+FROM jobrunner_schema.job_definitions LEFT OUTER JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = (SELECT max(jobrunner_schema.job_runs.id) AS max_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.definition_id = jobrunner_schema.job_definitions.id)
+WHERE jobrunner_schema.job_definitions.template = %(template)s::VARCHAR AND jobrunner_schema.job_definitions.removed_at IS NULL ORDER BY jobrunner_schema.job_definitions.host""",
+        {},
+        {},
+        (('name', None), ('host', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('last_error', None), ('ticked_at', 'instant'), ('run_id', None), ('run_status', None), ('run_slot', 'instant')),
     ),
     ('definitions.paused_by', ()): (
         """SELECT jobrunner_schema.job_events.actor
@@ -540,11 +576,11 @@ FROM (SELECT idempotency_key, payload, priority, traceparent FROM json_to_record
         (('id', None),),
     ),
     ('enqueue.insert_of_slots', ()): (
-        """INSERT INTO jobrunner_schema.job_runs (definition_id, job_type, payload, priority, run_at, scheduled_for, origin, start_deadline_at, concurrency_key, status, created_at, updated_at) SELECT given.definition_id, given.job_type, CAST(given.payload AS JSONB) AS anon_1, given.priority, coalesce(given.run_at, jobrunner_schema.jobrunner_now()) AS coalesce_1, given.scheduled_for, given.origin, given.start_deadline_at, given.concurrency_key, 'queued', jobrunner_schema.jobrunner_now() AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
-FROM (SELECT definition_id, job_type, payload, priority, run_at, scheduled_for, origin, start_deadline_at, concurrency_key FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(definition_id BIGINT, job_type VARCHAR(200), payload TEXT, priority SMALLINT, run_at TIMESTAMP WITH TIME ZONE, scheduled_for TIMESTAMP WITH TIME ZONE, origin VARCHAR(20), start_deadline_at TIMESTAMP WITH TIME ZONE, concurrency_key VARCHAR(300))) AS given
+        """INSERT INTO jobrunner_schema.job_runs (definition_id, job_type, payload, priority, run_at, scheduled_for, origin, start_deadline_at, concurrency_key, only_host, status, created_at, updated_at) SELECT given.definition_id, given.job_type, CAST(given.payload AS JSONB) AS anon_1, given.priority, coalesce(given.run_at, jobrunner_schema.jobrunner_now()) AS coalesce_1, given.scheduled_for, given.origin, given.start_deadline_at, given.concurrency_key, given.only_host, 'queued', jobrunner_schema.jobrunner_now() AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
+FROM (SELECT definition_id, job_type, payload, priority, run_at, scheduled_for, origin, start_deadline_at, concurrency_key, only_host FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(definition_id BIGINT, job_type VARCHAR(200), payload TEXT, priority SMALLINT, run_at TIMESTAMP WITH TIME ZONE, scheduled_for TIMESTAMP WITH TIME ZONE, origin VARCHAR(20), start_deadline_at TIMESTAMP WITH TIME ZONE, concurrency_key VARCHAR(300), only_host VARCHAR(255))) AS given
 WHERE true ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.scheduled_for""",
         {},
-        {'given': (('definition_id', None), ('job_type', None), ('payload', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('origin', None), ('start_deadline_at', 'instant'), ('concurrency_key', None))},
+        {'given': (('definition_id', None), ('job_type', None), ('payload', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('origin', None), ('start_deadline_at', 'instant'), ('concurrency_key', None), ('only_host', None))},
         (('id', None), ('definition_id', None), ('scheduled_for', 'instant')),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority'), True)): (
@@ -611,10 +647,20 @@ FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS list
         {'given': (('id', None),)},
         (('id', None),),
     ),
+    ('expansion.lock_of_host', ()): (
+        """SELECT jobrunner_schema.job_expandable_by_host.id
+FROM jobrunner_schema.job_expandable_by_host
+WHERE jobrunner_schema.job_expandable_by_host.host = %(host)s::VARCHAR AND (jobrunner_schema.job_expandable_by_host.id NOT IN (SELECT given.id
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given)) ORDER BY jobrunner_schema.job_expandable_by_host.next_run_at, jobrunner_schema.job_expandable_by_host.id
+ LIMIT %(limit)s::BIGINT FOR UPDATE SKIP LOCKED""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
     ('expansion.lock_one', ()): (
-        """SELECT jobrunner_schema.job_expandable.id
-FROM jobrunner_schema.job_expandable
-WHERE jobrunner_schema.job_expandable.id = %(definition_id)s::BIGINT FOR UPDATE SKIP LOCKED""",
+        """SELECT jobrunner_schema.job_expandable_by_host.id
+FROM jobrunner_schema.job_expandable_by_host
+WHERE jobrunner_schema.job_expandable_by_host.id = %(definition_id)s::BIGINT FOR UPDATE SKIP LOCKED""",
         {},
         {},
         (('id', None),),
@@ -626,7 +672,7 @@ WHERE jobrunner_schema.job_expandable.id = %(definition_id)s::BIGINT FOR UPDATE 
         (),
     ),
     ('expansion.read', ()): (
-        """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, CASE WHEN (jobrunner_schema.job_definitions.overlap = 'skip' OR jobrunner_schema.job_definitions.overlap = 'queue') THEN (SELECT jobrunner_schema.job_runs.id
+        """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.host, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions."on", CASE WHEN (jobrunner_schema.job_definitions.overlap = 'skip' OR jobrunner_schema.job_definitions.overlap = 'queue') THEN (SELECT jobrunner_schema.job_runs.id
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.definition_id = jobrunner_schema.job_definitions.id AND status IN ('queued', 'failed', 'running') AND (jobrunner_schema.job_runs.lease_token IS NOT NULL OR jobrunner_schema.job_runs.start_deadline_at IS NULL OR jobrunner_schema.job_runs.start_deadline_at > jobrunner_schema.jobrunner_now()) AND NOT (jobrunner_schema.job_runs.status = %(status_1)s::VARCHAR AND jobrunner_schema.job_runs.started_at IS NULL AND jobrunner_schema.job_runs.run_at > jobrunner_schema.job_runs.created_at AND jobrunner_schema.job_runs.run_at > jobrunner_schema.job_definitions.last_slot_at)
  LIMIT %(param_1)s::INTEGER) END AS unfinished, CASE WHEN (jobrunner_schema.job_definitions.overlap = 'queue') THEN (SELECT jobrunner_schema.job_runs.id
@@ -637,7 +683,7 @@ FROM jobrunner_schema.job_definitions, (SELECT id FROM json_to_recordset(CAST(%(
 WHERE jobrunner_schema.job_definitions.id = given.id""",
         {'status_1': 'queued', 'param_1': 1},
         {'given': (('id', None),)},
-        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('last_slot_at', 'instant'), ('last_error', None), ('source', None), ('runs_made', None), ('description', None), ('paused_at', 'instant'), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('unfinished', None), ('waiting', None), ('now', 'instant')),
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('last_slot_at', 'instant'), ('last_error', None), ('source', None), ('runs_made', None), ('description', None), ('paused_at', 'instant'), ('host', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('on', None), ('unfinished', None), ('waiting', None), ('now', 'instant')),
     ),
     ('expiries.expired', ()): (
         """SELECT jobrunner_schema.job_recoverable.id, jobrunner_schema.job_recoverable.host, jobrunner_schema.job_recoverable.locked_by
@@ -830,6 +876,17 @@ WHERE jobrunner_schema.job_limits_in_force.job_type = %(of_type)s::VARCHAR""",
         {},
         (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('is_set', 'boolean'), ('reason', None), ('actor', None), ('set_at', 'instant'), ('ends_at', 'instant'), ('set_max_running', None), ('set_rate', None), ('now', 'instant')),
     ),
+    ('explain.newest_tick', ()): (
+        """SELECT jobrunner_schema.job_ticks.started_at
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.id = (SELECT jobrunner_schema.job_ticks.id
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.host >= %(host)s::VARCHAR AND jobrunner_schema.job_ticks.host <= %(host)s::VARCHAR ORDER BY jobrunner_schema.job_ticks.host DESC, jobrunner_schema.job_ticks.id DESC
+ LIMIT 1)""",
+        {},
+        {},
+        (('started_at', 'instant'),),
+    ),
     ('explain.oldest_due', ()): (
         """SELECT jobrunner_schema.job_claimable.id
 FROM jobrunner_schema.job_claimable
@@ -882,14 +939,14 @@ FROM jobrunner_schema.job_hosts""",
         (('id', None), ('host', None), ('application', None), ('types', None), ('digest', None), ('can_run', 'json'), ('settings', 'json'), ('database', None), ('boot', None), ('last_boot', None), ('is_twin_at', 'instant'), ('reported_at', 'instant')),
     ),
     ('explain.run', ()): (
-        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.status, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.origin, jobrunner_schema.job_runs.start_deadline_at, jobrunner_schema.job_runs.concurrency_key, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.has_dependants, jobrunner_schema.job_runs.idempotency_key, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.traceparent, jobrunner_schema.job_runs.locked_by, jobrunner_schema.job_runs.host, jobrunner_schema.job_runs.locked_until, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.started_at, jobrunner_schema.job_runs.heartbeat_at, jobrunner_schema.job_runs.cancel_requested_at, jobrunner_schema.job_runs.failed_at, jobrunner_schema.job_runs.finished_at, jobrunner_schema.job_runs.told_at, jobrunner_schema.job_runs.releases, jobrunner_schema.job_runs.lease_expiries, jobrunner_schema.job_runs.incompatible_at, jobrunner_schema.job_runs.error_type, jobrunner_schema.job_runs.last_error, jobrunner_schema.job_runs.created_at, jobrunner_schema.job_runs.updated_at, (status IN ('queued', 'failed')) AS is_waiting, (run_at <= jobrunner_schema.jobrunner_now()) AS is_due, ((start_deadline_at IS NULL OR start_deadline_at > jobrunner_schema.jobrunner_now())) AS is_start_deadline, ((concurrency_key IS NULL
+        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.status, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.origin, jobrunner_schema.job_runs.start_deadline_at, jobrunner_schema.job_runs.concurrency_key, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.has_dependants, jobrunner_schema.job_runs.idempotency_key, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.traceparent, jobrunner_schema.job_runs.locked_by, jobrunner_schema.job_runs.host, jobrunner_schema.job_runs.locked_until, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.started_at, jobrunner_schema.job_runs.heartbeat_at, jobrunner_schema.job_runs.cancel_requested_at, jobrunner_schema.job_runs.failed_at, jobrunner_schema.job_runs.finished_at, jobrunner_schema.job_runs.told_at, jobrunner_schema.job_runs.releases, jobrunner_schema.job_runs.lease_expiries, jobrunner_schema.job_runs.incompatible_at, jobrunner_schema.job_runs.error_type, jobrunner_schema.job_runs.last_error, jobrunner_schema.job_runs.only_host, jobrunner_schema.job_runs.created_at, jobrunner_schema.job_runs.updated_at, (status IN ('queued', 'failed')) AS is_waiting, (run_at <= jobrunner_schema.jobrunner_now()) AS is_due, ((start_deadline_at IS NULL OR start_deadline_at > jobrunner_schema.jobrunner_now())) AS is_start_deadline, ((concurrency_key IS NULL
       OR (NOT EXISTS (SELECT 1 FROM jobrunner_schema.job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id <> job_runs.id
             AND other.lease_token IS NOT NULL)
         AND NOT EXISTS (SELECT 1 FROM jobrunner_schema.job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
-            AND other.run_at <= jobrunner_schema.jobrunner_now() AND (other.start_deadline_at IS NULL OR other.start_deadline_at > jobrunner_schema.jobrunner_now()))))) AS is_key, (job_type <> ALL (ARRAY(SELECT name FROM jobrunner_schema.job_pauses WHERE kind = 'type'))) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM jobrunner_schema.job_pauses WHERE kind = 'all')) AS is_all_unpaused, (CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN EXISTS (SELECT 1 FROM jobrunner_schema.job_parents WHERE run_id = job_runs.id) ELSE EXISTS (SELECT 1 FROM jobrunner_schema.job_limits
+            AND other.run_at <= jobrunner_schema.jobrunner_now() AND (other.start_deadline_at IS NULL OR other.start_deadline_at > jobrunner_schema.jobrunner_now()))))) AS is_key, (job_type <> ALL (ARRAY(SELECT name FROM jobrunner_schema.job_pauses WHERE kind = 'type'))) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM jobrunner_schema.job_pauses WHERE kind = 'all')) AS is_all_unpaused, (CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END) AS is_any_host, (CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN EXISTS (SELECT 1 FROM jobrunner_schema.job_parents WHERE run_id = job_runs.id) ELSE EXISTS (SELECT 1 FROM jobrunner_schema.job_limits
         JOIN jobrunner_schema.job_gates ON job_gates.job_type = job_limits.job_type
         WHERE job_limits.job_type = job_runs.job_type AND job_gates.gate = job_runs.gate
           AND job_gates.turn_at IS NOT NULL AND CASE WHEN job_limits.concurrency_key IS NULL THEN job_gates.gate = 'all'
@@ -900,7 +957,7 @@ FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT""",
         {},
         {},
-        (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('priority', None), ('run_at', 'instant'), ('turn_at', 'instant'), ('scheduled_for', 'instant'), ('origin', None), ('start_deadline_at', 'instant'), ('concurrency_key', None), ('gate', None), ('has_dependants', None), ('idempotency_key', None), ('attempts', None), ('max_attempts', None), ('timeout', None), ('traceparent', None), ('locked_by', None), ('host', None), ('locked_until', 'instant'), ('lease_token', None), ('claimed_at', 'instant'), ('started_at', 'instant'), ('heartbeat_at', 'instant'), ('cancel_requested_at', 'instant'), ('failed_at', 'instant'), ('finished_at', 'instant'), ('told_at', 'instant'), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('error_type', None), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('is_waiting', 'boolean'), ('is_due', 'boolean'), ('is_start_deadline', 'boolean'), ('is_key', 'boolean'), ('is_type_unpaused', 'boolean'), ('is_all_unpaused', 'boolean'), ('is_seen', 'boolean'), ('is_expired', 'boolean'), ('now', 'instant')),
+        (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('priority', None), ('run_at', 'instant'), ('turn_at', 'instant'), ('scheduled_for', 'instant'), ('origin', None), ('start_deadline_at', 'instant'), ('concurrency_key', None), ('gate', None), ('has_dependants', None), ('idempotency_key', None), ('attempts', None), ('max_attempts', None), ('timeout', None), ('traceparent', None), ('locked_by', None), ('host', None), ('locked_until', 'instant'), ('lease_token', None), ('claimed_at', 'instant'), ('started_at', 'instant'), ('heartbeat_at', 'instant'), ('cancel_requested_at', 'instant'), ('failed_at', 'instant'), ('finished_at', 'instant'), ('told_at', 'instant'), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('error_type', None), ('last_error', None), ('only_host', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('is_waiting', 'boolean'), ('is_due', 'boolean'), ('is_start_deadline', 'boolean'), ('is_key', 'boolean'), ('is_type_unpaused', 'boolean'), ('is_all_unpaused', 'boolean'), ('is_any_host', 'boolean'), ('is_seen', 'boolean'), ('is_expired', 'boolean'), ('now', 'instant')),
     ),
     ('explain.running', ()): (
         """SELECT jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.host, jobrunner_schema.job_runs.id
@@ -1106,6 +1163,52 @@ FROM held)
         {'coalesce_2': 0, 'param_1': 1},
         {'given': (('id', None), ('lease_token', None), ('result', 'json'), ('output', None), ('peak_memory_bytes', None), ('processor_seconds', None))},
         (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('run_at', 'instant'), ('has_dependants', None)),
+    ),
+    ('findings.awaited_runs', ()): (
+        """WITH RECURSIVE awaited(host) AS
+(SELECT (SELECT jobrunner_schema.job_runs.only_host
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.only_host IS NOT NULL ORDER BY jobrunner_schema.job_runs.only_host
+ LIMIT 1) AS host UNION ALL SELECT (SELECT jobrunner_schema.job_runs.only_host
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.only_host IS NOT NULL AND jobrunner_schema.job_runs.only_host > awaited.host ORDER BY jobrunner_schema.job_runs.only_host
+ LIMIT 1) AS host
+FROM awaited
+WHERE awaited.host IS NOT NULL)
+ SELECT counted.host, counted.number, counted.first, counted.since
+FROM (SELECT awaited.host AS host, (SELECT count(*) AS count_1
+FROM (SELECT jobrunner_schema.job_claimable_by_host.id AS id, jobrunner_schema.job_claimable_by_host.run_at AS run_at
+FROM jobrunner_schema.job_claimable_by_host
+WHERE jobrunner_schema.job_claimable_by_host.only_host = awaited.host AND jobrunner_schema.job_claimable_by_host.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) ORDER BY jobrunner_schema.job_claimable_by_host.turn_at, jobrunner_schema.job_claimable_by_host.run_at, jobrunner_schema.job_claimable_by_host.id
+ LIMIT %(most)s::INTEGER) AS found) AS number, (SELECT min(found.id) AS min_1
+FROM (SELECT jobrunner_schema.job_claimable_by_host.id AS id, jobrunner_schema.job_claimable_by_host.run_at AS run_at
+FROM jobrunner_schema.job_claimable_by_host
+WHERE jobrunner_schema.job_claimable_by_host.only_host = awaited.host AND jobrunner_schema.job_claimable_by_host.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) ORDER BY jobrunner_schema.job_claimable_by_host.turn_at, jobrunner_schema.job_claimable_by_host.run_at, jobrunner_schema.job_claimable_by_host.id
+ LIMIT %(most)s::INTEGER) AS found) AS first, (SELECT min(found.run_at) AS min_2
+FROM (SELECT jobrunner_schema.job_claimable_by_host.id AS id, jobrunner_schema.job_claimable_by_host.run_at AS run_at
+FROM jobrunner_schema.job_claimable_by_host
+WHERE jobrunner_schema.job_claimable_by_host.only_host = awaited.host AND jobrunner_schema.job_claimable_by_host.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) ORDER BY jobrunner_schema.job_claimable_by_host.turn_at, jobrunner_schema.job_claimable_by_host.run_at, jobrunner_schema.job_claimable_by_host.id
+ LIMIT %(most)s::INTEGER) AS found) AS since
+FROM awaited
+WHERE awaited.host IS NOT NULL
+ LIMIT 10000) AS counted
+WHERE counted.number > 0 AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.name
+FROM jobrunner_schema.job_pauses
+WHERE jobrunner_schema.job_pauses.kind = 'host' AND jobrunner_schema.job_pauses.name = counted.host))""",
+        {},
+        {},
+        (('host', None), ('number', None), ('first', None), ('since', 'instant')),
+    ),
+    ('findings.awaited_schedules', ()): (
+        """SELECT by_host.host, by_host.number, (SELECT jobrunner_schema.job_definitions.name
+FROM jobrunner_schema.job_definitions
+WHERE jobrunner_schema.job_definitions.id = by_host.id) AS first, by_host.since
+FROM (SELECT jobrunner_schema.job_expandable_by_host.host AS host, count(*) AS number, min(jobrunner_schema.job_expandable_by_host.id) AS id, min(coalesce(jobrunner_schema.job_expandable_by_host.next_run_at, jobrunner_schema.job_definitions.last_slot_at)) AS since
+FROM jobrunner_schema.job_expandable_by_host JOIN jobrunner_schema.job_definitions ON jobrunner_schema.job_definitions.id = jobrunner_schema.job_expandable_by_host.id
+WHERE jobrunner_schema.job_expandable_by_host.host IS NOT NULL AND coalesce(jobrunner_schema.job_expandable_by_host.next_run_at, jobrunner_schema.job_definitions.last_slot_at) < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) GROUP BY jobrunner_schema.job_expandable_by_host.host) AS by_host ORDER BY by_host.host""",
+        {},
+        {},
+        (('host', None), ('number', None), ('first', None), ('since', 'instant')),
     ),
     ('findings.broken_definitions', ()): (
         """SELECT jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.last_slot_at
@@ -1423,6 +1526,52 @@ FROM held) AND jobrunner_schema.job_runs.lease_token IS NOT NULL RETURNING jobru
         {},
         {},
         (('id', None),),
+    ),
+    ('host_schedules.add', ()): (
+        """INSERT INTO jobrunner_schema.job_definitions (job_type, payload, schedule, timezone, application, description, misfire, misfire_window, misfire_most, overlap, start_deadline, jitter, ends_at, max_runs, paused_at, "on", name, host, template, source, last_slot_at, created_at, updated_at) SELECT jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.application, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions."on", given.name, given.host, given.template, 'host', jobrunner_schema.jobrunner_now() AS anon_1, jobrunner_schema.jobrunner_now() AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
+FROM (SELECT template, host, name FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(template VARCHAR(200), host VARCHAR(255), name VARCHAR(200))) AS given JOIN jobrunner_schema.job_definitions ON jobrunner_schema.job_definitions.name = given.template
+WHERE jobrunner_schema.job_definitions."on" = 'every-host' ON CONFLICT (name) DO UPDATE SET job_type = excluded.job_type, payload = excluded.payload, schedule = excluded.schedule, timezone = excluded.timezone, application = excluded.application, description = excluded.description, misfire = excluded.misfire, misfire_window = excluded.misfire_window, misfire_most = excluded.misfire_most, overlap = excluded.overlap, start_deadline = excluded.start_deadline, jitter = excluded.jitter, ends_at = excluded.ends_at, max_runs = excluded.max_runs, last_slot_at = CASE WHEN (jobrunner_schema.job_definitions.last_slot_at > excluded.last_slot_at) THEN jobrunner_schema.job_definitions.last_slot_at ELSE excluded.last_slot_at END, next_run_at = NULL, paused_at = excluded.paused_at, removed_at = NULL, last_error = NULL, updated_at = excluded.updated_at, "on" = excluded."on" WHERE jobrunner_schema.job_definitions.host = excluded.host AND jobrunner_schema.job_definitions.template = excluded.template RETURNING jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name""",
+        {},
+        {'given': (('template', None), ('host', None), ('name', None))},
+        (('id', None), ('name', None)),
+    ),
+    ('host_schedules.end_gone', ()): (
+        """UPDATE jobrunner_schema.job_definitions SET removed_at=jobrunner_schema.jobrunner_now(), updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_definitions.host IS NOT NULL AND jobrunner_schema.job_definitions.removed_at IS NULL AND NOT ((EXISTS (SELECT jobrunner_schema.job_hosts.host
+FROM jobrunner_schema.job_hosts
+WHERE jobrunner_schema.job_hosts.host = jobrunner_schema.job_definitions.host)) OR (SELECT jobrunner_schema.job_ticks.id
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.host >= jobrunner_schema.job_definitions.host AND jobrunner_schema.job_ticks.host <= jobrunner_schema.job_definitions.host ORDER BY jobrunner_schema.job_ticks.host DESC, jobrunner_schema.job_ticks.id DESC
+ LIMIT 1) IS NOT NULL) RETURNING jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name""",
+        {},
+        {},
+        (('id', None), ('name', None)),
+    ),
+    ('host_schedules.hosts', ()): (
+        """SELECT jobrunner_schema.job_hosts.host, jobrunner_schema.job_hosts.can_run, jobrunner_schema.job_ticks.started_at AS seen_at
+FROM jobrunner_schema.job_hosts JOIN jobrunner_schema.job_ticks ON jobrunner_schema.job_ticks.id = (SELECT jobrunner_schema.job_ticks.id
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.host >= jobrunner_schema.job_hosts.host AND jobrunner_schema.job_ticks.host <= jobrunner_schema.job_hosts.host ORDER BY jobrunner_schema.job_ticks.host DESC, jobrunner_schema.job_ticks.id DESC
+ LIMIT 1)
+WHERE jobrunner_schema.job_ticks.started_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) ORDER BY jobrunner_schema.job_hosts.host""",
+        {},
+        {},
+        (('host', None), ('can_run', 'json'), ('seen_at', 'instant')),
+    ),
+    ('host_schedules.of_hosts', ()): (
+        """SELECT jobrunner_schema.job_definitions.template, jobrunner_schema.job_definitions.host, jobrunner_schema.job_definitions.removed_at
+FROM jobrunner_schema.job_definitions
+WHERE jobrunner_schema.job_definitions.host IS NOT NULL""",
+        {},
+        {},
+        (('template', None), ('host', None), ('removed_at', 'instant')),
+    ),
+    ('host_schedules.templates', ()): (
+        """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.last_error, jobrunner_schema.jobrunner_now() AS now
+FROM jobrunner_schema.job_definitions
+WHERE jobrunner_schema.job_definitions."on" = 'every-host' AND jobrunner_schema.job_definitions.host IS NULL AND jobrunner_schema.job_definitions.removed_at IS NULL AND jobrunner_schema.job_definitions.schedule IS NOT NULL ORDER BY jobrunner_schema.job_definitions.name""",
+        {},
+        {},
+        (('id', None), ('name', None), ('job_type', None), ('last_error', None), ('now', 'instant')),
     ),
     ('hosts.forget', ()): (
         """DELETE FROM jobrunner_schema.job_hosts WHERE jobrunner_schema.job_hosts.reported_at <= (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s::FLOAT)) OR jobrunner_schema.job_hosts.reported_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(after)s::FLOAT))""",
@@ -1864,13 +2013,17 @@ WHERE jobrunner_schema.job_set_limits.job_type = job_limits.job_type AND (jobrun
     ('listen.look_ahead', ()): (
         """SELECT EXISTS (SELECT jobrunner_schema.job_ticks.id
 FROM jobrunner_schema.job_ticks
-WHERE jobrunner_schema.job_ticks.id > %(tick_id)s::BIGINT AND jobrunner_schema.job_ticks.host = %(host)s::VARCHAR AND jobrunner_schema.job_ticks.types = %(types)s::VARCHAR AND jobrunner_schema.job_ticks.application = %(application)s::VARCHAR AND jobrunner_schema.job_ticks.listening_at IS NOT NULL AND jobrunner_schema.job_ticks.finished_at IS NULL) AS is_superseded, EXISTS (SELECT jobrunner_schema.job_expandable.id
-FROM jobrunner_schema.job_expandable) AS is_expandable, EXISTS (SELECT jobrunner_schema.job_recoverable.id
+WHERE jobrunner_schema.job_ticks.id > %(tick_id)s::BIGINT AND jobrunner_schema.job_ticks.host = %(host)s::VARCHAR AND jobrunner_schema.job_ticks.types = %(types)s::VARCHAR AND jobrunner_schema.job_ticks.application = %(application)s::VARCHAR AND jobrunner_schema.job_ticks.listening_at IS NOT NULL AND jobrunner_schema.job_ticks.finished_at IS NULL) AS is_superseded, (EXISTS (SELECT jobrunner_schema.job_expandable.id
+FROM jobrunner_schema.job_expandable)) OR (EXISTS (SELECT jobrunner_schema.job_expandable_by_host.id
+FROM jobrunner_schema.job_expandable_by_host
+WHERE jobrunner_schema.job_expandable_by_host.host = %(host)s::VARCHAR)) AS is_expandable, EXISTS (SELECT jobrunner_schema.job_recoverable.id
 FROM jobrunner_schema.job_recoverable) AS is_recoverable, (SELECT min(jobrunner_schema.job_overdue.start_deadline_at) AS min_1
 FROM jobrunner_schema.job_overdue) AS overdue_since, (SELECT min(jobrunner_schema.job_claimable.run_at) AS min_2
 FROM jobrunner_schema.job_claimable
 WHERE releases >= 0) AS run_at, EXISTS (SELECT jobrunner_schema.job_ready_gates.gate
-FROM jobrunner_schema.job_ready_gates) AS is_gate_ready, EXISTS (SELECT jobrunner_schema.job_pauses.kind
+FROM jobrunner_schema.job_ready_gates) AS is_gate_ready, EXISTS (SELECT jobrunner_schema.job_claimable_by_host.id
+FROM jobrunner_schema.job_claimable_by_host
+WHERE jobrunner_schema.job_claimable_by_host.only_host = %(host)s::VARCHAR) AS is_own_due, EXISTS (SELECT jobrunner_schema.job_pauses.kind
 FROM jobrunner_schema.job_pauses
 WHERE jobrunner_schema.job_pauses.kind = 'host' AND jobrunner_schema.job_pauses.name = %(host)s::VARCHAR) AS is_host_paused, EXISTS (SELECT jobrunner_schema.job_parents.run_id
 FROM jobrunner_schema.job_parents
@@ -1882,7 +2035,7 @@ FROM jobrunner_schema.job_definitions
 WHERE jobrunner_schema.job_definitions.schedule IS NOT NULL AND jobrunner_schema.job_definitions.removed_at IS NULL AND jobrunner_schema.job_definitions.paused_at IS NULL AND jobrunner_schema.job_definitions.next_run_at > jobrunner_schema.jobrunner_now()) AS next_slot_at, jobrunner_schema.jobrunner_now() AS now""",
         {},
         {},
-        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_ready', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
+        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_ready', 'boolean'), ('is_own_due', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
     ('listen.other_hosts', ()): (
         """SELECT count(DISTINCT jobrunner_schema.job_ticks.host) AS hosts
@@ -2243,6 +2396,33 @@ FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) A
         {'given': (('job_type', None),)},
         (('job_type', None), ('waiting', None), ('oldest_run_at', 'instant')),
     ),
+    ('own_runs.close', ()): (
+        """UPDATE jobrunner_schema.job_runs SET gate=CASE WHEN (jobrunner_schema.job_runs.status = 'running') THEN jobrunner_schema.job_runs.gate ELSE '' END, only_host=%(host)s::VARCHAR FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given WHERE jobrunner_schema.job_runs.id = given.id""",
+        {},
+        {'given': (('id', None),)},
+        (),
+    ),
+    ('own_runs.gates', ()): (
+        """SELECT DISTINCT jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id
+WHERE jobrunner_schema.job_runs.status != 'running' AND jobrunner_schema.job_runs.gate != '' ORDER BY jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate""",
+        {},
+        {'given': (('id', None),)},
+        (('job_type', None), ('gate', None)),
+    ),
+    ('own_runs.open', ()): (
+        """WITH free AS
+(SELECT jobrunner_schema.job_claimable_by_host.id AS id
+FROM jobrunner_schema.job_claimable_by_host
+WHERE jobrunner_schema.job_claimable_by_host.only_host = %(host)s::VARCHAR AND jobrunner_schema.job_claimable_by_host.job_type IN (SELECT given.job_type
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given) ORDER BY jobrunner_schema.job_claimable_by_host.turn_at, jobrunner_schema.job_claimable_by_host.run_at, jobrunner_schema.job_claimable_by_host.id
+ LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED)
+ UPDATE jobrunner_schema.job_runs SET only_host=NULL WHERE jobrunner_schema.job_runs.id IN (SELECT free.id
+FROM free) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id""",
+        {},
+        {'given': (('job_type', None),)},
+        (('id', None),),
+    ),
     ('pauses.add', ()): (
         """INSERT INTO jobrunner_schema.job_pauses (kind, name, reason, actor, paused_at) VALUES (%(kind)s::VARCHAR, %(name)s::VARCHAR, %(reason)s::VARCHAR, %(actor)s::VARCHAR, jobrunner_schema.jobrunner_now()) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_pauses.paused_at""",
         {},
@@ -2456,20 +2636,21 @@ FROM (SELECT job_type FROM json_to_recordset(CAST(%(types)s::VARCHAR AS JSON)) A
         (('id', None), ('job_type', None), ('finished_at', 'instant')),
     ),
     ('schedules.definition', ()): (
-        """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.application, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.removed_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.created_at, jobrunner_schema.job_definitions.updated_at, jobrunner_schema.jobrunner_now() AS now
+        """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.application, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.removed_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.created_at, jobrunner_schema.job_definitions.updated_at, jobrunner_schema.job_definitions."on", jobrunner_schema.job_definitions.host, jobrunner_schema.job_definitions.template, jobrunner_schema.jobrunner_now() AS now
 FROM jobrunner_schema.job_definitions
 WHERE jobrunner_schema.job_definitions.id = %(definition_id)s::BIGINT""",
         {},
         {},
-        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('now', 'instant')),
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('on', None), ('host', None), ('template', None), ('now', 'instant')),
     ),
-    ('schedules.expandable', ()): (
-        """SELECT jobrunner_schema.job_expandable.id
-FROM jobrunner_schema.job_expandable ORDER BY jobrunner_schema.job_expandable.next_run_at, jobrunner_schema.job_expandable.id
- LIMIT %(limit)s::INTEGER""",
+    ('schedules.is_any_expandable', ()): (
+        """SELECT (EXISTS (SELECT jobrunner_schema.job_expandable.id
+FROM jobrunner_schema.job_expandable)) OR (EXISTS (SELECT jobrunner_schema.job_expandable_by_host.id
+FROM jobrunner_schema.job_expandable_by_host
+WHERE jobrunner_schema.job_expandable_by_host.host = %(host)s::VARCHAR)) AS is_any_expandable""",
         {},
         {},
-        (('id', None),),
+        (('is_any_expandable', 'boolean'),),
     ),
     ('schedules.set_problem', ()): (
         """UPDATE jobrunner_schema.job_definitions SET last_error=%(problem)s::VARCHAR, updated_at=%(at)s::TIMESTAMP WITH TIME ZONE WHERE jobrunner_schema.job_definitions.id = %(definition_id)s::BIGINT""",
@@ -2757,11 +2938,14 @@ WHERE live.at >= %(since)s::TIMESTAMP WITH TIME ZONE""",
     ),
     ('ticks.claimable', ('postgresql',)): (
         """SELECT found.id
+FROM (SELECT due.id AS id
 FROM (SELECT of_type.id AS id, of_type.turn_at AS turn_at, of_type.run_at AS run_at, types.job_type AS job_type, types.most AS most
 FROM (SELECT job_type, most FROM json_to_recordset(CAST(%(types)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), most INTEGER)) AS types JOIN LATERAL (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
 WHERE jobrunner_schema.job_claimable.job_type = types.job_type ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT types.most) AS of_type ON true) AS found
+ LIMIT types.most) AS of_type ON true) AS due UNION ALL SELECT jobrunner_schema.job_claimable_by_host.id AS id
+FROM (SELECT job_type, most FROM json_to_recordset(CAST(%(types)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), most INTEGER)) AS types JOIN jobrunner_schema.job_claimable_by_host ON jobrunner_schema.job_claimable_by_host.job_type = types.job_type
+WHERE jobrunner_schema.job_claimable_by_host.only_host = %(host)s::VARCHAR) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
         {'types': (('job_type', None), ('most', None))},
@@ -2791,14 +2975,18 @@ WHERE jobrunner_schema.job_state.pruned_at IS NULL OR jobrunner_schema.job_state
     ('ticks.is_due', ()): (
         """SELECT ((SELECT min(jobrunner_schema.job_claimable.run_at) AS min_1
 FROM jobrunner_schema.job_claimable
-WHERE releases >= 0) IS NOT NULL OR (SELECT jobrunner_schema.job_gates_due.is_due
+WHERE releases >= 0) IS NOT NULL OR (EXISTS (SELECT jobrunner_schema.job_claimable_by_host.id
+FROM jobrunner_schema.job_claimable_by_host
+WHERE jobrunner_schema.job_claimable_by_host.only_host = %(host)s::VARCHAR)) OR (SELECT jobrunner_schema.job_gates_due.is_due
 FROM jobrunner_schema.job_gates_due)) AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.kind
 FROM jobrunner_schema.job_pauses
 WHERE jobrunner_schema.job_pauses.kind = 'host' AND jobrunner_schema.job_pauses.name = %(host)s::VARCHAR)) OR (SELECT min(jobrunner_schema.job_overdue.start_deadline_at) AS min_2
 FROM jobrunner_schema.job_overdue) IS NOT NULL OR (EXISTS (SELECT jobrunner_schema.job_parents.run_id
 FROM jobrunner_schema.job_parents
 WHERE parent_status IS NOT NULL)) OR (EXISTS (SELECT jobrunner_schema.job_expandable.id
-FROM jobrunner_schema.job_expandable)) OR (EXISTS (SELECT jobrunner_schema.job_recoverable.id
+FROM jobrunner_schema.job_expandable)) OR (EXISTS (SELECT jobrunner_schema.job_expandable_by_host.id
+FROM jobrunner_schema.job_expandable_by_host
+WHERE jobrunner_schema.job_expandable_by_host.host = %(host)s::VARCHAR)) OR (EXISTS (SELECT jobrunner_schema.job_recoverable.id
 FROM jobrunner_schema.job_recoverable)) AS is_due""",
         {},
         {},
@@ -2809,7 +2997,9 @@ FROM jobrunner_schema.job_recoverable)) AS is_due""",
 FROM jobrunner_schema.job_claimable
 WHERE jobrunner_schema.job_claimable.lease_expiries >= 2)) OR (EXISTS (SELECT jobrunner_schema.job_gated.id
 FROM jobrunner_schema.job_gated
-WHERE jobrunner_schema.job_gated.lease_expiries >= 2)) AS is_due""",
+WHERE jobrunner_schema.job_gated.lease_expiries >= 2)) OR (EXISTS (SELECT jobrunner_schema.job_claimable_by_host.id
+FROM jobrunner_schema.job_claimable_by_host
+WHERE jobrunner_schema.job_claimable_by_host.only_host = %(host)s::VARCHAR AND jobrunner_schema.job_claimable_by_host.lease_expiries >= 2)) AS is_due""",
         {},
         {},
         (('is_due', 'boolean'),),
@@ -2840,11 +3030,15 @@ FROM jobrunner_schema.job_state FOR UPDATE OF job_state""",
     ('ticks.open', ()): (
         """INSERT INTO jobrunner_schema.job_ticks (host, worker, version, started_at, application, types) VALUES (%(its_host)s::VARCHAR, %(its_worker)s::VARCHAR, %(its_version)s::VARCHAR, jobrunner_schema.jobrunner_now(), %(its_application)s::VARCHAR, %(its_types)s::VARCHAR) RETURNING jobrunner_schema.job_ticks.id, (SELECT jobrunner_schema.job_hosts.digest
 FROM jobrunner_schema.job_hosts
-WHERE jobrunner_schema.job_hosts.id = %(host_id)s::VARCHAR AND jobrunner_schema.job_hosts.reported_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(reported_before)s::FLOAT))) AS reported, (SELECT jobrunner_schema.job_state.server
-FROM jobrunner_schema.job_state) AS server, jobrunner_schema.jobrunner_promoted() IS NOT NULL AS is_promoted""",
+WHERE jobrunner_schema.job_hosts.id = %(host_id)s::VARCHAR AND jobrunner_schema.job_hosts.reported_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(reported_before)s::FLOAT)) AND NOT (EXISTS (SELECT jobrunner_schema.job_definitions.id
+FROM jobrunner_schema.job_definitions
+WHERE jobrunner_schema.job_definitions."on" = 'every-host' AND jobrunner_schema.job_definitions.host IS NULL AND jobrunner_schema.job_definitions.removed_at IS NULL AND jobrunner_schema.job_definitions.updated_at >= jobrunner_schema.job_hosts.reported_at))) AS reported, (SELECT jobrunner_schema.job_state.server
+FROM jobrunner_schema.job_state) AS server, jobrunner_schema.jobrunner_promoted() IS NOT NULL AS is_promoted, EXISTS (SELECT jobrunner_schema.job_definitions.id
+FROM jobrunner_schema.job_definitions
+WHERE jobrunner_schema.job_definitions."on" = 'every-host' AND jobrunner_schema.job_definitions.host IS NULL AND jobrunner_schema.job_definitions.removed_at IS NULL) AS has_templates""",
         {'reported_before': -86400.0},
         {},
-        (('id', None), ('reported', None), ('server', None), ('is_promoted', 'boolean')),
+        (('id', None), ('reported', None), ('server', None), ('is_promoted', 'boolean'), ('has_templates', 'boolean')),
     ),
     ('ticks.prune_again_soon', ()): (
         """UPDATE jobrunner_schema.job_state SET pruned_at=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(soon)s::FLOAT))""",
@@ -2980,7 +3174,7 @@ FROM jobrunner_schema.job_stray_dependants)) AND (run_at <= jobrunner_schema.job
         AND NOT EXISTS (SELECT 1 FROM jobrunner_schema.job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
-            AND other.run_at <= jobrunner_schema.jobrunner_now() AND (other.start_deadline_at IS NULL OR other.start_deadline_at > jobrunner_schema.jobrunner_now()))))) AND (job_type <> ALL (ARRAY(SELECT name FROM jobrunner_schema.job_pauses WHERE kind = 'type'))) AND (NOT EXISTS (SELECT kind FROM jobrunner_schema.job_pauses WHERE kind = 'all')) GROUP BY jobrunner_schema.job_runs.job_type""",
+            AND other.run_at <= jobrunner_schema.jobrunner_now() AND (other.start_deadline_at IS NULL OR other.start_deadline_at > jobrunner_schema.jobrunner_now()))))) AND (job_type <> ALL (ARRAY(SELECT name FROM jobrunner_schema.job_pauses WHERE kind = 'type'))) AND (NOT EXISTS (SELECT kind FROM jobrunner_schema.job_pauses WHERE kind = 'all')) AND (CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END) GROUP BY jobrunner_schema.job_runs.job_type""",
         {},
         {},
         (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),

@@ -163,8 +163,12 @@ FROM job_runs
 WHERE job_runs.status = 'running' AND job_runs.host = :host AND job_runs.locked_until > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) GROUP BY job_runs.job_type UNION ALL SELECT job_pauses.kind, job_pauses.name, 0, 0
 FROM job_pauses
 WHERE job_pauses.kind != 'host' OR job_pauses.name = :host UNION ALL SELECT 'limit', job_set_limits.job_type, 0, 0
-FROM job_set_limits""",
-        {'param_1': 1, 'param_2': 0},
+FROM job_set_limits UNION ALL SELECT 'own', '', 0, 0
+FROM (SELECT job_claimable_by_host.id AS id
+FROM job_claimable_by_host
+WHERE job_claimable_by_host.only_host = :host
+ LIMIT 1 OFFSET :param_3) AS own""",
+        {'param_1': 1, 'param_2': 0, 'param_3': 0},
         {},
         (('paused', None), ('name', None), ('runs', None), ('mine', None)),
     ),
@@ -250,35 +254,35 @@ WHERE status IN ('queued', 'failed', 'running') AND job_runs.definition_id IS NO
         (('definition_id', None), ('name', None), ('id', None), ('job_type', None), ('type_today', None)),
     ),
     ('definitions.listed', (False,)): (
-        """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.source, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.runs_made, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.removed_at, job_definitions.last_error, job_definitions.created_at, job_definitions.updated_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+        """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.source, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.runs_made, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.removed_at, job_definitions.last_error, job_definitions.created_at, job_definitions.updated_at, job_definitions."on", job_definitions.host, job_definitions.template, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
 FROM job_definitions
 WHERE job_definitions.removed_at IS NULL ORDER BY job_definitions.name""",
         {},
         {},
-        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('now', 'instant')),
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('on', None), ('host', None), ('template', None), ('now', 'instant')),
     ),
     ('definitions.listed', (True,)): (
-        """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.source, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.runs_made, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.removed_at, job_definitions.last_error, job_definitions.created_at, job_definitions.updated_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+        """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.source, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.runs_made, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.removed_at, job_definitions.last_error, job_definitions.created_at, job_definitions.updated_at, job_definitions."on", job_definitions.host, job_definitions.template, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
 FROM job_definitions ORDER BY job_definitions.name""",
         {},
         {},
-        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('now', 'instant')),
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('on', None), ('host', None), ('template', None), ('now', 'instant')),
     ),
     ('definitions.named', (False,)): (
-        """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.source, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.runs_made, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.removed_at, job_definitions.last_error, job_definitions.created_at, job_definitions.updated_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+        """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.source, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.runs_made, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.removed_at, job_definitions.last_error, job_definitions.created_at, job_definitions.updated_at, job_definitions."on", job_definitions.host, job_definitions.template, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
 FROM job_definitions
 WHERE job_definitions.name = :name""",
         {},
         {},
-        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('now', 'instant')),
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('on', None), ('host', None), ('template', None), ('now', 'instant')),
     ),
     ('definitions.named', (True,)): (
-        """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.source, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.runs_made, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.removed_at, job_definitions.last_error, job_definitions.created_at, job_definitions.updated_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+        """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.source, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.runs_made, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.removed_at, job_definitions.last_error, job_definitions.created_at, job_definitions.updated_at, job_definitions."on", job_definitions.host, job_definitions.template, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
 FROM job_definitions
 WHERE job_definitions.name = :name""",
         {},
         {},
-        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('now', 'instant')),
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('on', None), ('host', None), ('template', None), ('now', 'instant')),
     ),
     ('definitions.names', ()): (
         """SELECT job_definitions.name
@@ -287,6 +291,38 @@ WHERE job_definitions.removed_at IS NULL""",
         {},
         {},
         (('name', None),),
+    ),
+    ('definitions.names_of_hosts', ()): (
+        """SELECT job_definitions.name
+FROM job_definitions
+WHERE job_definitions.template = :template AND job_definitions.removed_at IS NULL ORDER BY job_definitions.name""",
+        {},
+        {},
+        (('name', None),),
+    ),
+    ('definitions.of_templates', ()): (
+        """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.source, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.runs_made, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.removed_at, job_definitions.last_error, job_definitions.created_at, job_definitions.updated_at, job_definitions."on", job_definitions.host, job_definitions.template, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM job_definitions
+WHERE job_definitions.template IN (SELECT given.name
+FROM (SELECT json_extract(value, '$.name') AS name FROM json_each(:given)) AS given) AND job_definitions.removed_at IS NULL ORDER BY job_definitions.id""",
+        {},
+        {'given': (('name', None),)},
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('on', None), ('host', None), ('template', None), ('now', 'instant')),
+    ),
+    ('definitions.on_hosts', ()): (
+        """SELECT job_definitions.name, job_definitions.host, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.last_error, (SELECT job_ticks.started_at
+FROM job_ticks
+WHERE job_ticks.id = (SELECT job_ticks.id
+FROM job_ticks
+WHERE job_ticks.host >= job_definitions.host AND job_ticks.host <= job_definitions.host ORDER BY job_ticks.host DESC, job_ticks.id DESC
+ LIMIT 1 OFFSET :param_1)) AS ticked_at, job_runs.id AS run_id, job_runs.status AS run_status, job_runs.scheduled_for AS run_slot
+FROM job_definitions LEFT OUTER JOIN job_runs ON job_runs.id = (SELECT max(job_runs.id) AS max_1
+FROM job_runs
+WHERE job_runs.definition_id = job_definitions.id)
+WHERE job_definitions.template = :template AND job_definitions.removed_at IS NULL ORDER BY job_definitions.host""",
+        {'param_1': 0},
+        {},
+        (('name', None), ('host', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('last_error', None), ('ticked_at', 'instant'), ('run_id', None), ('run_status', None), ('run_slot', 'instant')),
     ),
     ('definitions.paused_by', ()): (
         """SELECT job_events.actor
@@ -549,11 +585,11 @@ FROM (SELECT json_extract(value, '$.idempotency_key') AS idempotency_key, json_e
         (('id', None),),
     ),
     ('enqueue.insert_of_slots', ()): (
-        """INSERT INTO job_runs (definition_id, job_type, payload, priority, run_at, scheduled_for, origin, start_deadline_at, concurrency_key, status, created_at, updated_at) SELECT given.definition_id, given.job_type, given.payload AS anon_1, given.priority, coalesce(given.run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, given.scheduled_for, given.origin, given.start_deadline_at, given.concurrency_key, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
-FROM (SELECT json_extract(value, '$.definition_id') AS definition_id, json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.payload') AS payload, json_extract(value, '$.priority') AS priority, json_extract(value, '$.run_at') AS run_at, json_extract(value, '$.scheduled_for') AS scheduled_for, json_extract(value, '$.origin') AS origin, json_extract(value, '$.start_deadline_at') AS start_deadline_at, json_extract(value, '$.concurrency_key') AS concurrency_key FROM json_each(:given)) AS given
+        """INSERT INTO job_runs (definition_id, job_type, payload, priority, run_at, scheduled_for, origin, start_deadline_at, concurrency_key, only_host, status, created_at, updated_at) SELECT given.definition_id, given.job_type, given.payload AS anon_1, given.priority, coalesce(given.run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, given.scheduled_for, given.origin, given.start_deadline_at, given.concurrency_key, given.only_host, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
+FROM (SELECT json_extract(value, '$.definition_id') AS definition_id, json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.payload') AS payload, json_extract(value, '$.priority') AS priority, json_extract(value, '$.run_at') AS run_at, json_extract(value, '$.scheduled_for') AS scheduled_for, json_extract(value, '$.origin') AS origin, json_extract(value, '$.start_deadline_at') AS start_deadline_at, json_extract(value, '$.concurrency_key') AS concurrency_key, json_extract(value, '$.only_host') AS only_host FROM json_each(:given)) AS given
 WHERE 1 = 1 ON CONFLICT DO NOTHING RETURNING id, definition_id, scheduled_for""",
         {},
-        {'given': (('definition_id', None), ('job_type', None), ('payload', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('origin', None), ('start_deadline_at', 'instant'), ('concurrency_key', None))},
+        {'given': (('definition_id', None), ('job_type', None), ('payload', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('origin', None), ('start_deadline_at', 'instant'), ('concurrency_key', None), ('only_host', None))},
         (('id', None), ('definition_id', None), ('scheduled_for', 'instant')),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority'), True)): (
@@ -620,10 +656,20 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)
         {'given': (('id', None),)},
         (('id', None),),
     ),
+    ('expansion.lock_of_host', ()): (
+        """SELECT job_expandable_by_host.id
+FROM job_expandable_by_host
+WHERE job_expandable_by_host.host = :host AND (job_expandable_by_host.id NOT IN (SELECT given.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)) ORDER BY job_expandable_by_host.next_run_at, job_expandable_by_host.id
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
     ('expansion.lock_one', ()): (
-        """SELECT job_expandable.id
-FROM job_expandable
-WHERE job_expandable.id = :definition_id""",
+        """SELECT job_expandable_by_host.id
+FROM job_expandable_by_host
+WHERE job_expandable_by_host.id = :definition_id""",
         {},
         {},
         (('id', None),),
@@ -635,7 +681,7 @@ WHERE job_expandable.id = :definition_id""",
         (),
     ),
     ('expansion.read', ()): (
-        """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.last_slot_at, job_definitions.last_error, job_definitions.source, job_definitions.runs_made, job_definitions.description, job_definitions.paused_at, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, CASE WHEN (job_definitions.overlap = 'skip' OR job_definitions.overlap = 'queue') THEN (SELECT job_runs.id
+        """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.last_slot_at, job_definitions.last_error, job_definitions.source, job_definitions.runs_made, job_definitions.description, job_definitions.paused_at, job_definitions.host, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions."on", CASE WHEN (job_definitions.overlap = 'skip' OR job_definitions.overlap = 'queue') THEN (SELECT job_runs.id
 FROM job_runs
 WHERE job_runs.definition_id = job_definitions.id AND status IN ('queued', 'failed', 'running') AND (job_runs.lease_token IS NOT NULL OR job_runs.start_deadline_at IS NULL OR job_runs.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AND NOT (job_runs.status = :status_1 AND job_runs.started_at IS NULL AND job_runs.run_at > job_runs.created_at AND job_runs.run_at > job_definitions.last_slot_at)
  LIMIT :param_1 OFFSET :param_2) END AS unfinished, CASE WHEN (job_definitions.overlap = 'queue') THEN (SELECT job_runs.id
@@ -646,7 +692,7 @@ FROM job_definitions, (SELECT json_extract(value, '$.id') AS id FROM json_each(:
 WHERE job_definitions.id = given.id""",
         {'status_1': 'queued', 'param_1': 1, 'param_2': 0, 'param_3': 0},
         {'given': (('id', None),)},
-        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('last_slot_at', 'instant'), ('last_error', None), ('source', None), ('runs_made', None), ('description', None), ('paused_at', 'instant'), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('unfinished', None), ('waiting', None), ('now', 'instant')),
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('last_slot_at', 'instant'), ('last_error', None), ('source', None), ('runs_made', None), ('description', None), ('paused_at', 'instant'), ('host', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('on', None), ('unfinished', None), ('waiting', None), ('now', 'instant')),
     ),
     ('expiries.expired', ()): (
         """SELECT job_recoverable.id, job_recoverable.host, job_recoverable.locked_by
@@ -839,6 +885,17 @@ WHERE job_limits_in_force.job_type = :of_type""",
         {},
         (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('is_set', 'boolean'), ('reason', None), ('actor', None), ('set_at', 'instant'), ('ends_at', 'instant'), ('set_max_running', None), ('set_rate', None), ('now', 'instant')),
     ),
+    ('explain.newest_tick', ()): (
+        """SELECT job_ticks.started_at
+FROM job_ticks
+WHERE job_ticks.id = (SELECT job_ticks.id
+FROM job_ticks
+WHERE job_ticks.host >= :host AND job_ticks.host <= :host ORDER BY job_ticks.host DESC, job_ticks.id DESC
+ LIMIT 1 OFFSET :param_1)""",
+        {'param_1': 0},
+        {},
+        (('started_at', 'instant'),),
+    ),
     ('explain.oldest_due', ()): (
         """SELECT job_claimable.id
 FROM job_claimable
@@ -891,14 +948,14 @@ FROM job_hosts""",
         (('id', None), ('host', None), ('application', None), ('types', None), ('digest', None), ('can_run', 'json'), ('settings', 'json'), ('database', None), ('boot', None), ('last_boot', None), ('is_twin_at', 'instant'), ('reported_at', 'instant')),
     ),
     ('explain.run', ()): (
-        """SELECT job_runs.id, job_runs.definition_id, job_runs.job_type, job_runs.status, job_runs.priority, job_runs.run_at, job_runs.turn_at, job_runs.scheduled_for, job_runs.origin, job_runs.start_deadline_at, job_runs.concurrency_key, job_runs.gate, job_runs.has_dependants, job_runs.idempotency_key, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.traceparent, job_runs.locked_by, job_runs.host, job_runs.locked_until, job_runs.lease_token, job_runs.claimed_at, job_runs.started_at, job_runs.heartbeat_at, job_runs.cancel_requested_at, job_runs.failed_at, job_runs.finished_at, job_runs.told_at, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.error_type, job_runs.last_error, job_runs.created_at, job_runs.updated_at, (status IN ('queued', 'failed')) AS is_waiting, (run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS is_due, ((start_deadline_at IS NULL OR start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AS is_start_deadline, ((concurrency_key IS NULL
+        """SELECT job_runs.id, job_runs.definition_id, job_runs.job_type, job_runs.status, job_runs.priority, job_runs.run_at, job_runs.turn_at, job_runs.scheduled_for, job_runs.origin, job_runs.start_deadline_at, job_runs.concurrency_key, job_runs.gate, job_runs.has_dependants, job_runs.idempotency_key, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.traceparent, job_runs.locked_by, job_runs.host, job_runs.locked_until, job_runs.lease_token, job_runs.claimed_at, job_runs.started_at, job_runs.heartbeat_at, job_runs.cancel_requested_at, job_runs.failed_at, job_runs.finished_at, job_runs.told_at, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.error_type, job_runs.last_error, job_runs.only_host, job_runs.created_at, job_runs.updated_at, (status IN ('queued', 'failed')) AS is_waiting, (run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS is_due, ((start_deadline_at IS NULL OR start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AS is_start_deadline, ((concurrency_key IS NULL
       OR (NOT EXISTS (SELECT 1 FROM job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id <> job_runs.id
             AND other.lease_token IS NOT NULL)
         AND NOT EXISTS (SELECT 1 FROM job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
-            AND other.run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND (other.start_deadline_at IS NULL OR other.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))))))) AS is_key, (job_type NOT IN (SELECT name FROM job_pauses WHERE kind = 'type')) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all')) AS is_all_unpaused, (CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN EXISTS (SELECT 1 FROM job_parents WHERE run_id = job_runs.id) ELSE EXISTS (SELECT 1 FROM job_limits
+            AND other.run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND (other.start_deadline_at IS NULL OR other.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))))))) AS is_key, (job_type NOT IN (SELECT name FROM job_pauses WHERE kind = 'type')) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all')) AS is_all_unpaused, (CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END) AS is_any_host, (CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN EXISTS (SELECT 1 FROM job_parents WHERE run_id = job_runs.id) ELSE EXISTS (SELECT 1 FROM job_limits
         JOIN job_gates ON job_gates.job_type = job_limits.job_type
         WHERE job_limits.job_type = job_runs.job_type AND job_gates.gate = job_runs.gate
           AND job_gates.turn_at IS NOT NULL AND CASE WHEN job_limits.concurrency_key IS NULL THEN job_gates.gate = 'all'
@@ -909,7 +966,7 @@ FROM job_runs
 WHERE job_runs.id = :run""",
         {},
         {},
-        (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('priority', None), ('run_at', 'instant'), ('turn_at', 'instant'), ('scheduled_for', 'instant'), ('origin', None), ('start_deadline_at', 'instant'), ('concurrency_key', None), ('gate', None), ('has_dependants', None), ('idempotency_key', None), ('attempts', None), ('max_attempts', None), ('timeout', None), ('traceparent', None), ('locked_by', None), ('host', None), ('locked_until', 'instant'), ('lease_token', None), ('claimed_at', 'instant'), ('started_at', 'instant'), ('heartbeat_at', 'instant'), ('cancel_requested_at', 'instant'), ('failed_at', 'instant'), ('finished_at', 'instant'), ('told_at', 'instant'), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('error_type', None), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('is_waiting', 'boolean'), ('is_due', 'boolean'), ('is_start_deadline', 'boolean'), ('is_key', 'boolean'), ('is_type_unpaused', 'boolean'), ('is_all_unpaused', 'boolean'), ('is_seen', 'boolean'), ('is_expired', 'boolean'), ('now', 'instant')),
+        (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('priority', None), ('run_at', 'instant'), ('turn_at', 'instant'), ('scheduled_for', 'instant'), ('origin', None), ('start_deadline_at', 'instant'), ('concurrency_key', None), ('gate', None), ('has_dependants', None), ('idempotency_key', None), ('attempts', None), ('max_attempts', None), ('timeout', None), ('traceparent', None), ('locked_by', None), ('host', None), ('locked_until', 'instant'), ('lease_token', None), ('claimed_at', 'instant'), ('started_at', 'instant'), ('heartbeat_at', 'instant'), ('cancel_requested_at', 'instant'), ('failed_at', 'instant'), ('finished_at', 'instant'), ('told_at', 'instant'), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('error_type', None), ('last_error', None), ('only_host', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('is_waiting', 'boolean'), ('is_due', 'boolean'), ('is_start_deadline', 'boolean'), ('is_key', 'boolean'), ('is_type_unpaused', 'boolean'), ('is_all_unpaused', 'boolean'), ('is_any_host', 'boolean'), ('is_seen', 'boolean'), ('is_expired', 'boolean'), ('now', 'instant')),
     ),
     ('explain.running', ()): (
         """SELECT job_runs.job_type, job_runs.host, job_runs.id
@@ -1096,6 +1153,52 @@ WHERE job_runs.lease_token IS NOT NULL ORDER BY job_runs.id""",
         {},
         {'given': (('id', None),)},
         (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('host', None), ('output', None)),
+    ),
+    ('findings.awaited_runs', ()): (
+        """WITH RECURSIVE awaited(host) AS
+(SELECT (SELECT job_runs.only_host
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.only_host IS NOT NULL ORDER BY job_runs.only_host
+ LIMIT 1 OFFSET :param_4) AS host UNION ALL SELECT (SELECT job_runs.only_host
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.only_host IS NOT NULL AND job_runs.only_host > awaited.host ORDER BY job_runs.only_host
+ LIMIT 1 OFFSET :param_5) AS host
+FROM awaited
+WHERE awaited.host IS NOT NULL)
+ SELECT counted.host, counted.number, counted.first, counted.since
+FROM (SELECT awaited.host AS host, (SELECT count(*) AS count_1
+FROM (SELECT job_claimable_by_host.id AS id, job_claimable_by_host.run_at AS run_at
+FROM job_claimable_by_host
+WHERE job_claimable_by_host.only_host = awaited.host AND job_claimable_by_host.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_claimable_by_host.turn_at, job_claimable_by_host.run_at, job_claimable_by_host.id
+ LIMIT :most OFFSET :param_1) AS found) AS number, (SELECT min(found.id) AS min_1
+FROM (SELECT job_claimable_by_host.id AS id, job_claimable_by_host.run_at AS run_at
+FROM job_claimable_by_host
+WHERE job_claimable_by_host.only_host = awaited.host AND job_claimable_by_host.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_claimable_by_host.turn_at, job_claimable_by_host.run_at, job_claimable_by_host.id
+ LIMIT :most OFFSET :param_2) AS found) AS first, (SELECT min(found.run_at) AS min_2
+FROM (SELECT job_claimable_by_host.id AS id, job_claimable_by_host.run_at AS run_at
+FROM job_claimable_by_host
+WHERE job_claimable_by_host.only_host = awaited.host AND job_claimable_by_host.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_claimable_by_host.turn_at, job_claimable_by_host.run_at, job_claimable_by_host.id
+ LIMIT :most OFFSET :param_3) AS found) AS since
+FROM awaited
+WHERE awaited.host IS NOT NULL
+ LIMIT 10000 OFFSET :param_6) AS counted
+WHERE counted.number > 0 AND NOT (EXISTS (SELECT job_pauses.name
+FROM job_pauses
+WHERE job_pauses.kind = 'host' AND job_pauses.name = counted.host))""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0},
+        {},
+        (('host', None), ('number', None), ('first', None), ('since', 'instant')),
+    ),
+    ('findings.awaited_schedules', ()): (
+        """SELECT by_host.host, by_host.number, (SELECT job_definitions.name
+FROM job_definitions
+WHERE job_definitions.id = by_host.id) AS first, by_host.since
+FROM (SELECT job_expandable_by_host.host AS host, count(*) AS number, min(job_expandable_by_host.id) AS id, min(coalesce(job_expandable_by_host.next_run_at, job_definitions.last_slot_at)) AS since
+FROM job_expandable_by_host JOIN job_definitions ON job_definitions.id = job_expandable_by_host.id
+WHERE job_expandable_by_host.host IS NOT NULL AND coalesce(job_expandable_by_host.next_run_at, job_definitions.last_slot_at) < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) GROUP BY job_expandable_by_host.host) AS by_host ORDER BY by_host.host""",
+        {},
+        {},
+        (('host', None), ('number', None), ('first', None), ('since', 'instant')),
     ),
     ('findings.broken_definitions', ()): (
         """SELECT job_definitions.name, job_definitions.last_error, job_definitions.last_slot_at
@@ -1413,6 +1516,52 @@ FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
         {},
         {},
         (('id', None),),
+    ),
+    ('host_schedules.add', ()): (
+        """INSERT INTO job_definitions (job_type, payload, schedule, timezone, application, description, misfire, misfire_window, misfire_most, overlap, start_deadline, jitter, ends_at, max_runs, paused_at, "on", name, host, template, source, last_slot_at, created_at, updated_at) SELECT job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.paused_at, job_definitions."on", given.name, given.host, given.template, 'host', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
+FROM (SELECT json_extract(value, '$.template') AS template, json_extract(value, '$.host') AS host, json_extract(value, '$.name') AS name FROM json_each(:given)) AS given JOIN job_definitions ON job_definitions.name = given.template
+WHERE job_definitions."on" = 'every-host' ON CONFLICT (name) DO UPDATE SET job_type = excluded.job_type, payload = excluded.payload, schedule = excluded.schedule, timezone = excluded.timezone, application = excluded.application, description = excluded.description, misfire = excluded.misfire, misfire_window = excluded.misfire_window, misfire_most = excluded.misfire_most, overlap = excluded.overlap, start_deadline = excluded.start_deadline, jitter = excluded.jitter, ends_at = excluded.ends_at, max_runs = excluded.max_runs, last_slot_at = CASE WHEN (job_definitions.last_slot_at > excluded.last_slot_at) THEN job_definitions.last_slot_at ELSE excluded.last_slot_at END, next_run_at = NULL, paused_at = excluded.paused_at, removed_at = NULL, last_error = NULL, updated_at = excluded.updated_at, "on" = excluded."on" WHERE job_definitions.host = excluded.host AND job_definitions.template = excluded.template RETURNING id, name""",
+        {},
+        {'given': (('template', None), ('host', None), ('name', None))},
+        (('id', None), ('name', None)),
+    ),
+    ('host_schedules.end_gone', ()): (
+        """UPDATE job_definitions SET removed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_definitions.host IS NOT NULL AND job_definitions.removed_at IS NULL AND NOT ((EXISTS (SELECT job_hosts.host
+FROM job_hosts
+WHERE job_hosts.host = job_definitions.host)) OR (SELECT job_ticks.id
+FROM job_ticks
+WHERE job_ticks.host >= job_definitions.host AND job_ticks.host <= job_definitions.host ORDER BY job_ticks.host DESC, job_ticks.id DESC
+ LIMIT 1 OFFSET :param_1) IS NOT NULL) RETURNING id, name""",
+        {'param_1': 0},
+        {},
+        (('id', None), ('name', None)),
+    ),
+    ('host_schedules.hosts', ()): (
+        """SELECT job_hosts.host, job_hosts.can_run, job_ticks.started_at AS seen_at
+FROM job_hosts JOIN job_ticks ON job_ticks.id = (SELECT job_ticks.id
+FROM job_ticks
+WHERE job_ticks.host >= job_hosts.host AND job_ticks.host <= job_hosts.host ORDER BY job_ticks.host DESC, job_ticks.id DESC
+ LIMIT 1 OFFSET :param_1)
+WHERE job_ticks.started_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_hosts.host""",
+        {'param_1': 0},
+        {},
+        (('host', None), ('can_run', 'json'), ('seen_at', 'instant')),
+    ),
+    ('host_schedules.of_hosts', ()): (
+        """SELECT job_definitions.template, job_definitions.host, job_definitions.removed_at
+FROM job_definitions
+WHERE job_definitions.host IS NOT NULL""",
+        {},
+        {},
+        (('template', None), ('host', None), ('removed_at', 'instant')),
+    ),
+    ('host_schedules.templates', ()): (
+        """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.last_error, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM job_definitions
+WHERE job_definitions."on" = 'every-host' AND job_definitions.host IS NULL AND job_definitions.removed_at IS NULL AND job_definitions.schedule IS NOT NULL ORDER BY job_definitions.name""",
+        {},
+        {},
+        (('id', None), ('name', None), ('job_type', None), ('last_error', None), ('now', 'instant')),
     ),
     ('hosts.forget', ()): (
         """DELETE FROM job_hosts WHERE job_hosts.reported_at <= ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) OR job_hosts.reported_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:after * 1000000 AS INTEGER))""",
@@ -1854,13 +2003,17 @@ WHERE job_type = job_limits.job_type AND (ends_at IS NULL OR ends_at > (CAST(rou
     ('listen.look_ahead', ()): (
         """SELECT EXISTS (SELECT job_ticks.id
 FROM job_ticks
-WHERE job_ticks.id > :tick_id AND job_ticks.host = :host AND job_ticks.types = :types AND job_ticks.application = :application AND job_ticks.listening_at IS NOT NULL AND job_ticks.finished_at IS NULL) AS is_superseded, EXISTS (SELECT job_expandable.id
-FROM job_expandable) AS is_expandable, EXISTS (SELECT job_recoverable.id
+WHERE job_ticks.id > :tick_id AND job_ticks.host = :host AND job_ticks.types = :types AND job_ticks.application = :application AND job_ticks.listening_at IS NOT NULL AND job_ticks.finished_at IS NULL) AS is_superseded, (EXISTS (SELECT job_expandable.id
+FROM job_expandable)) OR (EXISTS (SELECT job_expandable_by_host.id
+FROM job_expandable_by_host
+WHERE job_expandable_by_host.host = :host)) AS is_expandable, EXISTS (SELECT job_recoverable.id
 FROM job_recoverable) AS is_recoverable, (SELECT min(job_overdue.start_deadline_at) AS min_1
 FROM job_overdue) AS overdue_since, (SELECT min(job_claimable.run_at) AS min_2
 FROM job_claimable
 WHERE releases >= 0) AS run_at, EXISTS (SELECT job_ready_gates.gate
-FROM job_ready_gates) AS is_gate_ready, EXISTS (SELECT job_pauses.kind
+FROM job_ready_gates) AS is_gate_ready, EXISTS (SELECT job_claimable_by_host.id
+FROM job_claimable_by_host
+WHERE job_claimable_by_host.only_host = :host) AS is_own_due, EXISTS (SELECT job_pauses.kind
 FROM job_pauses
 WHERE job_pauses.kind = 'host' AND job_pauses.name = :host) AS is_host_paused, EXISTS (SELECT job_parents.run_id
 FROM job_parents
@@ -1872,7 +2025,7 @@ FROM job_definitions
 WHERE job_definitions.schedule IS NOT NULL AND job_definitions.removed_at IS NULL AND job_definitions.paused_at IS NULL AND job_definitions.next_run_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS next_slot_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now""",
         {'param_1': 0},
         {},
-        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_ready', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
+        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_ready', 'boolean'), ('is_own_due', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
     ('listen.other_hosts', ()): (
         """SELECT count(DISTINCT job_ticks.host) AS hosts
@@ -2219,6 +2372,33 @@ FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given
         {'given': (('job_type', None),)},
         (('job_type', None), ('waiting', None), ('oldest_run_at', 'instant')),
     ),
+    ('own_runs.close', ()): (
+        """UPDATE job_runs SET gate=CASE WHEN (job_runs.status = 'running') THEN job_runs.gate ELSE '' END, only_host=:host FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given WHERE job_runs.id = given.id""",
+        {},
+        {'given': (('id', None),)},
+        (),
+    ),
+    ('own_runs.gates', ()): (
+        """SELECT DISTINCT job_runs.job_type, job_runs.gate
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id
+WHERE job_runs.status != 'running' AND job_runs.gate != '' ORDER BY job_runs.job_type, job_runs.gate""",
+        {},
+        {'given': (('id', None),)},
+        (('job_type', None), ('gate', None)),
+    ),
+    ('own_runs.open', ()): (
+        """WITH free AS
+(SELECT job_claimable_by_host.id AS id
+FROM job_claimable_by_host
+WHERE job_claimable_by_host.only_host = :host AND job_claimable_by_host.job_type IN (SELECT given.job_type
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given) ORDER BY job_claimable_by_host.turn_at, job_claimable_by_host.run_at, job_claimable_by_host.id
+ LIMIT :limit OFFSET :param_1)
+ UPDATE job_runs SET only_host=NULL WHERE job_runs.id IN (SELECT free.id
+FROM free) AND job_runs.status != 'running' RETURNING id""",
+        {'param_1': 0},
+        {'given': (('job_type', None),)},
+        (('id', None),),
+    ),
     ('pauses.add', ()): (
         """INSERT INTO job_pauses (kind, name, reason, actor, paused_at) VALUES (:kind, :name, :reason, :actor, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) ON CONFLICT DO NOTHING RETURNING paused_at""",
         {},
@@ -2432,20 +2612,21 @@ FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:types
         (('id', None), ('job_type', None), ('finished_at', 'instant')),
     ),
     ('schedules.definition', ()): (
-        """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.source, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.runs_made, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.removed_at, job_definitions.last_error, job_definitions.created_at, job_definitions.updated_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+        """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.source, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.runs_made, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.removed_at, job_definitions.last_error, job_definitions.created_at, job_definitions.updated_at, job_definitions."on", job_definitions.host, job_definitions.template, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
 FROM job_definitions
 WHERE job_definitions.id = :definition_id""",
         {},
         {},
-        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('now', 'instant')),
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('on', None), ('host', None), ('template', None), ('now', 'instant')),
     ),
-    ('schedules.expandable', ()): (
-        """SELECT job_expandable.id
-FROM job_expandable ORDER BY job_expandable.next_run_at, job_expandable.id
- LIMIT :limit OFFSET :param_1""",
-        {'param_1': 0},
+    ('schedules.is_any_expandable', ()): (
+        """SELECT (EXISTS (SELECT job_expandable.id
+FROM job_expandable)) OR (EXISTS (SELECT job_expandable_by_host.id
+FROM job_expandable_by_host
+WHERE job_expandable_by_host.host = :host)) AS is_any_expandable""",
         {},
-        (('id', None),),
+        {},
+        (('is_any_expandable', 'boolean'),),
     ),
     ('schedules.set_problem', ()): (
         """UPDATE job_definitions SET last_error=:problem, updated_at=:at WHERE job_definitions.id = :definition_id""",
@@ -2731,6 +2912,7 @@ WHERE live.at >= :since""",
     ),
     ('ticks.claimable', ('sqlite',)): (
         """SELECT found.id
+FROM (SELECT due.id AS id
 FROM (SELECT of_type.id AS id, of_type.turn_at AS turn_at, of_type.run_at AS run_at, of_type.job_type AS job_type, of_type.most AS most
 FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, row_number() OVER (PARTITION BY job_runs.job_type ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id) AS number
 FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.most') AS most FROM json_each(:types)) AS types JOIN job_runs ON job_runs.id IN (SELECT job_claimable.id
@@ -2738,7 +2920,9 @@ FROM job_claimable
 WHERE job_claimable.job_type = types.job_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit OFFSET :param_1)
 WHERE types.most > :most_1) AS of_type
-WHERE of_type.number <= of_type.most) AS found
+WHERE of_type.number <= of_type.most) AS due UNION ALL SELECT job_claimable_by_host.id AS id
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.most') AS most FROM json_each(:types)) AS types JOIN job_claimable_by_host ON job_claimable_by_host.job_type = types.job_type
+WHERE job_claimable_by_host.only_host = :host) AS found
  LIMIT :limit OFFSET :param_2""",
         {'param_1': 0, 'most_1': 0, 'param_2': 0},
         {'types': (('job_type', None), ('most', None))},
@@ -2768,14 +2952,18 @@ WHERE job_state.pruned_at IS NULL OR job_state.pruned_at <= ((CAST(round((julian
     ('ticks.is_due', ()): (
         """SELECT ((SELECT min(job_claimable.run_at) AS min_1
 FROM job_claimable
-WHERE releases >= 0) IS NOT NULL OR (SELECT job_gates_due.is_due
+WHERE releases >= 0) IS NOT NULL OR (EXISTS (SELECT job_claimable_by_host.id
+FROM job_claimable_by_host
+WHERE job_claimable_by_host.only_host = :host)) OR (SELECT job_gates_due.is_due
 FROM job_gates_due)) AND NOT (EXISTS (SELECT job_pauses.kind
 FROM job_pauses
 WHERE job_pauses.kind = 'host' AND job_pauses.name = :host)) OR (SELECT min(job_overdue.start_deadline_at) AS min_2
 FROM job_overdue) IS NOT NULL OR (EXISTS (SELECT job_parents.run_id
 FROM job_parents
 WHERE parent_status IS NOT NULL)) OR (EXISTS (SELECT job_expandable.id
-FROM job_expandable)) OR (EXISTS (SELECT job_recoverable.id
+FROM job_expandable)) OR (EXISTS (SELECT job_expandable_by_host.id
+FROM job_expandable_by_host
+WHERE job_expandable_by_host.host = :host)) OR (EXISTS (SELECT job_recoverable.id
 FROM job_recoverable)) AS is_due""",
         {},
         {},
@@ -2786,7 +2974,9 @@ FROM job_recoverable)) AS is_due""",
 FROM job_claimable
 WHERE job_claimable.lease_expiries >= 2)) OR (EXISTS (SELECT job_gated.id
 FROM job_gated
-WHERE job_gated.lease_expiries >= 2)) AS is_due""",
+WHERE job_gated.lease_expiries >= 2)) OR (EXISTS (SELECT job_claimable_by_host.id
+FROM job_claimable_by_host
+WHERE job_claimable_by_host.only_host = :host AND job_claimable_by_host.lease_expiries >= 2)) AS is_due""",
         {},
         {},
         (('is_due', 'boolean'),),
@@ -2817,11 +3007,15 @@ FROM job_state""",
     ('ticks.open', ()): (
         """INSERT INTO job_ticks (host, worker, version, started_at, application, types) VALUES (:its_host, :its_worker, :its_version, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), :its_application, :its_types) RETURNING id, (SELECT job_hosts.digest
 FROM job_hosts
-WHERE id = :host_id AND reported_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:reported_before * 1000000 AS INTEGER))) AS reported, (SELECT job_state.server
-FROM job_state) AS server, NULL IS NOT NULL AS is_promoted""",
+WHERE id = :host_id AND reported_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:reported_before * 1000000 AS INTEGER)) AND NOT (EXISTS (SELECT job_definitions.id
+FROM job_definitions
+WHERE "on" = 'every-host' AND host IS NULL AND removed_at IS NULL AND updated_at >= reported_at))) AS reported, (SELECT job_state.server
+FROM job_state) AS server, NULL IS NOT NULL AS is_promoted, EXISTS (SELECT job_definitions.id
+FROM job_definitions
+WHERE "on" = 'every-host' AND host IS NULL AND removed_at IS NULL) AS has_templates""",
         {'reported_before': -86400.0},
         {},
-        (('id', None), ('reported', None), ('server', None), ('is_promoted', 'boolean')),
+        (('id', None), ('reported', None), ('server', None), ('is_promoted', 'boolean'), ('has_templates', 'boolean')),
     ),
     ('ticks.prune_again_soon', ()): (
         """UPDATE job_state SET pruned_at=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:soon * 1000000 AS INTEGER))""",
@@ -2957,7 +3151,7 @@ FROM job_stray_dependants) AND (run_at <= (CAST(round((julianday('now') - 244058
         AND NOT EXISTS (SELECT 1 FROM job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
-            AND other.run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND (other.start_deadline_at IS NULL OR other.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))))))) AND (job_type NOT IN (SELECT name FROM job_pauses WHERE kind = 'type')) AND (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all')) GROUP BY job_runs.job_type""",
+            AND other.run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND (other.start_deadline_at IS NULL OR other.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))))))) AND (job_type NOT IN (SELECT name FROM job_pauses WHERE kind = 'type')) AND (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all')) AND (CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END) GROUP BY job_runs.job_type""",
         {},
         {},
         (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),

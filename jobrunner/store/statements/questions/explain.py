@@ -136,6 +136,13 @@ def last_ticks() -> Select[Any]:
     return select(listed.host, listed.started_at, listed.is_of_host).order_by(listed.is_of_host, listed.id.desc())
 
 
+def newest_tick() -> Select[Any]:
+    """When the newest tick of a host began."""
+    columns = job_ticks.c
+    newest = ticks_of(bindparam("host", type_=columns.host.type)).limit(literal_column("1"))
+    return select(columns.started_at).where(columns.id == newest.scalar_subquery())
+
+
 def recent_ticks() -> Select[Any]:
     """The ticks since an instant. The newest of each kind is found by the caller: grouping could read all ticks."""
     return _ticks().where(job_ticks.c.started_at > _SINCE).order_by(job_ticks.c.started_at)

@@ -32,7 +32,7 @@ from jobrunner.store.schema import (
     job_set_limits,
     job_ticks,
 )
-from jobrunner.store.schema.views import job_claimable
+from jobrunner.store.schema.views import job_claimable, job_claimable_by_host, job_expandable_by_host
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import UtcTime, later, now
 from jobrunner.store.statements.queue.backpressure import WAITING
@@ -223,6 +223,42 @@ def broken_promises() -> Select[Any]:
     is_broken = (runs.error_type == literal_column("'exit_status'"), runs.last_error.like("exit status 1:%"))
     found = select(schedules.name, runs.id, runs.last_error).join_from(job_definitions, job_runs, runs.id == newest)
     return found.where(*of_verify, runs.status == literal_column(f"'{Status.DEAD}'"), *is_broken).limit(_MOST)
+
+
+def awaited_schedules() -> Select[Any]:
+    """The hosts of which schedules have had a due slot for longer than a time, and one of these schedules."""
+    columns = job_expandable_by_host.c
+    # Without a time it has not been looked at since it was made.
+    due_at = func.coalesce(columns.next_run_at, job_definitions.c.last_slot_at)
+    first, since = func.min(columns.id).label("id"), func.min(due_at).label("since")
+    found = select(columns.host, func.count().label("number"), first, since)
+    found = found.join_from(job_expandable_by_host, job_definitions, job_definitions.c.id == columns.id)
+    late = due_at < later(bindparam("since", type_=Float))
+    by_host = found.where(columns.host.is_not(None), late).group_by(columns.host).subquery("by_host")
+    name = select(job_definitions.c.name).where(job_definitions.c.id == by_host.c.id).scalar_subquery()
+    return select(by_host.c.host, by_host.c.number, name.label("first"), by_host.c.since).order_by(by_host.c.host)
+
+
+def awaited_runs() -> Select[Any]:
+    """The hosts for which runs have been due for longer than a time: how many up to a limit, and one of these runs."""
+    due, runs = job_claimable_by_host.c, job_runs.c
+    # One step in an index for each host. Grouped, all that waits could be read.
+    first = select(runs.only_host).where(WAITING, runs.only_host.is_not(None)).order_by(runs.only_host)
+    first = first.limit(literal_column("1"))
+    hosts = select(first.scalar_subquery().label("host")).cte("awaited", recursive=True)
+    following = first.where(runs.only_host > hosts.c.host).correlate(hosts).scalar_subquery().label("host")
+    hosts = hosts.union_all(select(following).select_from(hosts).where(hosts.c.host.is_not(None)))
+    late = due.run_at < later(bindparam("since", type_=Float))
+    walk = select(due.id, due.run_at).where(due.only_host == hosts.c.host, late).correlate(hosts)
+    found = walk.order_by(due.turn_at, due.run_at, due.id).limit(_MOST).subquery("found")
+    asked = {"number": func.count(), "first": func.min(found.c.id), "since": func.min(found.c.run_at)}
+    columns = [select(each).select_from(found).scalar_subquery().label(name) for name, each in asked.items()]
+    # The limit keeps the planner from computing them several times.
+    counted = select(hosts.c.host, *columns).where(hosts.c.host.is_not(None)).limit(_MOST_TYPES).subquery("counted")
+    # Whoever pauses a host knows that its runs wait.
+    paused = select(job_pauses.c.name).where(job_pauses.c.kind == literal_column("'host'"))
+    unpaused = ~paused.where(job_pauses.c.name == counted.c.host).exists()
+    return select(counted).where(counted.c.number > literal_column("0"), unpaused)
 
 
 def old_pauses() -> Select[Any]:

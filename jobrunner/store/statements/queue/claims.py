@@ -11,6 +11,7 @@ from sqlalchemy import (
     FromClause,
     Integer,
     Select,
+    String,
     Update,
     bindparam,
     case,
@@ -30,6 +31,7 @@ from jobrunner.store.sql.dialect.values import later, now
 from jobrunner.store.sql.traits import TRAITS
 from jobrunner.store.statements.queue.due import MOST, MOST_OF_ALL, due_of
 from jobrunner.store.statements.queue.holding import NO_LOCK, RUNNING, of_these, unlocked
+from jobrunner.store.statements.queue.own_runs import HOST, due_for
 from jobrunner.store.statements.queue.pauses import for_host
 
 _MORE = ((True,), (False, True), (True, True))
@@ -127,7 +129,7 @@ def held_by_type() -> CompoundSelect[Any]:
     """How many runs of each type the ticks of a host have at work, and how many of them one of these has.
 
     And what is paused: a row whose ``paused`` is the kind of the pause; and for which types operators have set limits:
-    there it is "limit". One question, because every claim asks it.
+    there it is "limit"; and "own" if a due run waits for this host alone. One question, because every claim asks it.
     """
     columns = job_runs.c
     mine = case((columns.locked_by == bindparam("owner", type_=columns.locked_by.type), 1), else_=0)
@@ -148,7 +150,10 @@ def held_by_type() -> CompoundSelect[Any]:
     )
     none: ColumnElement[int] = literal_column("0")
     set_types = select(literal_column("'limit'"), job_set_limits.c.job_type, none, none)
-    return union_all(held, for_host([none, none]), set_types)
+    first_own = due_for(HOST).limit(literal_column("1")).subquery("own")
+    kind: ColumnElement[str] = literal_column("'own'")
+    own = select(kind, literal_column("''", String()), none, none).select_from(first_own)
+    return union_all(held, for_host([none, none]), set_types, own)
 
 
 def held_under(some: bool) -> Select[Any]:

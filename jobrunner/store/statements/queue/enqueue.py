@@ -71,7 +71,7 @@ def insert_of_slots() -> ReturningInsert[Any]:
     """The INSERT of the runs of slots. A slot that has a run already is skipped."""
     names = (
         "definition_id", "job_type", "payload", "priority", "run_at", "scheduled_for", "origin", "start_deadline_at",
-        "concurrency_key",
+        "concurrency_key", "only_host",
     )  # fmt: skip
     given = rows("given", {name: _type_of(name) for name in names})
     statement = _insert({name: given.c[name] for name in names}, skip_existing=True)

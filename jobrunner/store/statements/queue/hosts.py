@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -16,11 +17,13 @@ from sqlalchemy import (
     bindparam,
     case,
     delete,
+    exists,
+    literal_column,
     or_,
     select,
 )
 
-from jobrunner.store.schema import job_hosts, job_ticks
+from jobrunner.store.schema import job_definitions, job_hosts, job_ticks
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import later, now
@@ -32,10 +35,22 @@ _ID = bindparam("host_id", type_=String)
 
 
 def digest_of_host() -> ScalarSelect[Any]:
-    """The digest of the last report of a host. NULL: there is none, or it must be written again because of its age."""
+    """The digest of the last report of a host. NULL: there is none, or it must be written again because of its age.
+
+    It must be, too, if there is a later schedule whose slots get a run on every host.
+    """
     columns = job_hosts.c
     is_fresh = columns.reported_at > later(bindparam("reported_before", -_REPORTED_EVERY.total_seconds(), type_=Float))
-    return select(columns.digest).where(columns.id == _ID, is_fresh).scalar_subquery()
+    # Its next tick then gives it its own definition of such a schedule.
+    is_older = exists(templates([]).where(job_definitions.c.updated_at >= columns.reported_at).correlate(job_hosts))
+    return select(columns.digest).where(columns.id == _ID, is_fresh, ~is_older).scalar_subquery()
+
+
+def templates(more: Sequence[ColumnElement[Any]]) -> Select[Any]:
+    """The schedules whose slots get a run on every host: their ids, and ``more``."""
+    columns = job_definitions.c
+    is_every_host = columns.on == literal_column("'every-host'")
+    return select(columns.id, *more).where(is_every_host, columns.host.is_(None), columns.removed_at.is_(None))
 
 
 def write() -> Executable:

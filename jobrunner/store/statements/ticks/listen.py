@@ -9,11 +9,18 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from jobrunner.lifecycle import CLAIMABLE
 from jobrunner.store.schema import ANY_RELEASES, job_definitions, job_runs, job_ticks
-from jobrunner.store.schema.views import job_expandable, job_recoverable
+from jobrunner.store.schema.views import job_recoverable
 from jobrunner.store.sql.dialect.values import later, now
 from jobrunner.store.statements.queue.dependants import is_any_ended
+from jobrunner.store.statements.queue.own_runs import HOST, due_for
 from jobrunner.store.statements.queue.pauses import is_host_paused
-from jobrunner.store.statements.ticks.ticks import earliest_claimable, earliest_overdue, is_any_gate_ready, is_own_row
+from jobrunner.store.statements.ticks.ticks import (
+    earliest_claimable,
+    earliest_overdue,
+    is_any_expandable,
+    is_any_gate_ready,
+    is_own_row,
+)
 
 _TICK_ID = bindparam("tick_id", type_=job_ticks.c.id.type)
 
@@ -64,11 +71,12 @@ def look_ahead() -> Select[Any]:
     )
     return select(
         superseded.label("is_superseded"),
-        exists(select(job_expandable.c.id)).label("is_expandable"),
+        is_any_expandable().label("is_expandable"),
         exists(select(job_recoverable.c.id)).label("is_recoverable"),
         earliest_overdue().label("overdue_since"),
         earliest_claimable().label("run_at"),
         is_any_gate_ready().label("is_gate_ready"),
+        exists(due_for(HOST)).label("is_own_due"),
         is_host_paused().label("is_host_paused"),
         is_any_ended().label("is_parent_ended"),
         next_run.scalar_subquery().label("next_run_at"),

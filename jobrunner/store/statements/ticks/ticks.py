@@ -25,6 +25,7 @@ from sqlalchemy import (
     literal_column,
     or_,
     select,
+    union_all,
     update,
 )
 from sqlalchemy.sql.dml import ReturningUpdate
@@ -33,7 +34,9 @@ from jobrunner.lifecycle import CLAIMABLE, QUARANTINE_AFTER_EXPIRIES
 from jobrunner.store.schema import ANY_RELEASES, job_runs, job_state, job_ticks
 from jobrunner.store.schema.views import (
     job_claimable,
+    job_claimable_by_host,
     job_expandable,
+    job_expandable_by_host,
     job_gated,
     job_gates_due,
     job_overdue,
@@ -46,7 +49,8 @@ from jobrunner.store.sql.traits import EACH_DATABASE
 from jobrunner.store.sql.versions import VERSION_TABLE
 from jobrunner.store.statements.queue.dependants import is_any_ended
 from jobrunner.store.statements.queue.due import MOST, MOST_OF_ALL, due_of
-from jobrunner.store.statements.queue.hosts import digest_of_host
+from jobrunner.store.statements.queue.hosts import digest_of_host, templates
+from jobrunner.store.statements.queue.own_runs import HOST, due_for, is_any_quarantined
 from jobrunner.store.statements.queue.pauses import is_host_paused
 
 VARIANTS = {"claimable": EACH_DATABASE}
@@ -71,8 +75,9 @@ def open() -> Insert:  # noqa: A001 - the name of the statement
     reported = digest_of_host().label("reported")
     server = select(job_state.c.server).scalar_subquery().label("server")
     is_promoted = promoted().is_not(None).label("is_promoted")
+    has_templates = exists(templates([])).label("has_templates")
     inserted = insert(job_ticks).values(**values, started_at=now())
-    return inserted.returning(job_ticks.c.id, reported, server, is_promoted)
+    return inserted.returning(job_ticks.c.id, reported, server, is_promoted, has_templates)
 
 
 def close() -> ReturningUpdate[Any]:
@@ -115,10 +120,18 @@ def left() -> Select[Any]:
 
 def is_due() -> Select[Any]:
     """Whether there is anything to recover, end, expand or, on the host of the parameter ``host``, to claim."""
-    others = [exists(select(view.c.id)) for view in (job_expandable, job_recoverable)]
+    others = [is_any_expandable(), exists(select(job_recoverable.c.id))]
     behind_gates = select(job_gates_due.c.is_due).scalar_subquery()
-    is_claimable = and_(or_(earliest_claimable().is_not(None), behind_gates), ~is_host_paused())
+    is_any = or_(earliest_claimable().is_not(None), exists(due_for(HOST)), behind_gates)
+    is_claimable = and_(is_any, ~is_host_paused())
     return select(or_(is_claimable, earliest_overdue().is_not(None), is_any_ended(), *others).label("is_due"))
+
+
+def is_any_expandable() -> ColumnElement[bool]:
+    """Whether a tick of the host of the parameter ``host`` may have a slot to expand."""
+    own = job_expandable_by_host.c
+    of_host = select(own.id).where(own.host == bindparam("host", type_=own.host.type))
+    return or_(exists(select(job_expandable.c.id)), exists(of_host))
 
 
 def is_any_gate_ready() -> ColumnElement[bool]:
@@ -145,17 +158,20 @@ def earliest_overdue() -> ScalarSelect[Any]:
 
 
 def claimable(database: str) -> Select[Any]:
-    """The due runs of the types of a list, up to a limit for each and for all."""
-    found = due_of(rows("types", MOST), database).subquery("found")
+    """The due runs of the types of a list, up to a limit for each and for all, and those for the host alone."""
+    types = rows("types", MOST)
+    due = due_of(types, database).subquery("due")
+    own = due_for(HOST).join_from(types, job_claimable_by_host, job_claimable_by_host.c.job_type == types.c.job_type)
+    found = union_all(select(due.c.id), own).subquery("found")
     return select(found.c.id).limit(MOST_OF_ALL)
 
 
 def is_quarantined_due() -> Select[Any]:
-    """Whether a quarantined run is due, also one that waits behind a gate."""
+    """Whether a quarantined run is due for the host of the parameter ``host``, also one that waits behind a gate."""
     # A literal, as in the index of the quarantined runs.
     most: ColumnElement[int] = literal_column(str(QUARANTINE_AFTER_EXPIRIES))
     found = [exists(select(view.c.id).where(view.c.lease_expiries >= most)) for view in (job_claimable, job_gated)]
-    return select(or_(*found).label("is_due"))
+    return select(or_(*found, is_any_quarantined()).label("is_due"))
 
 
 def free_prune_turn() -> Select[Any]:

@@ -8,9 +8,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, Integer, Select, bindparam, func, literal_column, select
 
 from jobrunner.model import OVERLAPS
-from jobrunner.store.schema import IS_UNFINISHED, job_attempts, job_definitions, job_events, job_runs
+from jobrunner.store.schema import IS_UNFINISHED, job_attempts, job_definitions, job_events, job_runs, job_ticks
+from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import now
 from jobrunner.store.statements.queue.holding import RUNNING
+from jobrunner.store.statements.queue.hosts import ticks_of
 
 VARIANTS: dict[str, list[tuple[Any, ...]]] = {
     "named": [(False,), (True,)],
@@ -30,6 +32,37 @@ def named(for_update: bool) -> Select[Any]:
     """The definition of a name; with a lock, also from those that were removed."""
     found = reading([_COLUMNS.name == bindparam("name", type_=_COLUMNS.name.type)])
     return found.with_for_update() if for_update else found
+
+
+def of_templates() -> Select[Any]:
+    """The definitions that hosts have of the templates of a list, with a lock."""
+    given = rows("given", {"name": _COLUMNS.name.type})
+    found = reading([_COLUMNS.template.in_(select(given.c.name)), _COLUMNS.removed_at.is_(None)])
+    return found.order_by(_COLUMNS.id).with_for_update(of=job_definitions)
+
+
+def names_of_hosts() -> Select[Any]:
+    """The names of the definitions that hosts have of one template."""
+    is_meant = _COLUMNS.template == bindparam("template", type_=_COLUMNS.template.type)
+    return select(_COLUMNS.name).where(is_meant, _COLUMNS.removed_at.is_(None)).order_by(_COLUMNS.name)
+
+
+def on_hosts() -> Select[Any]:
+    """What the hosts have of one template, with the newest run of each, and with the newest tick of its host."""
+    is_meant = _COLUMNS.template == bindparam("template", type_=_COLUMNS.template.type)
+    ticks = ticks_of(_COLUMNS.host).limit(literal_column("1")).correlate(job_definitions).scalar_subquery()
+    newest = select(func.max(job_runs.c.id)).where(job_runs.c.definition_id == _COLUMNS.id)
+    names = ("name", "host", "last_slot_at", "next_run_at", "paused_at", "last_error")
+    found = select(
+        *(_COLUMNS[name] for name in names),
+        select(job_ticks.c.started_at).where(job_ticks.c.id == ticks).scalar_subquery().label("ticked_at"),
+        job_runs.c.id.label("run_id"),
+        job_runs.c.status.label("run_status"),
+        job_runs.c.scheduled_for.label("run_slot"),
+    ).select_from(
+        job_definitions.outerjoin(job_runs, job_runs.c.id == newest.correlate(job_definitions).scalar_subquery())
+    )
+    return found.where(is_meant, _COLUMNS.removed_at.is_(None)).order_by(_COLUMNS.host)
 
 
 def listed(removed: bool) -> Select[Any]:

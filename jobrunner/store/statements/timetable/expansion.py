@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from jobrunner.model import OVERLAPS, Definition, SlotPolicy
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_runs, job_types
-from jobrunner.store.schema.views import job_expandable
+from jobrunner.store.schema.views import job_expandable, job_expandable_by_host
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import BigKey, now
 from jobrunner.store.statements.queue.holding import RUNNING
@@ -36,7 +36,7 @@ def lock_one() -> Select[Any]:
 
     The lock on the view makes PostgreSQL check its condition again for a row that another tick has just expanded.
     """
-    columns = job_expandable.c
+    columns = job_expandable_by_host.c
     is_meant = columns.id == bindparam("definition_id", type_=columns.id.type)
     return select(columns.id).where(is_meant).with_for_update(skip_locked=True)
 
@@ -48,6 +48,16 @@ def lock() -> Select[Any]:
     given = _given("id")
     columns = job_expandable.c
     longest_due = select(columns.id).where(columns.id.not_in(select(given.c.id)))
+    limit = bindparam("limit", type_=BigKey)
+    return longest_due.order_by(columns.next_run_at, columns.id).limit(limit).with_for_update(skip_locked=True)
+
+
+def lock_of_host() -> Select[Any]:
+    """The same for the definitions of one host, which other hosts do not expand."""
+    given = _given("id")
+    columns = job_expandable_by_host.c
+    is_own = columns.host == bindparam("host", type_=columns.host.type)
+    longest_due = select(columns.id).where(is_own, columns.id.not_in(select(given.c.id)))
     limit = bindparam("limit", type_=BigKey)
     return longest_due.order_by(columns.next_run_at, columns.id).limit(limit).with_for_update(skip_locked=True)
 

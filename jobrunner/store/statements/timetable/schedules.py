@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Integer, Select, Update, bindparam, select, update
+from sqlalchemy import Select, Update, bindparam, select, update
 
 from jobrunner.store.schema import job_definitions
-from jobrunner.store.schema.views import job_expandable
 from jobrunner.store.sql.dialect.values import now
+from jobrunner.store.statements.ticks.ticks import is_any_expandable as is_any_due
 
 _IS_MEANT = job_definitions.c.id == bindparam("definition_id", type_=job_definitions.c.id.type)
 
 
-def expandable() -> Select[Any]:
-    """The definitions that may have a slot to expand, the longest due first."""
-    columns = job_expandable.c
-    return select(columns.id).order_by(columns.next_run_at, columns.id).limit(bindparam("limit", type_=Integer))
+def is_any_expandable() -> Select[Any]:
+    """Whether a tick of the host of the parameter ``host`` may have a slot to expand."""
+    return select(is_any_due().label("is_any_expandable"))
 
 
 def definition() -> Select[Any]:

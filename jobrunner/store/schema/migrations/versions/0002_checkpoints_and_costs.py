@@ -1,4 +1,4 @@
-"""A place to go on from for each run, what each attempt has cost, where all rows were moved to, and set limits.
+"""A place to go on from for each run, what attempts cost, where all rows were moved to, set limits, runs of one host.
 
 It expands: older programs leave them empty.
 """
@@ -46,6 +46,7 @@ for _of_postgresql, _of_sqlite in (
 ):
     SET_LIMITS_SQLITE = SET_LIMITS_SQLITE.replace(_of_postgresql, _of_sqlite)
 SET_LIMITS_SQLITE += " STRICT"
+ON = "CONSTRAINT job_definitions_on CHECK (\"on\" IN ('any-host', 'every-host'))"
 UP = {
     "postgresql": [
         "ALTER TABLE {schema}job_runs ADD COLUMN checkpoint JSONB",
@@ -54,6 +55,10 @@ UP = {
         "ALTER TABLE {schema}job_state ADD COLUMN moved TEXT",
         SET_LIMITS_POSTGRESQL,
         SAME_RIGHTS,
+        "ALTER TABLE {schema}job_runs ADD COLUMN only_host VARCHAR(255)",
+        f"ALTER TABLE {{schema}}job_definitions ADD COLUMN \"on\" VARCHAR(20) DEFAULT 'any-host' NOT NULL {ON}",
+        "ALTER TABLE {schema}job_definitions ADD COLUMN host VARCHAR(255)",
+        "ALTER TABLE {schema}job_definitions ADD COLUMN template VARCHAR(200)",
     ],
     "sqlite": [
         f"ALTER TABLE job_runs ADD COLUMN checkpoint TEXT {READABLE}",
@@ -61,10 +66,26 @@ UP = {
         "ALTER TABLE job_attempts ADD COLUMN processor_seconds REAL",
         "ALTER TABLE job_state ADD COLUMN moved TEXT",
         SET_LIMITS_SQLITE,
+        "ALTER TABLE job_runs ADD COLUMN only_host TEXT",
+        f"ALTER TABLE job_definitions ADD COLUMN \"on\" TEXT DEFAULT 'any-host' NOT NULL {ON}",
+        "ALTER TABLE job_definitions ADD COLUMN host TEXT",
+        "ALTER TABLE job_definitions ADD COLUMN template TEXT",
     ],
 }
+# Older programs would run on any host what belongs to one. So such schedules end, and their runs are given up.
+ONE_HOST_ENDS = [
+    "UPDATE {schema}job_definitions SET removed_at = updated_at WHERE host IS NOT NULL AND removed_at IS NULL",
+    """UPDATE {schema}job_runs SET start_deadline_at = created_at
+      WHERE only_host IS NOT NULL AND status IN ('queued', 'failed')""",
+]
+OF_HOST = ("job_runs_of_host", "job_definitions_of_host", "job_definitions_templates")
 DOWN = {
     "postgresql": [
+        *ONE_HOST_ENDS,
+        "ALTER TABLE {schema}job_definitions DROP COLUMN template",
+        "ALTER TABLE {schema}job_definitions DROP COLUMN host",
+        'ALTER TABLE {schema}job_definitions DROP COLUMN "on"',
+        "ALTER TABLE {schema}job_runs DROP COLUMN only_host",
         "DROP TABLE {schema}job_set_limits",
         "ALTER TABLE {schema}job_state DROP COLUMN moved",
         "ALTER TABLE {schema}job_attempts DROP COLUMN processor_seconds",
@@ -72,6 +93,13 @@ DOWN = {
         "ALTER TABLE {schema}job_runs DROP COLUMN checkpoint",
     ],
     "sqlite": [
+        *ONE_HOST_ENDS,
+        # SQLite keeps a column that has an index.
+        *(f"DROP INDEX IF EXISTS {name}" for name in OF_HOST),
+        "ALTER TABLE job_definitions DROP COLUMN template",
+        "ALTER TABLE job_definitions DROP COLUMN host",
+        'ALTER TABLE job_definitions DROP COLUMN "on"',
+        "ALTER TABLE job_runs DROP COLUMN only_host",
         "DROP TABLE job_set_limits",
         "ALTER TABLE job_state DROP COLUMN moved",
         "ALTER TABLE job_attempts DROP COLUMN processor_seconds",
