@@ -128,8 +128,8 @@ def _as_json(answer: Any) -> Any:
     text = json.dumps(_cut(json.loads(json.dumps(answer, default=plain))))
     if len(text) > _LONGEST_ANSWER:
         raise Refused(
-            f"the answer has {len(text)} characters, and {_LONGEST_ANSWER} are sent at most; ask for less, with a limit,"
-            " a type or a shorter time"
+            f"the answer has {len(text)} characters, and at most {_LONGEST_ANSWER} are sent; ask for less: a smaller"
+            " limit, one type, or a shorter time"
         )
     return json.loads(text)
 

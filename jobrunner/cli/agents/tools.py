@@ -171,7 +171,7 @@ def _schema(parameter: click.Parameter) -> dict[str, Any]:
     return {**kind, **described}
 
 
-def _kind(kind: click.ParamType) -> dict[str, Any]:
+def _kind(kind: Any) -> dict[str, Any]:
     if isinstance(kind, click.Choice):
         return {"type": "string", "enum": list(kind.choices)}
     bounds = kind.bounds if isinstance(kind, Checked) else None

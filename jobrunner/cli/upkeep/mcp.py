@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import os
 
 import click
 
@@ -43,8 +43,6 @@ def mcp(context: click.Context, allow_changes: bool, redact: tuple[str, ...]) ->
     assert context.parent is not None
     group = context.parent.command
     assert isinstance(group, LazyGroup)
-    if sys.stdin.isatty():
-        streams.to_stderr(
-            "jobrunner: waits for a client on standard input; docs/howto/agents.md says how to set one up"
-        )
+    if os.isatty(0):
+        streams.to_stderr("jobrunner: waits for a client on standard input; how to set one up: docs/howto/agents.md")
     serve(Agent(group, redact, allow_changes=allow_changes))
