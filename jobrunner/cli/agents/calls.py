@@ -45,10 +45,10 @@ class Calls:
 
     def question(self, command: click.Command, words: Sequence[str], client: str) -> Answer:
         """The answer of a command that can write nothing. Raises Refused."""
-        opened = list[_Reading]()
+        opened = list[Reading]()
 
         def opens(location: Location, waits: Waits) -> Database:
-            opened.append(_Reading(location, waits, self._masks))
+            opened.append(Reading(location, waits, self._masks))
             return opened[-1]
 
         caller = self._call(command, words, Caller(f"mcp:{client}", opens))
@@ -89,7 +89,7 @@ class Calls:
         return Refused(one_line(self._names.masked(text), 1000))
 
 
-class _Reading(Database):
+class Reading(Database):
     """A database that is only read. ``known`` are the secrets of what was read, learned in the same transaction."""
 
     def __init__(self, location: Location, waits: Waits, masks: Masks) -> None:
