@@ -34,8 +34,9 @@ class Checked(_TextType):
 
     name = "text"
 
-    def __init__(self, check: Callable[[str], Any]) -> None:
+    def __init__(self, check: Callable[[str], Any], bounds: tuple[int, int] | None = None) -> None:
         self._check = check
+        self._bounds = bounds
 
     @property
     def bounds(self) -> tuple[int, int] | None:
@@ -45,7 +46,7 @@ class Checked(_TextType):
         if isinstance(self._check, partial) and self._check.func is whole_number:
             return self._check.keywords["least"], self._check.keywords["most"]
         number = getattr(self._check, "__self__", None)
-        return (number.least, number.most) if isinstance(number, Number) else None
+        return (number.least, number.most) if isinstance(number, Number) else self._bounds
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Raises click's usage error with the text of the check."""

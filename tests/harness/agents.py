@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, TextIO, cast
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import ClientSession, StdioServerParameters
@@ -59,7 +59,10 @@ def agent(jobrunner: Commands, *words: str, env: Mapping[str, str | None] | None
     @asynccontextmanager
     async def session() -> Any:
         client = Implementation(name=CLIENT, version="1")
-        async with stdio_client(server, sys.__stderr__) as streams, ClientSession(*streams, client_info=client) as made:
+        async with (
+            stdio_client(server, cast(TextIO, sys.__stderr__)) as streams,
+            ClientSession(*streams, client_info=client) as made,
+        ):
             yield made, await made.initialize()
 
     with start_blocking_portal() as portal:

@@ -57,7 +57,7 @@ def test_every_command_with_json_is_a_tool_or_is_left_out_for_a_reason() -> None
         for words, command in every_command().items()
         if any(isinstance(each, AnswerOption) for each in command.params)
     }
-    assert with_json == {*QUESTIONS, *CHANGES, *NO_TOOLS}
+    assert with_json | CHANGES.keys() == {*QUESTIONS, *CHANGES, *NO_TOOLS}
 
 
 def test_tools_answer_with_the_records_of_their_commands(jobrunner: Commands, app: App, database: Database) -> None:
@@ -188,12 +188,37 @@ def test_change_comes_only_after_its_dry_run_and_changes_no_more_than_that_has_s
             hints = ask.tools[f"jobrunner_{name}"].annotations
             assert hints is not None
             assert hints.read_only_hint is False
+        # What holds runs back says what it has found, and is rolled back the first time.
+        for name, more, says in (
+            ("pause", {"type": ["mail"]}, "type mail: paused; 1 run waits, 0 at work go on"),
+            ("resume", {"type": ["mail"]}, "type mail: resumed; it was paused since"),
+            ("limit", {"job_type": "mail", "max_running": 2}, "mail: max_running 2; 1 run waits, 0 at work go on"),
+            ("unlimit", {"job_type": "mail"}, "mail: as its code has it; max_running 2 was set since"),
+        ):
+            before = _held_back(database)
+            shown = ask(name, **more, reason=name)
+            assert _held_back(database) == before, name
+            assert shown["said"][0].startswith(says)
+            assert ask(name, **more, reason=name, confirm=shown["confirm"])["said"][0].startswith(says)
+            assert _held_back(database) != before, name
+        assert "--max-running N or --rate" in ask.refused("limit", job_type="mail", reason="x")
     events = database.query("SELECT actor, action, run_id, detail FROM job_events ORDER BY id")
     of_agent = [each for each in events if "mcp" in each["actor"]]
-    assert [each["action"] for each in of_agent] == ["cancel", "retry", "reschedule", "priority", "discard"]
+    of_runs, of_types = (
+        ["cancel", "retry", "reschedule", "priority", "discard"],
+        ["pause", "resume", "limit", "unlimit"],
+    )
+    assert [each["action"] for each in of_agent] == [*of_runs, *(f"{name} type" for name in of_types)]
     assert all(each["actor"].endswith(f" (mcp:{CLIENT})") for each in of_agent)
     assert of_agent[0]["detail"]["reason"] == "the list was wrong"
     assert of_agent[0]["detail"]["filter"] == {"ids": [first, gone, kept], "job_types": ["mail"]}
+
+
+def _held_back(database: Database) -> list[Any]:
+    tables = ("job_pauses", "job_set_limits", "job_events")
+    return [database.value(f"SELECT count(*) FROM {table}") for table in tables] + [
+        database.query("SELECT job_type, ends_at FROM job_set_limits")
+    ]
 
 
 def _statuses(database: Database, *ids: int) -> list[str]:

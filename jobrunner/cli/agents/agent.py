@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from jobrunner.cli.agents.calls import Calls, Refused
-from jobrunner.cli.agents.changes import Change, Changes
+from jobrunner.cli.agents.changes import Changes
 from jobrunner.cli.agents.tools import tools
 from jobrunner.cli.lazy_group import LazyGroup
 from jobrunner.text import one_line, visible
@@ -22,7 +22,7 @@ class Agent:
     """Answers the calls of one client, one after the other, from any thread."""
 
     def __init__(self, group: LazyGroup, redact: Collection[str], *, allow_changes: bool) -> None:
-        self.tools = tools(group, Change, allow_changes=allow_changes)
+        self.tools = tools(group, allow_changes=allow_changes)
         self._calls = Calls(redact)
         self._changes = Changes(self._calls)
         # A command may note what belongs to its process, such as its settings.

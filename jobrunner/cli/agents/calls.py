@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from typing import Any, NamedTuple, TypeVar
 
 import click
@@ -67,6 +69,19 @@ class Calls:
         caller = self._call(command, words, Caller(f"mcp:{client}", opens))
         return Answer(_as_json(caller.answer), caller.counted)
 
+    def told(self, command: click.Command, words: Sequence[str], client: str, *, is_dry: bool) -> list[str]:
+        """The lines that a command prints. ``is_dry``: what it writes is rolled back at its end. Raises Refused."""
+
+        def opens(location: Location, waits: Waits) -> Database:
+            return Trial(location, patience=waits) if is_dry else Database(location, patience=waits)
+
+        # The server calls one command at a time, and speaks through a file of its own.
+        printed = io.StringIO()
+        with redirect_stdout(printed), redirect_stderr(printed):
+            self._call(command, words, Caller(f"mcp:{client}", opens))
+        lines = printed.getvalue().splitlines()
+        return [self._names.masked(one_line(line.removeprefix("jobrunner: "), 1000)) for line in lines]
+
     def _call(self, command: click.Command, words: Sequence[str], caller: Caller) -> Caller:
         try:
             # Each call has a context of its own, which no other shares.
@@ -81,12 +96,36 @@ class Calls:
             raise self._refused(error.format_message()) from None
         except Exception as error:  # noqa: BLE001 - a command that fails must not end the server
             raise self._refused(reporting.told(error)[0]) from None
-        if caller.answer is None:
-            raise Refused("the command has answered nothing")
         return caller
 
     def _refused(self, text: str) -> Refused:
         return Refused(one_line(self._names.masked(text), 1000))
+
+
+class Trial(Database):
+    """A database to which a command writes in one transaction, which its end rolls back."""
+
+    _is_begun = False
+
+    def close(self) -> None:
+        """See Database."""
+        super().close()
+        self._is_begun = False
+
+    def _once(self, work: Callable[[Connection], T], *, writes: bool, is_snapshot: bool = False) -> T:
+        def call() -> T:
+            connection = self.connect()
+            if not self._is_begun:
+                connection.begin()
+                self._is_begun = True
+            try:
+                return work(connection)
+            except BaseException:
+                connection.rollback()
+                self._is_begun = False
+                raise
+
+        return self._call(call)
 
 
 class Reading(Database):

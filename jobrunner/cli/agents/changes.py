@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from jobrunner import clock
-from jobrunner.admin.bulk import Changed
+from jobrunner.cli.agents.answered import RunsChanged, TypeChanged
 from jobrunner.cli.agents.calls import Calls, Refused
 from jobrunner.cli.agents.tools import MOST, Tool
 
 _KEPT_SECONDS = 900.0
 _MOST_KEPT = 20
+_NOT_YET = "Nothing was changed yet. To do it, call again with the same arguments and confirm."
 _WHICH = 'say which runs: job_ids, or a filter such as "type" or "status"'
-
-
-@dataclass(frozen=True)
-class Change(Changed):
-    """What became of many runs, or would. ``matching`` maps the statuses of those that were counted to numbers of runs.
-
-    ``runs`` are their ids. ``confirm`` is for the second call. ``next_step`` says what to do now.
-    """
-
-    runs: list[int]
-    confirm: str | None
-    next_step: str
 
 
 class _Shown(NamedTuple):
@@ -45,43 +33,48 @@ class Changes:
         self._calls = calls
         self._shown: dict[str, _Shown] = {}
 
-    def change(self, tool: Tool, arguments: Mapping[str, Any], client: str) -> Change:
+    def change(self, tool: Tool, arguments: Mapping[str, Any], client: str) -> RunsChanged | TypeChanged:
         """Show what would be changed, or change what was shown. Raises Refused."""
         given = {name: value for name, value in arguments.items() if name != "confirm"}
-        confirm = arguments.get("confirm")
-        if confirm is None:
-            return self._show(tool, given, client)
-        return self._do(tool, given, self._taken(tool, given, str(confirm)), client)
+        shown = None if "confirm" not in arguments else self._taken(tool, given, arguments["confirm"])
+        assert tool.effect is not None
+        if tool.effect.record is TypeChanged:
+            return self._of_type(tool, given, client, is_dry=shown is None)
+        return self._show(tool, given, client) if shown is None else self._do(tool, given, shown.runs, client)
 
-    def _show(self, tool: Tool, given: dict[str, Any], client: str) -> Change:
+    def _show(self, tool: Tool, given: dict[str, Any], client: str) -> RunsChanged:
         if not given.keys() - {"reason", "limit", "over", "run_at", "number"}:
             raise Refused(_WHICH)
-        words = [f"--reason={given['reason']}", "--dry-run", "--json", *tool.words({"limit": MOST, **given})]
+        words = [_reason(given), "--dry-run", "--json", *tool.words({"limit": MOST, **given})]
         answer = self._calls.question(tool.command, words, client)
         assert answer.counted is not None
         runs = tuple(answer.counted.runs)
         if not runs:
-            return Change(**answer.value, runs=[], confirm=None, next_step="No run fits. Nothing was changed.")
-        confirm = self._remember(_Shown(tool.name, given, runs, clock.elapsed() + _KEPT_SECONDS))
+            return RunsChanged(**answer.value, runs=[], confirm=None, next_step="No run fits. Nothing was changed.")
         more = f" There may be more: at most {MOST} are changed at once." if len(runs) == MOST else ""
-        step = f"Nothing was changed yet. To change these runs, call again with the same arguments and confirm.{more}"
-        return Change(**answer.value, runs=list(runs), confirm=confirm, next_step=step)
+        step = f"{_NOT_YET}{more}"
+        return RunsChanged(**answer.value, runs=list(runs), confirm=self._remember(tool, given, runs), next_step=step)
 
-    def _do(self, tool: Tool, given: Mapping[str, Any], shown: _Shown, client: str) -> Change:
+    def _do(self, tool: Tool, given: Mapping[str, Any], runs: tuple[int, ...], client: str) -> RunsChanged:
         # Those of them that still fit: the filter is the same, and only these ids.
-        wanted = {name: value for name, value in given.items() if name != "limit"} | {"job_ids": list(shown.runs)}
-        words = [f"--reason={given['reason']}", "--yes", "--json", *tool.words(wanted)]
-        answer = self._calls.change(tool.command, words, client)
+        wanted = {name: value for name, value in given.items() if name != "limit"} | {"job_ids": list(runs)}
+        answer = self._calls.change(tool.command, [_reason(given), "--yes", "--json", *tool.words(wanted)], client)
         assert answer.counted is not None
-        runs = list(answer.counted.runs)
-        answer.value["changed_meanwhile"] += len(shown.runs) - len(runs)
-        return Change(**answer.value, runs=runs, confirm=None, next_step=_done(answer.value))
+        value, found = answer.value, list(answer.counted.runs)
+        value["changed_meanwhile"] += len(runs) - len(found)
+        return RunsChanged(**value, runs=found, confirm=None, next_step=f"{value['done']} of {len(runs)} were changed.")
 
-    def _remember(self, shown: _Shown) -> str:
+    def _of_type(self, tool: Tool, given: Mapping[str, Any], client: str, *, is_dry: bool) -> TypeChanged:
+        said = self._calls.told(tool.command, [_reason(given), *tool.words(given)], client, is_dry=is_dry)
+        if not is_dry:
+            return TypeChanged(said, dry_run=False, confirm=None, next_step="This was done.")
+        return TypeChanged(said, dry_run=True, confirm=self._remember(tool, given), next_step=_NOT_YET)
+
+    def _remember(self, tool: Tool, given: Mapping[str, Any], runs: tuple[int, ...] = ()) -> str:
         while len(self._shown) >= _MOST_KEPT:
             del self._shown[next(iter(self._shown))]
         confirm = secrets.token_hex(4)
-        self._shown[confirm] = shown
+        self._shown[confirm] = _Shown(tool.name, given, runs, clock.elapsed() + _KEPT_SECONDS)
         return confirm
 
     def _taken(self, tool: Tool, given: Mapping[str, Any], confirm: str) -> _Shown:
@@ -94,6 +87,5 @@ class Changes:
         return shown
 
 
-def _done(value: Mapping[str, Any]) -> str:
-    left = value["locked"] + value["changed_meanwhile"] + value["key_taken"]
-    return f"{value['done']} runs were changed." + (f" {left} were not; see the numbers." if left else "")
+def _reason(given: Mapping[str, Any]) -> str:
+    return f"--reason={given['reason']}"

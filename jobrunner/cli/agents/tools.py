@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import click
 
 from jobrunner.cli import options, schemas
+from jobrunner.cli.agents.answered import RunsChanged, TypeChanged
 from jobrunner.cli.answers import AnswerOption, records
 from jobrunner.cli.lazy_group import LazyGroup
 from jobrunner.cli.parameters import Checked
@@ -24,18 +25,24 @@ QUESTIONS = (
 class Effect(NamedTuple):
     """What a client may tell its user of a change, before it asks whether the agent may make it."""
 
+    record: type[RunsChanged | TypeChanged]
     is_destructive: bool
-    is_idempotent: bool
+    is_idempotent: bool = True
 
 
 CHANGES = {
-    "retry": Effect(is_destructive=False, is_idempotent=True),
-    "cancel": Effect(is_destructive=True, is_idempotent=True),
-    "discard": Effect(is_destructive=True, is_idempotent=True),
-    "reschedule": Effect(is_destructive=False, is_idempotent=False),
-    "priority": Effect(is_destructive=False, is_idempotent=True),
+    "retry": Effect(RunsChanged, is_destructive=False),
+    "cancel": Effect(RunsChanged, is_destructive=True),
+    "discard": Effect(RunsChanged, is_destructive=True),
+    # A time may be "so long from now".
+    "reschedule": Effect(RunsChanged, is_destructive=False, is_idempotent=False),
+    "priority": Effect(RunsChanged, is_destructive=False),
+    "pause": Effect(TypeChanged, is_destructive=True),
+    "resume": Effect(TypeChanged, is_destructive=False),
+    "limit": Effect(TypeChanged, is_destructive=True, is_idempotent=False),
+    "unlimit": Effect(TypeChanged, is_destructive=False),
 }
-"""The commands that change runs, and can say before which."""
+"""The commands that change runs or what holds them back. All leave a row in the audit trail."""
 MOST = 500
 """The most rows of an answer, and the most runs of a change. An agent that needs more is to ask for less at once."""
 _NOT_FOR_AGENTS = {
@@ -51,6 +58,7 @@ _ARGUMENTS = {
     "asked": "The name of a schedule, or an expression such as 30 2 * * *.",
     "job_ids": "The ids of runs. Instead of them, or beside them, a filter says which runs.",
     "number": "The new priority.",
+    "job_type": "A job type.",
 }
 """Click knows no words for an argument."""
 _REASON = "Why. The audit trail keeps it, with the name of the user and of this client."
@@ -104,15 +112,15 @@ class Tool:
         return [*given, "--", *plain]
 
 
-def tools(group: LazyGroup, changed: Any, *, allow_changes: bool) -> dict[str, Tool]:
-    """All tools by their names. ``changed`` is the record that a change answers with."""
+def tools(group: LazyGroup, *, allow_changes: bool) -> dict[str, Tool]:
+    """All tools by their names."""
     found = {}
     for words in QUESTIONS:
         command = _command(group, words)
         ((_, record), *_) = records({words: command})
         found[_tool_name(words)] = Tool(_tool_name(words), command, None, _output(record))
     for words, effect in CHANGES.items() if allow_changes else ():
-        found[_tool_name(words)] = Tool(_tool_name(words), _command(group, words), effect, _output(changed))
+        found[_tool_name(words)] = Tool(_tool_name(words), _command(group, words), effect, _output(effect.record))
     return found
 
 
