@@ -1,7 +1,6 @@
 """`jobrunner mcp`: an agent sees what the commands answer, without secrets, and changes only what it was shown."""
 
 import json
-import re
 import signal
 import subprocess
 from pathlib import Path
@@ -9,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from harness import App, Commands, Database, PrivatePostgres, sqlite_only
+from harness import App, Commands, Database, PrivatePostgres, pages, sqlite_only
 from harness.agents import CLIENT, agent
 from harness.invariants import insert_runs
-from harness.pages import ROOT
 from harness.plans import fill_a_little
 from jobrunner.cli.agents.calls import Reading
 from jobrunner.cli.agents.tools import CHANGES, MOST, QUESTIONS
@@ -219,12 +217,13 @@ def test_change_comes_only_after_its_dry_run_and_changes_no_more_than_that_has_s
 
 @sqlite_only
 def test_blocks_of_the_page_start_a_server(jobrunner: Commands, database: Database, tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "howto" / "agents.md").read_text()
+    page = (pages.ROOT / "docs" / "howto" / "agents.md").read_text()
     tools = {f"`jobrunner_{words.replace(' ', '_')}`" for words in (*QUESTIONS, *CHANGES)}
     assert {each for each in tools if each not in page} == set()
     env_file = tmp_path / "env"
     env_file.write_text(f"JOBRUNNER_DATABASE_URL={database.url}\n")
-    blocks = [json.loads(each) for each in re.findall(r"```json\n(.*?)```", page, re.DOTALL)]
+    found = pages.checked_by("tests/health/test_agents.py::test_blocks_of_the_page_start_a_server")
+    blocks = [json.loads(each.text) for each in found]
     assert [*map(list, blocks)] == [["mcpServers"], ["servers"]]
     for block in blocks:
         ((_, servers),) = block.items()
