@@ -127,6 +127,7 @@ def test_secrets_and_long_texts_of_jobs_do_not_leave(jobrunner: Commands, databa
         # The schema refuses what is no argument, and no value can become an option.
         refused.append(ask.refused("show", run_id="--env-file=/etc/passwd"))
         refused.append(ask.refused("explain", subject="--env-file=/etc/passwd"))
+        assert "'--env-file=/etc/passwd'" in refused[-1], "it is the name of something that is not there"
         refused.append(ask.refused("runs", env_file="/etc/passwd"))
         refused.append(ask.refused("runs", limit=MOST + 1))
         refused.append(ask.refused("cancel", type=["mail"], reason="x"))
@@ -213,6 +214,21 @@ def test_change_comes_only_after_its_dry_run_and_changes_no_more_than_that_has_s
     assert all(each["actor"].endswith(f" (mcp:{CLIENT})") for each in of_agent)
     assert of_agent[0]["detail"]["reason"] == "the list was wrong"
     assert of_agent[0]["detail"]["filter"] == {"ids": [first, gone, kept], "job_types": ["mail"]}
+
+
+@sqlite_only
+def test_what_is_printed_beside_the_protocol_goes_to_stderr(jobrunner: Commands) -> None:
+    process = jobrunner.start_python("""
+        import subprocess, sys
+        from jobrunner.cli.agents.server import standard_streams
+
+        with standard_streams() as (reader, writer):
+            print("stray", flush=True)
+            subprocess.run(["sh", "-c", "echo child; cat"])
+            print("the protocol", file=writer, flush=True)
+    """)
+    stdout, stderr = process.communicate(timeout=60)
+    assert (stdout, stderr) == ("the protocol\n", "stray\nchild\n")
 
 
 @sqlite_only

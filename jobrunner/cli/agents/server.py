@@ -51,7 +51,7 @@ def serve(agent: Agent) -> None:
     """Answer requests until standard input ends. SIGINT ends the process, and so does a client that is gone."""
     # The library waits for a line of input in a thread, which no cancellation ends.
     signal.signal(signal.SIGINT, _end)
-    with _standard_streams() as (reader, writer):
+    with standard_streams() as (reader, writer):
         anyio.run(partial(_serve, agent, reader, writer))
 
 
@@ -71,7 +71,7 @@ class _Wire(io.TextIOWrapper):
 
 
 @contextmanager
-def _standard_streams() -> Iterator[tuple[io.TextIOWrapper, _Wire]]:
+def standard_streams() -> Iterator[tuple[io.TextIOWrapper, _Wire]]:
     """Standard input and output for the protocol alone: what anything else reads is empty, what it prints is stderr."""
     own_in, own_out = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
