@@ -162,7 +162,7 @@ def test_change_comes_only_after_its_dry_run_and_changes_no_more_than_that_has_s
     asked: dict[str, Any] = {"type": ["mail"], "reason": "the list was wrong"}
     with agent(jobrunner, "--allow-changes") as ask:
         assert "Only if the user agrees" in ask.instructions
-        shown = ask("cancel", **asked)
+        shown = ask("cancel", **asked, confirm=None)
         assert (shown["runs"], shown["matching"], shown["dry_run"]) == ([first, gone, kept], {"queued": 3}, True)
         assert _statuses(database, first, gone, kept) == ["queued"] * 3
         # What comes meanwhile was not shown, and what ends meanwhile is not changed.

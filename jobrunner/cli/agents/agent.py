@@ -28,11 +28,13 @@ class Agent:
         # A command may note what belongs to its process, such as its settings.
         self._one_at_a_time = threading.Lock()
 
-    def call(self, name: str, arguments: Mapping[str, Any], client: str) -> dict[str, Any]:
-        """The answer of a tool, as an object. Raises Refused, whose text is one line."""
+    def call(self, name: str, given: Mapping[str, Any], client: str) -> dict[str, Any]:
+        """The answer of a tool, as an object. None is as if it were not given. Raises Refused, whose text is one line."""
         tool = self.tools.get(name)
         if tool is None:
             raise Refused(f"there is no tool {name[:_LONGEST_NAME]!r}; there are: {', '.join(self.tools)}")
+        # Many models fill in what they leave out.
+        arguments = {each: value for each, value in given.items() if value is not None}
         wrong = best_match(Draft202012Validator(tool.input).iter_errors(arguments))
         if wrong is not None:
             place = "".join(f"{each}: " for each in wrong.absolute_path)
