@@ -29,7 +29,7 @@ class Agent:
         self._one_at_a_time = threading.Lock()
 
     def call(self, name: str, given: Mapping[str, Any], client: str) -> dict[str, Any]:
-        """The answer of a tool, as an object. None is as if it were not given. Raises Refused, whose text is one line."""
+        """The answer of a tool, as an object. None: as if it were not given. Raises Refused, whose text is one line."""
         tool = self.tools.get(name)
         if tool is None:
             raise Refused(f"there is no tool {name[:_LONGEST_NAME]!r}; there are: {', '.join(self.tools)}")
