@@ -149,6 +149,10 @@ class DatabaseMoved(SchemaMismatch):
     """The rows of the database were moved to another one, or a move is not done yet."""
 
 
+class HandlersNotAsked(JobrunnerError):
+    """Something asks whose question must not import the handler modules, which is code of the user."""
+
+
 class HandlersUnavailable(ConfigurationError):
     """The handler modules could not be imported by a child process. ``detail``: the traceback, in several lines."""
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
+from jobrunner.cli import schemas
 from jobrunner.cli.answers import VERSION, records
 from jobrunner.cli.program import every_command
 
@@ -43,35 +41,18 @@ a JSON Schema, which the tests hold every command to.
 def files() -> dict[Path, str]:
     """What must be in each file."""
     rows = "".join(f"| `jobrunner {name}` | [{_file(name)}](schemas/v{VERSION}/{_file(name)}) |\n" for name in RECORDS)
-    schemas = {SCHEMAS / _file(name): f"{json.dumps(schema(name), indent=2)}\n" for name in RECORDS}
-    return {PAGE: _HEAD + rows, **schemas}
+    texts = {SCHEMAS / _file(name): f"{json.dumps(schema(name), indent=2)}\n" for name in RECORDS}
+    return {PAGE: _HEAD + rows, **texts}
 
 
 def schema(name: str) -> dict[str, Any]:
     """The schema of what a command prints."""
-    made = msgspec.json.schema(RECORDS[name])
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"jobrunner {name}, version {VERSION}"}
-    return {**head, **_in_one_line(made)}
+    return {**head, **schemas.schema(RECORDS[name])}
 
 
 def _file(name: str) -> str:
     return name.replace(" --jsonl", " line").replace(" --json", "").replace(" ", "-") + ".json"
-
-
-def _in_one_line(node: Any) -> Any:
-    """Without the line breaks and the marks that the texts of the code have."""
-    if isinstance(node, list):
-        return [_in_one_line(each) for each in node]
-    if not isinstance(node, dict):
-        return node
-    found: dict[str, Any] = {name: _in_one_line(value) for name, value in node.items()}
-    if "properties" in found:
-        # What a record has by default is printed, too.
-        given = {name for name, each in found["properties"].items() if each.pop("default", found) is not found}
-        found["required"] = [name for name in found["properties"] if name in {*given, *found["required"]}]
-    if isinstance(found.get("description"), str):
-        found["description"] = re.sub(r"\s+", " ", found["description"]).replace("``", "")
-    return found
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ CALLED_BY = {
     "Alembic": ("revision", "down_revision", "upgrade", "downgrade"),
     "uvicorn": ("main_loop", "should_exit"),
     "Jinja2": ("filters",),
+    "the client of an agent": ("next_step",),
     "Django": (
         *("JobrunnerConfig", "verbose_name", "supports_defer", "supports_async_task", "supports_get_result"),
         *("supports_priority", "get_result", "requires_system_checks", "run_from_argv", "add_arguments"),

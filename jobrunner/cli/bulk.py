@@ -14,6 +14,7 @@ from jobrunner.admin import bulk
 from jobrunner.admin.bulk import ChangeAt, Changed, Counted
 from jobrunner.cli import environment, options, render, session, streams, suggestions
 from jobrunner.cli.answers import answers
+from jobrunner.cli.caller import caller
 from jobrunner.cli.options.selection import ids_argument, selection_options
 from jobrunner.cli.options.shared import of_limit
 from jobrunner.cli.parameters import Checked
@@ -139,6 +140,8 @@ def change_many(many: Many, change_at: ChangeAt, begin: Callable[[datetime], dat
     database = session.open_database(environment.load(), for_many_rows=True)
     selection = replace(many.selection, ids=many.job_ids)
     counted = database.read(partial(bulk.count, selection=selection, change_at=change_at, limit=many.limit))
+    if (asks := caller()) is not None:
+        asks.counted = counted
     if not _agrees(many, counted):
         if not counted.runs:
             suggestions.suggest_type(many.selection.job_types, database.read(suggestions.types_of))
@@ -146,7 +149,7 @@ def change_many(many: Many, change_at: ChangeAt, begin: Callable[[datetime], dat
     name, found = counted.change.name, len(counted.runs)
     total = _run(database, counted, many.over, who, begin and begin(counted.at))
     if many.as_json:
-        render.done(render.json_line(counted.changed(total)))
+        render.echo_json_line(counted.changed(total), is_done=True)
     else:
         render.done(f"{name}: {total.done} of {found} runs changed")
         for refusal in bulk.refusals(total):
@@ -160,7 +163,7 @@ def _agrees(many: Many, counted: Counted) -> bool:
     if many.is_dry or not counted.runs:
         if many.as_json:
             nothing = counted.changed(None if many.is_dry else Batch(0))
-            click.echo(render.json_line(nothing))
+            render.echo_json_line(nothing)
         else:
             click.echo(f"{counted}; nothing changed")
         return False

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,9 @@ import click
 
 from jobrunner.durations import parse_duration
 from jobrunner.errors import BadPayload, UsageError
+from jobrunner.jobs.options import Number
 from jobrunner.settings.files import read_file
+from jobrunner.text import whole_number
 
 _ID = re.compile(r"[1-9]\d{0,18}", re.ASCII)
 _LARGEST_ID = 2**63 - 1
@@ -31,8 +34,19 @@ class Checked(_TextType):
 
     name = "text"
 
-    def __init__(self, check: Callable[[str], Any]) -> None:
+    def __init__(self, check: Callable[[str], Any], bounds: tuple[int, int] | None = None) -> None:
         self._check = check
+        self._bounds = bounds
+
+    @property
+    def bounds(self) -> tuple[int, int] | None:
+        """The least and the most of a whole number. None: the value is of another kind."""
+        if self._check is job_id:
+            return 1, _LARGEST_ID
+        if isinstance(self._check, partial) and self._check.func is whole_number:
+            return self._check.keywords["least"], self._check.keywords["most"]
+        number = getattr(self._check, "__self__", None)
+        return (number.least, number.most) if isinstance(number, Number) else self._bounds
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Raises click's usage error with the text of the check."""

@@ -36,7 +36,7 @@ _SECTIONS = {
         (
             "migrate, schema, doctor, verify, crontab line, crontab install, crontab remove, prune, "
             "archive runs, archive finish, archive state, archive restore, move, restore, "
-            "metrics, web, users add, downgrade, completion"
+            "metrics, web, users add, mcp, downgrade, completion"
         ),
     ),
 }

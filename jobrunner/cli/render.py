@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from jobrunner.cli import options, streams
+from jobrunner.cli.caller import caller
 from jobrunner.durations import format_duration
 from jobrunner.text import columns_of, plain, visible, visible_block
 
@@ -37,7 +38,18 @@ def done(text: object) -> None:
 
 def echo_json(value: object) -> None:
     """Print one JSON document. Instants are in ISO 8601, in UTC; a record is an object with its fields in order."""
+    if (asks := caller()) is not None:
+        asks.answer = value
+        return
     click.echo(json.dumps(value, default=plain, ensure_ascii=True, indent=2))
+
+
+def echo_json_line(value: object, *, is_done: bool = False) -> None:
+    """Print one JSON document on one line. ``is_done``: what it says was committed; see ``done``."""
+    if (asks := caller()) is not None:
+        asks.answer = value
+    else:
+        (done if is_done else click.echo)(json_line(value))
 
 
 def json_line(value: object) -> str:

@@ -13,30 +13,32 @@ def exit_code(work: Callable[[], object]) -> int:
     """Do the work, which returns its exit code; anything else means 0. Every error is one line on stderr."""
     try:
         code = work()
-    except JobrunnerError as error:
-        return streams.report_error(str(error), error.exit_code)
-    except OSError as error:
-        return _report_os_error(error)
     except (ImportError, MemoryError):
         # ``main`` reports these.
         raise
     except Exception as error:  # noqa: BLE001 - every error becomes one line
-        # An error of the database's driver. Its first line is the reason. Later lines quote the row and its payload.
-        if reason := getattr(error, "orig", None):
-            return streams.report_error(f"the database refuses it: {str(reason).splitlines()[0]}", 1)
-        return _internal(error)
+        if isinstance(error, OSError):
+            streams.drop(sys.stdout)
+        if isinstance(error, BrokenPipeError):
+            # As in `jobrunner status | head`: the reader has ended.
+            return 0
+        return streams.report_error(*told(error))
     return code if isinstance(code, int) else 0
 
 
-def _report_os_error(error: OSError) -> int:
-    streams.drop(sys.stdout)
-    if isinstance(error, BrokenPipeError):
-        # As in `jobrunner status | head`: the reader has ended.
-        return 0
-    return streams.report_error(f"{error.strerror}{f': {error.filename}' if error.filename else ''}", 1)
+def told(error: Exception) -> tuple[str, int]:
+    """What is said of an error, and the exit code. What nobody has foreseen is written into the log."""
+    if isinstance(error, JobrunnerError):
+        return str(error), error.exit_code
+    if isinstance(error, OSError):
+        return f"{error.strerror}{f': {error.filename}' if error.filename else ''}", 1
+    # An error of the database's driver. Its first line is the reason. Later lines quote the row and its payload.
+    if reason := getattr(error, "orig", None):
+        return f"the database refuses it: {str(reason).splitlines()[0]}", 1
+    return _internal(error)
 
 
-def _internal(error: Exception) -> int:
+def _internal(error: Exception) -> tuple[str, int]:
     from jobrunner.log import Silence, internal_error, open_log
 
     try:
@@ -45,4 +47,4 @@ def _internal(error: Exception) -> int:
     except JobrunnerError:
         log = Silence()
     reported = internal_error(log, "command", error, "this command")
-    return streams.report_error(str(reported), reported.exit_code)
+    return str(reported), reported.exit_code

@@ -18,7 +18,8 @@ from jobrunner.children.events import Ready, StartFailed
 from jobrunner.children.process_groups import GroupFile
 from jobrunner.children.python_child import ChildPlan
 from jobrunner.cli import environment, options, startup
-from jobrunner.errors import HandlersUnavailable, PayloadMismatch, UnknownJobType, UsageError
+from jobrunner.cli.caller import caller
+from jobrunner.errors import HandlersNotAsked, HandlersUnavailable, PayloadMismatch, UnknownJobType, UsageError
 from jobrunner.jobs.payload import Payload, check_match
 from jobrunner.model import Actor, Declaration, Owner, Policy
 from jobrunner.settings import state_folder
@@ -37,7 +38,8 @@ def unopened(config: Config, waits: Waits | None = None) -> Database:
 
 def watched(location: Location, waits: Waits) -> Database:
     """The database there, as ``unopened``."""
-    database = Database(location, patience=waits)
+    asks = caller()
+    database = Database(location, patience=waits) if asks is None else asks.opens(location, waits)
     context = click.get_current_context()
     context.call_on_close(database.close)
     # On a host with too many processes an operator must still be able to look. A tick could not work there.
@@ -76,10 +78,13 @@ def policies(config: Config) -> list[Policy]:
 @contextmanager
 def asking_policies(config: Config) -> Iterator[Callable[[], list[Policy]]]:
     """The same in two steps: what is given waits for the child that imports the handlers, which starts meanwhile."""
+    is_asked = caller() is None
     with ExitStack() as ending:
-        handshake = ending.enter_context(_asking(config)) if config.imports else None
+        handshake = ending.enter_context(_asking(config)) if config.imports and is_asked else None
 
         def found() -> list[Policy]:
+            if config.imports and handshake is None:
+                raise HandlersNotAsked("only a command of a user imports the handlers")
             handlers = handshake().policies if handshake else []
             return sorted([*command_policies(config), *handlers], key=lambda policy: policy.job_type)
 
@@ -221,7 +226,7 @@ def actor() -> Actor:
     """Who runs the command, and the reason of the option ``--reason``, for the audit trail.
 
     It is the user of the operating system, not LOGNAME, which anyone can set. With sudo, the user's name stands
-    before it: "ada as root@web1".
+    before it: "ada as root@web1". What calls the command in place of the user stands behind: "ada@web1 (mcp:editor)".
     """
     try:
         user = pwd.getpwuid(os.getuid()).pw_name
@@ -229,7 +234,8 @@ def actor() -> Actor:
         user = str(os.getuid())
     person = one_line(os.environ.get("SUDO_USER", ""), 80)
     before = f"{person} as " if person not in ("", user) else ""
-    return Actor(f"{before}{one_line(user, 80)}@{environment.load().host}", options.reason())
+    through = "" if (asks := caller()) is None else f" ({asks.name})"
+    return Actor(f"{before}{one_line(user, 80)}@{environment.load().host}{through}", options.reason())
 
 
 def can_ask() -> bool:

@@ -17,6 +17,7 @@ from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.questions import definitions, state
 from jobrunner.store.questions.error_groups import ErrorGroup
 from jobrunner.store.questions.explain.explanation import Explanation
+from jobrunner.store.questions.history import Entry
 from jobrunner.store.questions.runs import run_details, run_values
 from jobrunner.store.questions.runs.run_list import SelectedRun
 from jobrunner.store.questions.trails import PastEvent
@@ -26,7 +27,7 @@ T = TypeVar("T")
 _RUN_OF: Mapping[type, str] = {
     **dict.fromkeys((run_details.Run, SelectedRun, definitions.ListedRun), "id"),
     **dict.fromkeys((state.RunningRun, state.FailingRun, state.DeadRun), "id"),
-    **dict.fromkeys((definitions.DefinitionEvent, PastEvent, OpenEffect), "run_id"),
+    **dict.fromkeys((definitions.DefinitionEvent, PastEvent, OpenEffect, Entry), "run_id"),
     ErrorGroup: "sample_id",
 }
 """The field of a record that has the id of the run that it is about."""

@@ -94,6 +94,8 @@ CALLS = {
     "loop": Call("loop", needs_tables=False, warm="loop --help"),
     "dev": Call("dev", needs_tables=False, warm="dev --help"),
     "web": Call("web", needs_tables=False, warm="web --help"),
+    # Its client asks for the tables, and it ends when standard input does.
+    "mcp": Call("mcp", needs_tables=False, warm="mcp --help"),
 }
 WITH_A_SCHEMA = [
     *(call.words.format(run=1, schedule="n").split() for call in CALLS.values() if call.needs_tables),

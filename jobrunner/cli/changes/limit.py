@@ -36,7 +36,7 @@ def _how_many(text: str) -> int:
 @click.argument("job_type", metavar="TYPE", shell_complete=suggestions.job_types)
 @click.option(
     "--max-running",
-    type=Checked(_how_many),
+    type=Checked(_how_many, bounds=(1, MOST_RUNNING)),
     metavar="N",
     help="The most runs of the type at work, on all hosts together.",
 )

@@ -12,7 +12,7 @@ import click
 from jobrunner.cli import environment, following, render, session, startup
 from jobrunner.cli.answers import answers
 from jobrunner.durations import format_duration
-from jobrunner.errors import HandlersUnavailable, UsageError
+from jobrunner.errors import HandlersNotAsked, HandlersUnavailable, UsageError
 from jobrunner.text import picked
 
 if TYPE_CHECKING:
@@ -95,5 +95,7 @@ def _known_types(policies: Callable[[], list[Policy]]) -> tuple[list[str] | None
     # The status must work with broken handlers, because then an operator needs it.
     try:
         return [policy.job_type for policy in policies()], None
+    except HandlersNotAsked:
+        return None, None
     except HandlersUnavailable as error:
         return None, str(error)

@@ -164,6 +164,7 @@ class Connection(DriverExecutor):
     wire: Wire
     engine: EngineConnection | None = None
     """The connection of SQLAlchemy, if a caller has given one."""
+    _refusal_of_writes = ""
 
     def __init__(self, driver: Any, waits: Waits, error_type: type[Exception]) -> None:
         super().__init__(driver)
@@ -174,6 +175,10 @@ class Connection(DriverExecutor):
     @abstractmethod
     def begin(self, *, writes: bool = True, is_snapshot: bool = False) -> None:
         """Begin a transaction. In a snapshot all statements see the same rows, and none can write."""
+
+    def refuse_writes(self) -> None:
+        """Have the database refuse to write: a server in this transaction, a file on this connection."""
+        self.execute(self._refusal_of_writes)
 
     def commit(self) -> bool:
         """Commit. False: it is applied, but perhaps no synchronous standby has it. Raises DriverError."""

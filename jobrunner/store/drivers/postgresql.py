@@ -84,6 +84,7 @@ class ServerConnection(Connection):
 
     database = "postgresql"
     wire: ServerWire
+    _refusal_of_writes = "SET TRANSACTION READ ONLY"
 
     def __init__(self, options: Mapping[str, Any], waits: Waits, schema: str | None) -> None:
         try:

@@ -45,6 +45,7 @@ class FileConnection(Connection):
     """A connection to a file."""
 
     database = "sqlite"
+    _refusal_of_writes = "PRAGMA query_only = ON"
 
     def __init__(self, file: Path, waits: Waits) -> None:
         uri = raw_driver.file_uri(file)

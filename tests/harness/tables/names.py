@@ -10,6 +10,7 @@ OPTIONS = {
     "--after": ("JOB_ID…", "a run that must have ended before"),
     "--again": ("flag", "also what was done already"),
     "--all": ("flag", "everything that the command is about"),
+    "--allow-changes": ("flag", "tools that change something, too"),
     "--allow-host": ("NAME…", "a host name under which the dashboard is reached"),
     "--allow-unknown": ("flag", "accept what this host has no handler for"),
     "--applied": ("flag", "an effect was applied, or was not"),
