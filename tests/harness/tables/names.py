@@ -82,6 +82,7 @@ OPTIONS = {
     "--start-deadline": ("DURATION", "how long a run of a schedule may wait for its start"),
     "--status": ("queued|running|succeeded|failed|dead|cancelled…", "runs by their statuses"),
     "--strict": ("flag", "commit each result before the next run begins"),
+    "--scheduler": ("celery-beat|apscheduler|django-crontab", "the library whose schedules to import"),
     "--system": ("flag", "the crontab names users"),
     "--timeout": ("DURATION", "the limit of each attempt"),
     "--timezone": ("ZONE", "the time zone of an expression"),
