@@ -26,7 +26,11 @@ from jobrunner.text import visible
     "--system/--no-system", default=None, help="Each line names a user, as in /etc/cron.d. [default: detected]"
 )
 @click.option("--user", metavar="NAME", help="The user whose ticks will run the jobs. [default: you]")
-@click.option("--timezone", metavar="ZONE", help="The time zone of the crontab. [default: the system's]")
+@click.option(
+    "--timezone",
+    metavar="ZONE",
+    help="The time zone of the schedules. [default: the system's, or that of the application]",
+)
 @click.option(
     "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Add the entries to this jobrunner.toml."
 )
