@@ -56,6 +56,7 @@ OPTIONS = {
     "--misfire-most": ("N", "how many missed slots get a run at once"),
     "--misfire-window": ("DURATION", "how old a missed slot may be"),
     "--name": ("NEW", "the new name of a schedule"),
+    "--once": ("flag", "end after one tick"),
     "--only": ("NAME…", "findings by their names"),
     "--outcome": ("JSON", "what a call would have returned"),
     "--output": ("FILE", "the file to write instead of standard output"),
