@@ -19,6 +19,7 @@ from apscheduler.triggers.interval import IntervalTrigger
 from celery.schedules import crontab
 
 from harness import App, Commands, Database
+from harness.waiting import span
 from jobrunner.schedules.recurrence import Recurrence
 
 # Without daylight saving, about which the three have different rules.
@@ -350,5 +351,5 @@ def test_application_that_cannot_be_read_is_refused_in_one_line(
     jobrunner: Commands, folder: Path, text: str, target: str, said: str
 ) -> None:
     (folder / "there.py").write_text(text)
-    env = {"JOBRUNNER_START_LIMIT": "1s" if "sleep" in text else "60s"}
+    env = {"JOBRUNNER_START_LIMIT": span(1 if "sleep" in text else 60)}
     jobrunner.refused(1, "schedule", "import", "--scheduler", "celery-beat", target, says=[said], env=env)
