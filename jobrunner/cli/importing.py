@@ -38,8 +38,9 @@ def from_scheduler(scheduler: str, source: str, timezone: str | None, output: Pa
         appending.append(output, text, [entry.name for entry in found.entries])
     elif found.entries:
         render.done(text.rstrip("\n"))
-    for line in (*found.remarks, convert.counts(found)):
-        streams.to_stderr(visible(line))
+    for name, remark in found.remarks:
+        streams.to_stderr(visible(f"{name}: {remark}"))
+    streams.to_stderr(convert.counts(found))
     if found.entries:
         handlers = ", ".join(sorted({entry.job_type for entry in found.entries}))
         streams.to_stderr(f"each needs a handler, such as @job({found.entries[0].job_type!r}): {visible(handlers)}")

@@ -169,6 +169,9 @@ at = crontab(0, 7)
 app.conf.beat_schedule = {{
     "named": {{"task": "report", "schedule": at, "args": ["ops"], "options": {{"expires": 90, "queue": "low"}}}},
     "often": {{"task": "report", "schedule": timedelta(hours=26), "kwargs": {{"to": "o'ps", "n": [1, {{}}]}}}},
+    "a: 'b' \\"c\\"": {{"task": "report", "schedule": at}},
+    "red \\x1b[31m": {{"task": "report", "schedule": at}},
+    "a b": {{"task": "a b", "schedule": at}},
     "short": {{"task": "report", "schedule": 30}},
     "relative": {{"task": "report", "schedule": schedule(timedelta(hours=1), relative=True)}},
     "sun": {{"task": "report", "schedule": solar.__new__(solar)}},
@@ -236,6 +239,7 @@ def test_entry_of_celery_that_would_mean_something_else_is_refused_with_the_reas
             "start_deadline": "90s",
             "payload": {"to": "ops"},
         },
+        "a: 'b' \"c\"": {"job": "report", "schedule": "0 7 * * *", "timezone": "Europe/Berlin", "overlap": "allow"},
         "often": {
             "job": "report",
             "schedule": "every 26h",
@@ -247,6 +251,7 @@ def test_entry_of_celery_that_would_mean_something_else_is_refused_with_the_reas
     assert_reasons(
         refused,
         {"short": "too short", "relative": "relative", "sun": "solar", "own": "crontab", "later": "countdown"}
+        | {"red \\x1b[31m": "invisible", "a b": "job type"}
         | {"until": "expires", "extra": "*args", "unknown": "no names", "none": "None", "bytes": "no JSON"},
     )
 
@@ -325,7 +330,7 @@ def test_imported_schedule_runs_its_handler_with_its_arguments_and_a_second_impo
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     text = file.read_text()
     again = jobrunner(*words, check=False)
-    assert "0 imported, 2 already there, 10 not" in again.stderr
+    assert "0 imported, 3 already there, 12 not" in again.stderr
     assert file.read_text() == text
     file.write_text(text.replace('start_deadline = "90s"\n', "").replace(text[text.index("[schedules.often]") :], ""))
     other = jobrunner(*words, check=False)

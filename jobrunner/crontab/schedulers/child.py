@@ -42,11 +42,15 @@ def read(scheduler: str, target: str, folder: str, limit_seconds: float) -> list
         # Also what the application has started: it would keep the pipe open.
         limit = Timer(limit_seconds, _kill, [child.pid])
         limit.start()
-        answer = pipe.read(_LONGEST_BYTES)
-        is_late = limit.finished.is_set()
-        limit.cancel()
-        _kill(child.pid)
-        child.wait()
+        try:
+            answer = pipe.read(_LONGEST_BYTES)
+            is_late = limit.finished.is_set()
+        finally:
+            # Also after Ctrl-C, which does not reach its session.
+            limit.cancel()
+            limit.join()
+            _kill(child.pid)
+            child.wait()
     return _entries(answer, target, f" within {limit_seconds:g}s" if is_late else "")
 
 

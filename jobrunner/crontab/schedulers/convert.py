@@ -29,7 +29,7 @@ def convert(scheduler: str, entries: Sequence[Mapping[str, Any]], timezone: str 
     """Convert each entry, or say why it is refused."""
     _, when = SCHEDULERS[scheduler]
     found: list[Entry] = []
-    remarks: list[str] = []
+    remarks: list[tuple[str, str]] = []
     names: list[str] = []
     for raw in entries:
         name = _free(raw["name"], names)
@@ -39,10 +39,10 @@ def convert(scheduler: str, entries: Sequence[Mapping[str, Any]], timezone: str 
                 raise NotExact(raw["problem"])
             entry = _checked(Entry(name, raw["job_type"], when(raw, timezone), raw["payload"]))
         except (NotExact, UsageError) as error:
-            remarks.append(f"{name}: not imported: {error}")
+            remarks.append((name, f"not imported: {error}"))
             continue
         found.append(entry)
-        remarks.append("; ".join((f"{name}: {entry.when.schedule} {entry.when.timezone}", *entry.when.notes)))
+        remarks.append((name, "; ".join((f"{entry.when.schedule} {entry.when.timezone}", *entry.when.notes))))
     return Found(tuple(found), tuple(remarks), len(entries) - len(found))
 
 
@@ -59,8 +59,7 @@ def without_known(found: Found, present: JobFile, where: str) -> Found:
             )
         known.append(entry.name)
     remarks = tuple(
-        f"{name}: already in {where}, not changed" if (name := each.partition(": ")[0]) in known else each
-        for each in found.remarks
+        (name, f"already in {where}, not changed" if name in known else text) for name, text in found.remarks
     )
     left = tuple(entry for entry in found.entries if entry.name not in known)
     return replace(found, entries=left, remarks=remarks, known=len(known))

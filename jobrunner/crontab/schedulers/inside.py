@@ -27,6 +27,8 @@ class _NoSchedules(Exception):
 
 def _main(scheduler: str, target: str, descriptor: int) -> None:
     answer: dict[str, Any]
+    # What the application starts must not keep the pipe open.
+    os.set_inheritable(descriptor, False)
     try:
         answer = {"entries": list(_READERS[scheduler](target))}
     except _NoSchedules as error:

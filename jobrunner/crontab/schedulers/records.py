@@ -33,10 +33,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The result of an import. ``remarks`` has a line for each entry of the other scheduler, in its order."""
+    """The result of an import. ``remarks`` has each entry of the other scheduler, in its order, by its name."""
 
     entries: tuple[Entry, ...]
-    remarks: tuple[str, ...]
+    remarks: tuple[tuple[str, str], ...]
     refused: int
     known: int = 0
     """The number of entries that an earlier import has added."""
