@@ -16,7 +16,7 @@ INPUTS := pyproject.toml scripts/bootstrap.py
 # An environment whose Python was upgraded away is made anew.
 INPUTS += $(shell test -x $(VENV)/bin/python || echo broken)
 
-.PHONY: broken shape help install demo test test-long test-pythons test-servers release deb mutants mutation-score lint check clean format bench bench-peers bench-full bench-readme proof docs screenshots statements
+.PHONY: broken shape help install demo test test-long test-pythons test-servers release deb mutants mutation-score lint check clean format bench bench-peers bench-full bench-readme proof docs site screenshots statements
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -92,6 +92,9 @@ docs: $(INSTALLED)-test ## Write what is made from the code in docs/reference: c
 	@$(VENV)/bin/python scripts/api_page.py
 	@$(VENV)/bin/python scripts/page_tables.py
 	@$(VENV)/bin/python scripts/json_schemas.py
+
+site: $(INSTALLED)-docs ## Build the site of all pages, with search, into build/site; a link that leads nowhere is an error
+	@$(VENV)/bin/python scripts/build_site.py
 
 screenshots: $(INSTALLED)-test ## Take the pictures of the page for the documentation; all pages: ARGS=FOLDER
 	@$(VENV)/bin/python scripts/screenshots.py $(ARGS)

@@ -33,7 +33,7 @@ def _table(job: Job, every_host: bool) -> str:
         "command": quoted(job.command) if is_usual else f"[{', '.join(map(quoted, job.argv))}]",
         "stdin": quoted(job.stdin),
         "cwd": quoted(job.cwd),
-        "env": "{ " + ", ".join(f"{_key(name)} = {quoted(value)}" for name, value in job.env.items()) + " }",
+        "env": "{ " + ", ".join(f"{key(name)} = {quoted(value)}" for name, value in job.env.items()) + " }",
         "timeout": '"none"',
         "max_attempts": "1",
         "misfire": '"skip"',
@@ -41,7 +41,7 @@ def _table(job: Job, every_host: bool) -> str:
         "on": '"every-host"' if every_host else None,
     }
     lines = [f"{key} = {value}" for key, value in pairs.items() if value is not None]
-    return "\n".join([f"# line {job.line}", f"[jobs.{_key(job.name)}]", *lines, ""])
+    return "\n".join([f"# line {job.line}", f"[jobs.{key(job.name)}]", *lines, ""])
 
 
 def quoted(text: str) -> str:
@@ -54,5 +54,6 @@ def quoted(text: str) -> str:
     )
 
 
-def _key(name: str) -> str:
+def key(name: str) -> str:
+    """A key of TOML, in quotes if it needs them."""
     return name if _BARE.fullmatch(name) else quoted(name)

@@ -12,8 +12,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from harness import Database, pages, sqlite_only, wait_for
 from harness.commands import COMMAND, clean_environment
 from harness.connections import sqlalchemy_url
@@ -142,19 +140,3 @@ def test_crontab_line_of_a_flask_application_runs_a_tick_from_its_env_file(datab
         assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), command
     with closing(sqlite3.connect(application.folder / "instance" / "app.db")) as used:
         assert used.execute("SELECT count(*) FROM job_ticks").fetchone() == (2,)
-
-
-@pytest.mark.parametrize("section", ["Flask", "FastAPI", "Django"])
-def test_quick_start_needs_few_commands_to_the_first_job(section: str) -> None:
-    blocks = [
-        block for block in pages.read(pages.place("quickstart-app.md")) if block.section == section and block.is_run
-    ]
-    commands = [command for block in blocks for command in block.commands]
-    asked = [command for command in commands if not command.startswith(("python3 -m venv", "export"))]
-    ticks = next(index for index, command in enumerate(asked) if "tick" in command)
-    # Django's own: startproject, startapp, a line of settings, makemigrations, migrate.
-    assert ticks + 1 <= (3 if section != "Django" else 3 + 5)
-    files = [
-        block for block in pages.read(pages.place("quickstart-app.md")) if block.section == section and block.saved_as
-    ]
-    assert section == "Django" or [block.saved_as for block in files if block.saved_as != "try_it.py"] == ["app.py"]

@@ -78,3 +78,23 @@ def test_dev_shows_what_happens_takes_up_new_code_and_leaves_no_process(
     assert process.stderr.read() == ""
     assert jobrunner.leftover_processes() == []
     assert status_of(database, 4) == "queued"
+
+
+@sqlite_only
+def test_dev_once_works_on_what_is_due_shows_it_and_ends_as_its_tick(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    app.write("handlers", GREET.replace("WORD", "hello"))
+    for name in ("Ada", "Eve"):
+        queue(database, "greet", {"name": name})
+    done = jobrunner("dev", "--once", "handlers", cwd=app.folder, env={"JOBRUNNER_IMPORT": None})
+    assert done.stdout.splitlines()[0].endswith("greet; one tick")
+    for said in ("succeeded  run 1 greet, attempt 1", "    hello Ada", "dead       run 2 greet", "not her"):
+        assert said in done.stdout
+    assert len(done.stdout.split("ready")) == 2
+    nothing = jobrunner("dev", "--once")
+    assert nothing.stdout.count("\n") == 1
+    app.write("handlers", "raise RuntimeError('broken')")
+    queue(database, "greet", {"name": "Bob"})
+    broken = jobrunner("dev", "--once", check=False)
+    assert (broken.returncode, "  problem    importing" in broken.stdout) == (78, True)

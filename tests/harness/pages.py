@@ -164,7 +164,7 @@ class Reader:
         consoles: list[Block] = []
         for number, block in enumerate(blocks):
             if block.saved_as:
-                (self._aside / str(number)).write_text(block.text)
+                (self._aside / str(number)).write_text(self._typed(block.text))
                 script.append(f"cp {self._aside}/{number} {shlex.quote(block.saved_as)}")
             elif block.is_run:
                 consoles.append(block)
@@ -189,10 +189,10 @@ class Reader:
         for shown in self.follow(session.blocks):
             shown.check()
 
-    def _typed(self, command: str) -> str:
+    def _typed(self, text: str) -> str:
         for shown, meant in self._replaced.items():
-            command = command.replace(shown, meant)
-        return command
+            text = text.replace(shown, meant)
+        return text
 
     def _programs(self, folder: Path) -> Path:
         """The python3 and jobrunner of this installation, for whoever has not made an environment of his own.
@@ -242,6 +242,8 @@ def normalised(text: str) -> str:
     text = re.sub(r"(?m)^  \S+( +INSTANT +INSTANT)", r"  HOST\1", text)
     text = re.sub(r"(?m)^  (worker|host) +\S+$", r"  \1 HOST", text)
     text = re.sub(r"(INSTANT) +\S+@\S+ ", r"\1 WHO  ", text)
+    text = re.sub(r"(?m)^\d\d:\d\d:\d\dZ( .*), \d+\.\d\d s\b", r"CLOCK\1, SECONDS", text)
+    text = re.sub(r"(?m)^(== attempt \d+ on) \S+, begun INSTANT(, at work)?$", r"\1 HOST", text)
     text = re.sub(r"(next try in) \w+;", r"\1 DURATION;", text)
     text = without_peaks(text)
     text = re.sub(r"(?m)^  (processor_seconds) +\S+$", r"  \1 SECONDS", text)

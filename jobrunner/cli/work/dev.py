@@ -36,12 +36,15 @@ _SKIPPED = {"__pycache__", "node_modules", "site-packages"}
 
 @click.command()
 @click.argument("modules", metavar="[MODULE]...", nargs=-1)
-def dev(modules: tuple[str, ...]) -> None:
+@click.option("--once", "is_once", is_flag=True, help="One tick, for what is due now; then end.")
+def dev(modules: tuple[str, ...], is_once: bool) -> None:
     """Tick every second, and print what happens, until Ctrl-C: for a developer, without cron.
 
     Each tick imports the code anew. When a .py or .toml file of the application changes, the running ticks are stopped,
     and their runs begin again with the new code. MODULE: modules that hold handlers, in the current folder, in place
     of JOBRUNNER_IMPORT and JOBRUNNER_APP_DIR.
+
+    With --once it works on what is due now, prints what became of it, and ends with the exit status of that tick.
 
     Example: jobrunner dev app.jobs
     """
@@ -53,7 +56,9 @@ def dev(modules: tuple[str, ...]) -> None:
     known = _known(config)
     # It looks before it says so: what is enqueued from then on is new.
     dev = _Dev(config, database)
-    _say("ready", f"{database.location.label}: {known}; Ctrl-C ends it")
+    _say("ready", f"{database.location.label}: {known}; {'one tick' if is_once else 'Ctrl-C ends it'}")
+    if is_once:
+        click.get_current_context().exit(dev.run_once())
     dev.run()
 
 
@@ -74,11 +79,26 @@ class _Dev:
         self._asked_to_stop = 0
         self._seen: Seen = database.read(feed.begin)
 
-    def run(self) -> None:
-        """Work until a signal asks to stop."""
+    def run_once(self) -> int:
+        """One tick; its exit status. A signal stops it."""
+        self._begin()
+        self._start()
+        (tick,) = self._ticks
+        while tick.poll() is None and not self._asked_to_stop:
+            self._show()
+            clock.sleep(_LOOK_SECONDS)
+        self._stop()
+        self._show()
+        return 130 if self._asked_to_stop else tick.returncode
+
+    def _begin(self) -> None:
         garbage.collect()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._ask_to_stop)
+
+    def run(self) -> None:
+        """Work until a signal asks to stop."""
+        self._begin()
         folder = Path(self._config.app_dir or Path.cwd())
         files = _files(folder)
         next_at = 0.0

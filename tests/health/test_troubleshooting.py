@@ -1,0 +1,86 @@
+"""`docs/howto/troubleshooting.md`: what it shows of runs at work and of runs that were cut off.
+
+Its other commands are run by tests/project/test_docs_commands.py.
+"""
+
+import re
+import signal
+
+from harness import App, Commands, Database, pages, wait_for
+from harness.command_jobs import write_jobs
+from harness.doc_tables import text_of
+from harness.schemas import objects
+
+SLOW = '[jobs.slow]\ncommand = ["sleep", "600"]\n'
+
+
+def shape(text: str) -> str:
+    """Without what differs: hosts, names of ticks, durations and instants."""
+    text = re.sub(r"\bon \S+ for \w+; its last heartbeat was \w+ ago", "on HOST for DURATION", text)
+    text = re.sub(r"(?m)^(  (?:worker|host)) .*$", r"\1 HOST", text)
+    text = re.sub(r"\b\d+(\.\d+)?(ms|s)\b", "DURATION", text)
+    return pages.normalised(text)
+
+
+def at_work(database: Database) -> None:
+    wait_for(lambda: database.query("SELECT id FROM job_runs WHERE started_at IS NOT NULL"), 30, "the run is at work")
+
+
+def test_run_that_stays_running_is_explained_and_cancelled_as_the_page_has_it(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    (block,) = pages.checked_by(
+        "tests/health/test_troubleshooting.py::test_run_that_stays_running_is_explained_and_cancelled_as_the_page_has_it"
+    )
+    write_jobs(app, SLOW)
+    jobrunner("enqueue", "slow")
+    tick = jobrunner.start("tick")
+    at_work(database)
+    printed = "".join(f"$ {command}\n{jobrunner(*command.split()[1:]).stdout}" for command in block.commands)
+    assert shape(printed) == shape(block.text)
+    assert jobrunner.finish(tick).returncode == 0
+    assert database.query("SELECT status FROM job_runs") == [{"status": "cancelled"}]
+
+
+def test_attempt_that_was_cut_off_is_shown_as_the_page_has_it(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    (block,) = pages.checked_by(
+        "tests/health/test_troubleshooting.py::test_attempt_that_was_cut_off_is_shown_as_the_page_has_it"
+    )
+    write_jobs(app, SLOW + "max_attempts = 1\n")
+    jobrunner("enqueue", "slow")
+    tick = jobrunner.start("tick")
+    at_work(database)
+    tick.send_signal(signal.SIGKILL)
+    jobrunner.finish(tick)
+    jobrunner.tick()
+    shown = jobrunner("show", 1).stdout
+    (_, expected) = block.text.split("\n", 1)
+    assert shape(expected) in shape(shown[shown.index("attempt 1\n") :])
+
+
+def test_statistics_of_the_page_have_what_it_explains(jobrunner: Commands, app: App, database: Database) -> None:
+    (block,) = pages.checked_by(
+        "tests/health/test_troubleshooting.py::test_statistics_of_the_page_have_what_it_explains"
+    )
+    write_jobs(app, '[jobs.backup]\ncommand = ["true"]\n')
+    jobrunner("enqueue", "backup")
+    jobrunner.tick()
+    assert shape("$ jobrunner stats\n" + jobrunner("stats").stdout) == shape(block.text)
+
+
+def test_uninstalling_as_operations_has_it_keeps_the_history_and_leaves_nothing(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    """The commands are those of the page, so that they cannot differ from it."""
+    section = text_of("operations.md").split("\n## Uninstall\n")[1].split("\n## ")[0]
+    archive, downgrade = re.findall(r"`jobrunner ((?:archive|downgrade) [^`]+)`", section)
+    write_jobs(app, '[jobs.backup]\ncommand = ["true"]\n')
+    jobrunner("enqueue", "backup")
+    jobrunner.tick()
+    kept = app.folder / "history.jsonl"
+    jobrunner(*archive.replace("FILE", str(kept)).split())
+    assert '"backup"' in kept.read_text()
+    jobrunner(*downgrade.split())
+    assert objects(database) == set()
