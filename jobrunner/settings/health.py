@@ -5,7 +5,7 @@
 from datetime import timedelta
 from typing import NamedTuple
 
-from jobrunner.settings.setting import count, duration
+from jobrunner.settings.setting import count, duration, number
 
 
 class Thresholds(NamedTuple):
@@ -35,6 +35,28 @@ class Thresholds(NamedTuple):
         " of the database differ by more.",
     )
     pause: timedelta = duration("1d", "a type, a host or everything is paused, or limited without an end, for longer.")
+    compared: int = number(
+        5,
+        1,
+        1_000_000,
+        "so many attempts at least are [compared with former ones](../howto/monitoring.md#what-is-usual).",
+    )
+    slower: int = number(
+        2,
+        0,
+        1000,
+        "half of the recent attempts of a type took longer than so many times what 95 of 100 took in the weeks before."
+        " `0`: this is never looked at.",
+    )
+    slower_from: timedelta = duration("1s", "and these attempts took longer than this.")
+    bigger: int = number(
+        2,
+        0,
+        1000,
+        "half of the recent attempts of a type had more memory than so many times what 95 of 100 had in the weeks"
+        " before. `0`: this is never looked at.",
+    )
+    bigger_from: int = number(256, 1, 1_000_000_000, "and these attempts had more memory than this, in MiB.")
 
 
 TICK_AGE: timedelta = Thresholds._field_defaults["tick_age"].value

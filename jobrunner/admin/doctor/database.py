@@ -18,6 +18,7 @@ from jobrunner.store.upkeep import beside_ticks, damage, inspection
 from jobrunner.store.upkeep.check import check_schema
 from jobrunner.store.upkeep.drift import drift
 from jobrunner.store.upkeep.inspection import Server, Session, StoredFile, TableSize
+from jobrunner.text import mebibytes
 
 _IDLE_SECONDS, _LONG_IDLE_SECONDS = 2.0, 60.0
 _LONG_SECONDS = 600.0
@@ -77,11 +78,11 @@ def _file(location: Location, found: StoredFile) -> Iterator[Check]:
     if free > _LARGE_BYTES and found.free_pages > found.pages / 2:
         yield warning(
             "bloat",
-            f"{_megabytes(free)} of {_megabytes(found.pages * found.page_bytes)} are empty",
+            f"{mebibytes(free)} of {mebibytes(found.pages * found.page_bytes)} are empty",
             f"when no tick is at work: sqlite3 {location.file} VACUUM",
         )
     else:
-        yield ok("bloat", f"{_megabytes(free)} of {_megabytes(found.pages * found.page_bytes)} are empty")
+        yield ok("bloat", f"{mebibytes(free)} of {mebibytes(found.pages * found.page_bytes)} are empty")
 
 
 def _server(location: Location, found: Server) -> Iterator[Check]:
@@ -169,7 +170,7 @@ def storage(connection: Connection) -> list[Check]:
         statements = "; ".join(f"ALTER TABLE {name} RESET (autovacuum_enabled)" for name in off)
         checks.append(wrong("autovacuum", f"it is off for {', '.join(off)}", statements))
     bloated = [each for each in tables if _is_bloated(each)]
-    size = _megabytes(sum(each.bytes for each in tables))
+    size = mebibytes(sum(each.bytes for each in tables))
     if bloated:
         listed = ", ".join(f"{each.name} {each.dead} beside {each.live} live ones" for each in bloated)
         remedy = f"find the long transaction that holds vacuum back, then: VACUUM {', '.join(e.name for e in bloated)}"
@@ -228,7 +229,3 @@ def _session(each: Session) -> Check | None:
 
 def _age(seconds: float) -> str:
     return format_duration(timedelta(seconds=round(seconds)))
-
-
-def _megabytes(count: float) -> str:
-    return f"{count / 2**20:.1f} MiB"

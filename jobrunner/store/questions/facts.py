@@ -127,6 +127,20 @@ class OldLimit(NamedTuple):
     set_at: datetime
 
 
+class Comparison(NamedTuple):
+    """What half of the recent successful attempts of a type did not exceed, since an instant, and what 95 of 100 did
+    not exceed in the weeks before: seconds, and bytes. None: it is not known of enough attempts.
+    """
+
+    job_type: str
+    since: datetime
+    attempts: int
+    run_seconds: float | None
+    usual_run_seconds: float | None
+    memory_bytes: float | None
+    usual_memory_bytes: float | None
+
+
 class KnownTypes(NamedTuple):
     """What the ticks of a host can run. A host may have several kinds of ticks. ``problem``: only commands, and why.
 
@@ -158,10 +172,21 @@ class Facts(NamedTuple):
     pauses: list[OldPause]
     set_limits: list[OldLimit]
     known: list[KnownTypes]
+    compared: list[Comparison]
     beat: Beat
     lockers: list[Locker]
     skew: timedelta = timedelta(0)
     state_problem: str | None = None
+
+
+class Least(NamedTuple):
+    """From how many attempts on, and from how many seconds or bytes on, those of a type are compared with former ones.
+    The defaults compare none.
+    """
+
+    attempts: int = 1
+    seconds: float = 1e18
+    memory_bytes: int = 10**18
 
 
 class Limits(NamedTuple):
@@ -169,8 +194,8 @@ class Limits(NamedTuple):
 
     ``behind``: how long the next run of a type must wait until its throughput is looked at. ``paused_for``: how long a
     pause, or a limit that was set without an end, must last to be noted. ``tick_age``: the threshold for ticks that
-    have stopped. ``most``: see MOST_COUNTED. ``late``: from when on a run behind an open gate is late. ``killed`` are
-    ticks that are known to be killed.
+    have stopped. ``most``: see MOST_COUNTED. ``late``: from when on a run behind an open gate is late. ``least``: of
+    which types the attempts are compared. ``killed`` are ticks that are known to be killed.
     """
 
     killed_after: timedelta
@@ -180,4 +205,5 @@ class Limits(NamedTuple):
     tick_age: timedelta
     most: int = MOST_COUNTED
     late: timedelta = timedelta(minutes=10)
+    least: Least = Least()
     killed: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""A place to go on from for each run, what each attempt has cost, where all rows were moved to, and set limits.
+"""A place to go on from for each run, what attempts have cost, where all rows were moved to, and set limits.
 
 It expands: older programs leave them empty.
 """
@@ -10,7 +10,12 @@ from alembic import op
 revision = "0002"
 down_revision = "0001"
 
-READABLE = "CONSTRAINT job_runs_checkpoint_readable CHECK ((checkpoint IS NULL OR json_valid(checkpoint)))"
+
+def _readable(table: str, column: str) -> str:
+    return f"CONSTRAINT {table}_{column}_readable CHECK (({column} IS NULL OR json_valid({column})))"
+
+
+COSTS = ("processor", "most_processor", "processors", "most_memory", "memories")
 SET_LIMITS = """CREATE TABLE {schema}job_set_limits (
   job_type VARCHAR(200) NOT NULL,
   max_running INTEGER,
@@ -51,14 +56,26 @@ UP = {
         "ALTER TABLE {schema}job_runs ADD COLUMN checkpoint JSONB",
         "ALTER TABLE {schema}job_attempts ADD COLUMN peak_memory_bytes BIGINT",
         "ALTER TABLE {schema}job_attempts ADD COLUMN processor_seconds DOUBLE PRECISION",
+        "ALTER TABLE {schema}job_tallies ADD COLUMN processor DOUBLE PRECISION DEFAULT 0 NOT NULL",
+        "ALTER TABLE {schema}job_tallies ADD COLUMN most_processor DOUBLE PRECISION DEFAULT 0 NOT NULL",
+        "ALTER TABLE {schema}job_tallies ADD COLUMN processors JSONB DEFAULT '[]' NOT NULL",
+        "ALTER TABLE {schema}job_tallies ADD COLUMN most_memory BIGINT DEFAULT 0 NOT NULL",
+        "ALTER TABLE {schema}job_tallies ADD COLUMN memories JSONB DEFAULT '[]' NOT NULL",
         "ALTER TABLE {schema}job_state ADD COLUMN moved TEXT",
         SET_LIMITS_POSTGRESQL,
         SAME_RIGHTS,
     ],
     "sqlite": [
-        f"ALTER TABLE job_runs ADD COLUMN checkpoint TEXT {READABLE}",
+        f"ALTER TABLE job_runs ADD COLUMN checkpoint TEXT {_readable('job_runs', 'checkpoint')}",
         "ALTER TABLE job_attempts ADD COLUMN peak_memory_bytes INTEGER",
         "ALTER TABLE job_attempts ADD COLUMN processor_seconds REAL",
+        "ALTER TABLE job_tallies ADD COLUMN processor REAL DEFAULT 0 NOT NULL",
+        "ALTER TABLE job_tallies ADD COLUMN most_processor REAL DEFAULT 0 NOT NULL",
+        "ALTER TABLE job_tallies ADD COLUMN processors TEXT DEFAULT '[]' NOT NULL "
+        + _readable("job_tallies", "processors"),
+        "ALTER TABLE job_tallies ADD COLUMN most_memory INTEGER DEFAULT 0 NOT NULL",
+        "ALTER TABLE job_tallies ADD COLUMN memories TEXT DEFAULT '[]' NOT NULL "
+        + _readable("job_tallies", "memories"),
         "ALTER TABLE job_state ADD COLUMN moved TEXT",
         SET_LIMITS_SQLITE,
     ],
@@ -67,6 +84,7 @@ DOWN = {
     "postgresql": [
         "DROP TABLE {schema}job_set_limits",
         "ALTER TABLE {schema}job_state DROP COLUMN moved",
+        *(f"ALTER TABLE {{schema}}job_tallies DROP COLUMN {each}" for each in COSTS),
         "ALTER TABLE {schema}job_attempts DROP COLUMN processor_seconds",
         "ALTER TABLE {schema}job_attempts DROP COLUMN peak_memory_bytes",
         "ALTER TABLE {schema}job_runs DROP COLUMN checkpoint",
@@ -74,6 +92,7 @@ DOWN = {
     "sqlite": [
         "DROP TABLE job_set_limits",
         "ALTER TABLE job_state DROP COLUMN moved",
+        *(f"ALTER TABLE job_tallies DROP COLUMN {each}" for each in COSTS),
         "ALTER TABLE job_attempts DROP COLUMN processor_seconds",
         "ALTER TABLE job_attempts DROP COLUMN peak_memory_bytes",
         "ALTER TABLE job_runs DROP COLUMN checkpoint",
