@@ -75,7 +75,12 @@ def counted(
 ) -> None:
     """The tally of an hour or, if it is long ago, of a day: so many attempts, each of which took so much."""
     hour = database.now().replace(minute=0, second=0, microsecond=0)
-    row = {"at": hour - ago, "span": "hour" if ago < 8 * DAY else "day", "job_type": job_type, "outcome": "succeeded"}
+    row: dict[str, object] = {
+        "at": hour - ago,
+        "span": "hour" if ago < 8 * DAY else "day",
+        "job_type": job_type,
+        "outcome": "succeeded",
+    }
     row |= {"status": "succeeded", "ends": ends, "waited": 0.0, "longest_wait": 0.0, "waits": "[]", "is_in_totals": 1}
     row |= {"ran": seconds * ends, "longest_run": seconds}
     size = mebibytes * 2**20
