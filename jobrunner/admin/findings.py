@@ -34,6 +34,7 @@ FINDINGS: dict[str, Rule] = {
         run_rules.broken_promises,
         tick_rules.clock_skew,
         tick_rules.host_stopped,
+        tick_rules.old_snapshot,
         run_rules.growing_backlog,
         run_rules.silent_ticks,
         tick_rules.killed_ticks,
@@ -102,4 +103,6 @@ def asked(config: Config | Asking) -> Limits:
         limits.tick_age,
         late=limits.overdue,
         least=cost_rules.least(limits),
+        old_transactions=limits.old_transactions,
+        old_bytes=limits.old_log * 2**20,
     )

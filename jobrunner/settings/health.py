@@ -35,6 +35,14 @@ class Thresholds(NamedTuple):
         " of the database differ by more.",
     )
     pause: timedelta = duration("1d", "a type, a host or everything is paused, or limited without an end, for longer.")
+    old_snapshot: timedelta = duration(
+        "30m",
+        "on PostgreSQL, [somebody keeps an old state readable](../howto/monitoring.md#old-snapshots) for this long,",
+    )
+    old_transactions: int = number(10_000, 1, 1_000_000_000, "and more transactions than this have begun since then.")
+    old_log: int = number(
+        64, 1, 1_000_000, "on SQLite, a process reads a state since which so many MiB were written into the log."
+    )
     compared: int = number(
         5,
         1,

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from jobrunner.store.questions.lockers import Locker
 from jobrunner.store.questions.rhythm import Beat
+from jobrunner.store.questions.snapshots import Holder
 
 MOST_COUNTED = 10_000
 """Rows that a finding counts. Of more it says that there are more."""
@@ -175,6 +176,7 @@ class Facts(NamedTuple):
     compared: list[Comparison]
     beat: Beat
     lockers: list[Locker]
+    snapshots: list[Holder]
     skew: timedelta = timedelta(0)
     state_problem: str | None = None
 
@@ -195,7 +197,8 @@ class Limits(NamedTuple):
     ``behind``: how long the next run of a type must wait until its throughput is looked at. ``paused_for``: how long a
     pause, or a limit that was set without an end, must last to be noted. ``tick_age``: the threshold for ticks that
     have stopped. ``most``: see MOST_COUNTED. ``late``: from when on a run behind an open gate is late. ``least``: of
-    which types the attempts are compared. ``killed`` are ticks that are known to be killed.
+    which types the attempts are compared. ``old_transactions`` and ``old_bytes``: see
+    ``snapshots.look``. ``killed`` are ticks that are known to be killed.
     """
 
     killed_after: timedelta
@@ -206,4 +209,6 @@ class Limits(NamedTuple):
     most: int = MOST_COUNTED
     late: timedelta = timedelta(minutes=10)
     least: Least = Least()
+    old_transactions: int = 10_000
+    old_bytes: int = 64 * 2**20
     killed: Sequence[str] = ()

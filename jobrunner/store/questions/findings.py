@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from jobrunner.lifecycle import FINISHED
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.questions import lockers, rhythm, unusual
+from jobrunner.store.questions import lockers, rhythm, snapshots, unusual
 from jobrunner.store.questions.facts import (
     MOST_COUNTED,
     BrokenDefinition,
@@ -70,6 +70,7 @@ def facts(connection: Connection, limits: Limits) -> Facts:
         compared=unusual.look(connection, at, limits.least),
         beat=beat,
         lockers=_lockers(connection, due, beat, at, limits.tick_age),
+        snapshots=snapshots.look(connection, limits.old_transactions, limits.old_bytes),
     )
 
 

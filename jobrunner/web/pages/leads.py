@@ -56,6 +56,7 @@ LEADS: dict[str, Lead] = {
     "broken_promises": _FIRST,
     "clock_skew": _TICKS,
     "host_stopped": _TICKS,
+    "old_snapshot": _TICKS,
     "growing_backlog": _WAITING,
     "silent_ticks": _TICKS,
     "killed_ticks": _TICKS,
