@@ -104,5 +104,5 @@ def asked(config: Config | Asking) -> Limits:
         late=limits.overdue,
         least=cost_rules.least(limits),
         old_transactions=limits.old_transactions,
-        old_bytes=limits.old_log * 2**20,
+        old_bytes=limits.old_log_bytes,
     )

@@ -66,6 +66,11 @@ class Thresholds(NamedTuple):
     )
     bigger_from: int = number(256, 1, 1_000_000_000, "and these attempts had more memory than this, in MiB.")
 
+    @property
+    def old_log_bytes(self) -> int:
+        """``old_log`` in bytes."""
+        return self.old_log * 2**20
+
 
 TICK_AGE: timedelta = Thresholds._field_defaults["tick_age"].value
 """The threshold of who has not set another one."""

@@ -105,6 +105,7 @@ PEOPLE = {
             "lockers.of_run",
             "lockers.of_schedule",
             "rights.hidden",
+            "snapshots.look",
             "overview.unknown",
         ),
         "a person's command: doctor, explain or health reads catalogs, ticks and some waiting runs by their ids",

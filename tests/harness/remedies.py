@@ -201,6 +201,9 @@ FOUND: tuple[tuple[str, Act, Cure], ...] = (
 )
 FOUND_ELSEWHERE = {
     "locked": Elsewhere("test_lockers.py::test_who_holds_a_row_or_the_table_is_named_to_who_asks_why_a_run_waits"),
+    "old_snapshot": Elsewhere(
+        "test_snapshots.py::test_each_other_holder_is_named_with_a_remedy_that_ends_it_and_a_logical_slot_is_none"
+    ),
     "damaged_file": Elsewhere(
         "test_restored_file.py::"
         "test_backup_moved_over_the_file_beside_an_old_log_is_told_by_each_tick_doctor_and_health"

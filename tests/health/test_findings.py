@@ -330,8 +330,8 @@ def test_each_planted_cause_is_found_under_its_name_and_nothing_else_is(database
 
 def test_every_finding_has_a_case() -> None:
     named = {name for _, expected in CASES.values() for name in expected or ()}
-    # A lock is held by a session: see test_lockers.py.
-    assert named == set(FINDINGS) - {"state_folder", "damaged_file", "locked"}
+    # A lock is held by a session, and so is an old state: see test_lockers.py and test_snapshots.py.
+    assert named == set(FINDINGS) - {"state_folder", "damaged_file", "locked", "old_snapshot"}
 
 
 def test_the_worst_finding_is_first_and_thresholds_decide_what_is_one(database: Database, store: Store) -> None:

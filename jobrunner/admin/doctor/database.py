@@ -7,12 +7,14 @@ from datetime import timedelta
 
 from jobrunner import clock
 from jobrunner.admin.doctor.checks import Check, ok, warning, wrong
+from jobrunner.admin.tick_rules import is_old
 from jobrunner.durations import format_duration
 from jobrunner.errors import DatabaseDamaged, DatabaseUnavailable, JobrunnerError
+from jobrunner.settings.health import Thresholds
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.drivers.location import Location
-from jobrunner.store.questions import findings, lockers
+from jobrunner.store.questions import findings, lockers, snapshots
 from jobrunner.store.sql.versions import SCHEMA_REVISION
 from jobrunner.store.upkeep import beside_ticks, damage, inspection
 from jobrunner.store.upkeep.check import check_schema
@@ -194,6 +196,15 @@ def sessions(connection: Connection) -> list[Check]:
     ]
 
 
+def old_snapshots(connection: Connection, limits: Thresholds) -> list[Check]:
+    """Who keeps an old state of the database readable, as for ``health``."""
+    found = snapshots.look(connection, limits.old_transactions, limits.old_log_bytes)
+    old = [each for each in found if is_old(each, limits)]
+    return [warning("snapshots", f"what has changed is not tidied up: {each}", each.remedy) for each in old] or [
+        ok("snapshots", "nobody keeps an old state of the database readable")
+    ]
+
+
 def locks(connection: Connection) -> list[Check]:
     """Who keeps ticks from claiming the due runs whose turn is next."""
     due = findings.due_types(connection)
@@ -222,7 +233,7 @@ def _session(each: Session) -> Check | None:
         kind = wrong if idle > _LONG_IDLE_SECONDS else warning
         return kind("transactions", f"{who} holds locks on jobrunner's rows, and has been idle {_age(idle)}", ending)
     if each.open_seconds is not None and each.open_seconds > _LONG_SECONDS:
-        holds = " and holds locks on jobrunner's rows" if each.holds_ours else ", so that nothing is vacuumed"
+        holds = " and holds locks on jobrunner's rows" if each.holds_ours else ""
         return warning("transactions", f"{who} has been in one transaction {age}{holds}", ending)
     return None
 
