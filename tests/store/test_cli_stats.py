@@ -9,6 +9,7 @@ import pytest
 from harness import Commands, Database
 from harness.at_work import OWNER, running
 from harness.invariants import insert_runs
+from harness.planted import set_limit
 from harness.web import Asked
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.store.drivers.database import Database as Store
@@ -75,6 +76,14 @@ def test_stats_of_nothing_say_so(jobrunner: Commands, database: Database) -> Non
     insert_runs(database, 1)
     assert jobrunner("stats").stdout.splitlines()[1:] == ["nothing ended"]
     assert json.loads(jobrunner("stats", "--json").stdout)["types"] == []
+
+
+def test_stats_say_which_type_has_a_limit_that_was_set_at_run_time(jobrunner: Commands, database: Database) -> None:
+    end(database, 1, AttemptResult(Outcome.SUCCEEDED))
+    set_limit(database, "append", timedelta(0))
+    words = "append is limited to max_running 2, set by ada@web1: jobrunner limits"
+    assert jobrunner("stats").stdout.splitlines()[1] == words
+    assert words not in jobrunner("stats", "--type", "other").stdout
 
 
 def test_stats_count_what_was_pruned(jobrunner: Commands, database: Database) -> None:

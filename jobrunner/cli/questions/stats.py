@@ -17,6 +17,7 @@ from jobrunner.durations import format_duration
 from jobrunner.errors import UsageError
 from jobrunner.renamed import RENAMED
 from jobrunner.store.questions.selection import stored_text
+from jobrunner.store.queue.set_limits import listed
 from jobrunner.text import mebibytes
 
 HEADINGS = (
@@ -35,19 +36,22 @@ def stats(job_types: tuple[str, ...], since: datetime | timedelta, as_json: bool
 
     The numbers are sums of whole hours, so a long history does not make them slow, and they include runs that were
     deleted since. A period of more than a week begins at midnight UTC. P50 and P95 are right within a factor of two. A
-    second table has the processor time, summed and of one attempt, and the peak memory. On a terminal, bars show how
-    many runs ended.
+    second table has the processor time, summed and of one attempt, and the peak memory. Above are the limits that
+    `jobrunner limit` has set. On a terminal, bars show how many runs ended.
 
     Example: jobrunner stats --type send_report --since 7d
     """
     if others := click.get_current_context().args:
         raise UsageError(f"{others[0][:60]!r} of 'stats' is now: {RENAMED['argument']['stats']}")
     database = session.open_database(environment.load())
-    found = database.read(partial(stats_of, since=since, only=job_types))
     if as_json:
-        render.echo_json(found)
+        render.echo_json(database.read(partial(stats_of, since=since, only=job_types)))
         return
+    found, limited = database.read(lambda connection: (stats_of(connection, since, job_types), listed(connection)))
     render.line(f"since {render.instant(found.since)}")
+    for each in limited:
+        if not job_types or each.job_type in job_types:
+            render.line(f"{each.job_type} is limited to {each.limits}, set by {each.actor}: jobrunner limits")
     if found.types:
         render.table(HEADINGS, [_cells(each) for each in found.types])
         if costs := [_costs(each) for each in found.types if each.processor_total_seconds is not None]:
