@@ -27,8 +27,8 @@ class Durations:
 class Sizes:
     """Bytes. Half of the attempts had at most ``p50``; None: of none it is known. Exact to the bins of a histogram."""
 
-    p50: float | None
-    p95: float | None
+    p50: int | None
+    p95: int | None
     largest: int | None
 
 
@@ -149,4 +149,6 @@ def _durations(histogram: Bins, longest: float) -> Durations:
 
 def _sizes(histogram: Bins, largest: int) -> Sizes:
     p50, p95 = (quantile(histogram, share, largest, BOUNDS_BYTES) for share in (0.5, 0.95))
-    return Sizes(p50, p95, largest if histogram else None)
+    if p50 is None or p95 is None:
+        return Sizes(None, None, None)
+    return Sizes(round(p50), round(p95), largest)
