@@ -298,6 +298,8 @@ CASES: dict[str, tuple[list[Plant], dict[str, str] | None]] = {
             do(counted, "fails", 2 * HOUR, 100, 9000.0, outcome="failed", status="failed"),
             do(counted, "before", 15 * DAY, 100, 3.0),
             do(counted, "before", 2 * DAY, 100, 9000.0),
+            do(counted, "fresh", 15 * DAY, 100, 3.0),
+            do(counted, "fresh", NOW, 100, 9000.0),
             do(counted, "young", 5 * DAY, 100, 3.0),
             do(counted, "young", 2 * HOUR, 100, 9000.0),
             do(counted, "old", 40 * DAY, 100, 3.0),
