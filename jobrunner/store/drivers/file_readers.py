@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from jobrunner.store.drivers.file_locks import Writer, holders
 
-_FIRST_MARK, _MARKS = 123, 5
-"""The bytes that readers lock, one for each mark."""
+_FIRST_MARK = 123
+"""The byte that readers lock for the first mark. The next ones are for the others."""
 _INDEX = struct.Struct("=IIIBBHI76xI5I")
 """The version, two that we do not need, whether it is written, the checksums, the page size, how many frames the log
 has, how many of them are copied, and the marks.
