@@ -74,6 +74,11 @@ def iso_instant(value: datetime) -> str:
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
+def mebibytes(count: float) -> str:
+    """A number of bytes for people, such as ``61.5 MiB``."""
+    return f"{count / 2**20:.1f} MiB"
+
+
 def plain(value: object) -> object:
     """What the JSON for programs has for a value that JSON does not know. A record is an object with its fields."""
     if isinstance(value, datetime):

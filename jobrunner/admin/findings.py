@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from jobrunner import clock
-from jobrunner.admin import run_rules, tick_rules
+from jobrunner.admin import cost_rules, run_rules, tick_rules
 from jobrunner.admin.finding import Finding, Rule, Said, Severity
 from jobrunner.errors import DatabaseDamaged
 from jobrunner.settings.asking import Asking
@@ -35,6 +35,7 @@ FINDINGS: dict[str, Rule] = {
         tick_rules.clock_skew,
         tick_rules.host_stopped,
         tick_rules.host_awaited,
+        tick_rules.old_snapshot,
         run_rules.growing_backlog,
         run_rules.silent_ticks,
         tick_rules.killed_ticks,
@@ -42,6 +43,8 @@ FINDINGS: dict[str, Rule] = {
         run_rules.uncertain_effects,
         run_rules.paused,
         run_rules.limited,
+        cost_rules.slower_than_usual,
+        cost_rules.bigger_than_usual,
         tick_rules.state_folder,
     )
 }
@@ -93,4 +96,14 @@ def asked(config: Config | Asking) -> Limits:
     # A tick may work without a lease until it claims no more, and starting takes time, too.
     killed_after = max(config.budget, config.linger) + _START_TAKES
     behind, pause = limits.backlog, limits.pause
-    return Limits(killed_after, limits.expired, behind, pause, limits.tick_age, late=limits.overdue)
+    return Limits(
+        killed_after,
+        limits.expired,
+        behind,
+        pause,
+        limits.tick_age,
+        late=limits.overdue,
+        least=cost_rules.least(limits),
+        old_transactions=limits.old_transactions,
+        old_bytes=limits.old_log_bytes,
+    )

@@ -11,7 +11,7 @@ from jobrunner.lifecycle import FINISHED, Status
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.queue.ticks import tallies
 from jobrunner.store.queue.ticks.tallies import Key, Tally, sum_of
-from jobrunner.store.sql.histogram import Bins, quantile
+from jobrunner.store.sql.histogram import BOUNDS_BYTES, Bins, quantile
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,22 @@ class Durations:
 
 
 @dataclass(frozen=True)
+class Sizes:
+    """Bytes. Half of the attempts had at most ``p50``; None: of none it is known. Exact to the bins of a histogram."""
+
+    p50: int | None
+    p95: int | None
+    largest: int | None
+
+
+@dataclass(frozen=True)
 class TypeStats:
     """The ends of one job type.
 
     ``ended`` maps the statuses succeeded, dead and cancelled to numbers of runs, ``attempts`` each outcome to a number
     of attempts. ``success_rate`` is the share of succeeded runs among those that succeeded or died; None: none did.
+    ``processor_times``, their sum ``processor_total_seconds`` and ``peak_memory`` are those of the attempts of which
+    they are known.
     """
 
     job_type: str
@@ -37,6 +48,9 @@ class TypeStats:
     success_rate: float | None
     waits: Durations
     run_times: Durations
+    processor_times: Durations
+    processor_total_seconds: float | None
+    peak_memory: Sizes
 
 
 @dataclass(frozen=True)
@@ -122,9 +136,19 @@ def _of_type(job_type: str, counted: Iterable[tuple[Key, Tally]]) -> TypeStats:
         succeeded / (succeeded + dead) if succeeded + dead else None,
         _durations(together.waits, together.longest_wait),
         _durations(together.runs, together.longest_run),
+        _durations(together.processors, together.most_processor),
+        together.processor if together.processors else None,
+        _sizes(together.memories, together.most_memory),
     )
 
 
 def _durations(histogram: Bins, longest: float) -> Durations:
     p50, p95 = (quantile(histogram, share, longest) for share in (0.5, 0.95))
     return Durations(p50, p95, longest if sum(histogram) else None)
+
+
+def _sizes(histogram: Bins, largest: int) -> Sizes:
+    p50, p95 = (quantile(histogram, share, largest, BOUNDS_BYTES) for share in (0.5, 0.95))
+    if p50 is None or p95 is None:
+        return Sizes(None, None, None)
+    return Sizes(round(p50), round(p95), largest)

@@ -11,6 +11,7 @@ from jobrunner.durations import format_duration
 from jobrunner.settings.health import Thresholds
 from jobrunner.store.questions.explain.explanation import START_AGAIN
 from jobrunner.store.questions.facts import Awaited, Facts
+from jobrunner.store.questions.snapshots import Holder
 from jobrunner.text import with_end
 
 _AGAIN = 2
@@ -127,6 +128,24 @@ def clock_skew(facts: Facts, limits: Thresholds) -> Iterator[Said]:
             severity=Severity.WARNING,
             remedy="set the clock of this host by NTP: timedatectl status",
         )
+
+
+@rule("database", Severity.WARNING, "{remedy}")
+def old_snapshot(facts: Facts, limits: Thresholds) -> Iterator[Said]:
+    """Somebody keeps [an old state](#old-snapshots) of the database readable for longer than `old_snapshot`: nothing
+    that has changed since is tidied up, and claims read more and more.
+    """
+    old = [each for each in facts.snapshots if is_old(each, limits)]
+    if old:
+        listed = listed_few([str(each) for each in old])
+        yield Said(
+            f"what has changed is not tidied up, so claims read more and more: {listed}", {"remedy": old[0].remedy}
+        )
+
+
+def is_old(holder: Holder, limits: Thresholds) -> bool:
+    """Whether it has held its state for too long. Of a file only that is known how much has changed since."""
+    return holder.seconds is None or holder.seconds > limits.old_snapshot.total_seconds()
 
 
 @rule(

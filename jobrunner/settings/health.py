@@ -5,7 +5,7 @@
 from datetime import timedelta
 from typing import NamedTuple
 
-from jobrunner.settings.setting import count, duration
+from jobrunner.settings.setting import count, duration, number
 
 
 class Thresholds(NamedTuple):
@@ -35,6 +35,41 @@ class Thresholds(NamedTuple):
         " of the database differ by more.",
     )
     pause: timedelta = duration("1d", "a type, a host or everything is paused, or limited without an end, for longer.")
+    old_snapshot: timedelta = duration(
+        "30m",
+        "on PostgreSQL, [somebody keeps an old state readable](../howto/monitoring.md#old-snapshots) for this long,",
+    )
+    old_transactions: int = number(10_000, 1, 1_000_000_000, "and more transactions than this have begun since then.")
+    old_log: int = number(
+        64, 1, 1_000_000, "on SQLite, a process reads a state since which so many MiB were written into the log."
+    )
+    compared: int = number(
+        5,
+        1,
+        1_000_000,
+        "so many attempts at least are [compared with former ones](../howto/monitoring.md#what-is-usual).",
+    )
+    slower: int = number(
+        2,
+        0,
+        1000,
+        "half of the recent attempts of a type took longer than so many times what 95 of 100 took in the weeks before."
+        " `0`: this is never looked at.",
+    )
+    slower_from: timedelta = duration("1s", "and these attempts took longer than this.")
+    bigger: int = number(
+        2,
+        0,
+        1000,
+        "half of the recent attempts of a type had more memory than so many times what 95 of 100 had in the weeks"
+        " before. `0`: this is never looked at.",
+    )
+    bigger_from: int = number(256, 1, 1_000_000_000, "and these attempts had more memory than this, in MiB.")
+
+    @property
+    def old_log_bytes(self) -> int:
+        """``old_log`` in bytes."""
+        return self.old_log * 2**20
 
 
 TICK_AGE: timedelta = Thresholds._field_defaults["tick_age"].value

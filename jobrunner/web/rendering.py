@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from jobrunner.durations import format_duration
 from jobrunner.masking.shapes import without_secrets
-from jobrunner.text import columns_of, plain, visible_block
+from jobrunner.text import columns_of, mebibytes, plain, visible_block
 from jobrunner.web.permissions import WORDS
 
 # Of the page that is being made: a macro does not see the values of its page.
@@ -91,7 +91,7 @@ def _environment() -> Environment:
         "columns": columns_of,
         "words": lambda name: str(name).replace("_", " "),
         "action": lambda verb: WORDS[verb],
-        "mebibytes": lambda count: f"{count / 2**20:.1f} MiB",
+        "mebibytes": lambda count: "–" if count is None else mebibytes(count),
     }
     made.globals["version_of"] = version_of
     return made

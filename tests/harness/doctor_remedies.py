@@ -196,6 +196,9 @@ CHECKED: dict[str, list[Planted | Elsewhere | NotHere]] = {
         Elsewhere("test_doctor_database.py::test_doctor_finds_tables_that_are_never_vacuumed"),
         NotHere("a hundred thousand dead rows"),
     ],
+    "database.old_snapshots": [
+        Elsewhere("test_snapshots.py::test_session_that_holds_a_snapshot_is_named_and_one_that_holds_none_is_not"),
+    ],
     "database.locks": [
         Elsewhere("test_lockers.py::test_the_process_that_holds_the_write_lock_of_a_file_is_named"),
     ],

@@ -35,6 +35,7 @@ PEOPLE = {
     **dict.fromkeys(("tallies.now", "page_start.look"), "the clock, no table"),
     "findings.due_types": "what findings.facts calls",
     "findings.stray_runs": "what findings.facts sends",
+    "unusual.look": "what findings.facts calls: the tallies of some hours and days, and no runs",
     "findings.waiting": "a person's command: one step in an index for each type, and 10 000 runs of each at most",
     "metrics.numbers": "what findings.facts sends, the tallies, and the runs at work by the index of their leases",
     **dict.fromkeys(
@@ -108,6 +109,7 @@ PEOPLE = {
             "lockers.of_run",
             "lockers.of_schedule",
             "rights.hidden",
+            "snapshots.look",
             "overview.unknown",
         ),
         "a person's command: doctor, explain or health reads catalogs, ticks and some waiting runs by their ids",

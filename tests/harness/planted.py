@@ -1,11 +1,14 @@
 """Hosts, ticks and clocks as an operator finds them, made by inserts."""
 
-from collections.abc import Mapping
+import json
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 from harness.database import Database
 from harness.invariants import insert_runs
+from jobrunner.store.sql.histogram import BOUNDS_BYTES, BOUNDS_SECONDS
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
@@ -61,6 +64,29 @@ def set_limit(database: Database, job_type: str, ago: timedelta, **values: Any) 
     at = database.now() - ago
     row = {"max_running": 2, "actor": "ada@web1", "set_at": at, **values}
     insert_row(database, "job_set_limits", {"job_type": job_type, **row})
+
+
+def _in_bin(bounds: Sequence[float], value: float, count: int) -> str:
+    return json.dumps([0] * bisect_left(bounds, value) + [count])
+
+
+def counted(
+    database: Database, job_type: str, ago: timedelta, ends: int, seconds: float, mebibytes: float = 0, **columns: Any
+) -> None:
+    """The tally of an hour or, if it is long ago, of a day: so many attempts, each of which took so much."""
+    hour = database.now().replace(minute=0, second=0, microsecond=0)
+    row: dict[str, object] = {
+        "at": hour - ago,
+        "span": "hour" if ago < 8 * DAY else "day",
+        "job_type": job_type,
+        "outcome": "succeeded",
+    }
+    row |= {"status": "succeeded", "ends": ends, "waited": 0.0, "longest_wait": 0.0, "waits": "[]", "is_in_totals": 1}
+    row |= {"ran": seconds * ends, "longest_run": seconds}
+    size = mebibytes * 2**20
+    row |= {"runs": _in_bin(BOUNDS_SECONDS, seconds, ends), "most_memory": int(size)}
+    row["memories"] = _in_bin(BOUNDS_BYTES, size, ends) if size else "[]"
+    insert_row(database, "job_tallies", row | columns)
 
 
 def uncertain_effect(database: Database, key: str) -> None:

@@ -17,6 +17,7 @@ from harness.planted import (
     DAY,
     HOUR,
     MINUTE,
+    counted,
     dead_runs,
     insert_ticks,
     judged,
@@ -126,6 +127,17 @@ def _schedule(last_slot: timedelta = timedelta(0), **columns: Any) -> Act:
     return lambda scene: schedule(scene.database, "nightly", last_slot_at=scene.database.now() + last_slot, **columns)
 
 
+def _attempts(ago: timedelta, ends: int, seconds: float, mebibytes: float = 0) -> Act:
+    """So many took so much; and ten lately, which took nine seconds, and 900 MiB if the memory is known."""
+
+    def plant(scene: Scene) -> None:
+        counted(scene.database, "echo", ago, ends, seconds, mebibytes)
+        if ago > DAY:
+            counted(scene.database, "echo", 2 * HOUR, 10, 0.1 if mebibytes else 9.0, 900 if mebibytes else 0)
+
+    return plant
+
+
 def _sql(statement: str) -> Act:
     return lambda scene: scene.database.execute(statement)
 
@@ -176,6 +188,16 @@ FOUND: tuple[tuple[str, Act, Cure], ...] = (
         lambda scene: judged(scene.database, "dead", 2 * HOUR),
         Cure(("run ", "jobrunner show "), lambda scene: judged(scene.database, "succeeded", MINUTE)),
     ),
+    (
+        "slower_than_usual",
+        _attempts(15 * DAY, 20, 3.0),
+        Cure(("changed for echo", "jobrunner stats --type echo"), _attempts(3 * HOUR, 50, 3.0)),
+    ),
+    (
+        "bigger_than_usual",
+        _attempts(15 * DAY, 20, 0.1, 200),
+        Cure(("echo keeps in memory", "jobrunner stats --type echo"), _attempts(3 * HOUR, 50, 0.1, 200)),
+    ),
     ("limited", lambda scene: set_limit(scene.database, "echo", 26 * HOUR), COMMAND),
     ("paused", lambda scene: pause(scene.database, "type", "echo", 26 * HOUR), COMMAND),
     (
@@ -187,6 +209,9 @@ FOUND: tuple[tuple[str, Act, Cure], ...] = (
 )
 FOUND_ELSEWHERE = {
     "locked": Elsewhere("test_lockers.py::test_who_holds_a_row_or_the_table_is_named_to_who_asks_why_a_run_waits"),
+    "old_snapshot": Elsewhere(
+        "test_snapshots.py::test_each_other_holder_is_named_with_a_remedy_that_ends_it_and_a_logical_slot_is_none"
+    ),
     "damaged_file": Elsewhere(
         "test_restored_file.py::"
         "test_backup_moved_over_the_file_beside_an_old_log_is_told_by_each_tick_doctor_and_health"

@@ -26,7 +26,9 @@ from harness.databases import Copies
 from harness.postgres import Access, Lifeline, Server, or_fail
 from harness.waiting import wait_for
 
-QUICK = {"wal_retrieve_retry_interval": "100ms", "wal_receiver_status_interval": "1s"}
+# A standby must be able to have what its primary has.
+PRIMARY = {"max_prepared_transactions": "4", "wal_level": "logical"}
+QUICK = {**PRIMARY, "wal_retrieve_retry_interval": "100ms", "wal_receiver_status_interval": "1s"}
 
 
 class Line:
@@ -163,6 +165,10 @@ class Pair:
     def resume(self) -> None:
         self._line.resume()
 
+    def cut(self) -> None:
+        """The standby is gone for good."""
+        self._line.close()
+
     def waiting(self) -> set[tuple[int, Any]]:
         """The transactions whose COMMIT waits for the standby: the session of each, and when it began."""
         question = "SELECT pid, xact_start FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
@@ -220,7 +226,7 @@ def copy_server(access: Access, folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def primary_server() -> Iterator[Server]:
-    lifeline = Lifeline()
+    lifeline = Lifeline(PRIMARY)
     try:
         yield lifeline.server()
     finally:

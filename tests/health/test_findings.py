@@ -13,6 +13,7 @@ from harness.planted import (
     DAY,
     HOUR,
     MINUTE,
+    counted,
     dead_runs,
     insert_row,
     insert_ticks,
@@ -42,6 +43,7 @@ TABLES = tuple(
         "pauses",
         "set_limits",
         "hosts",
+        "tallies",
     ]
 )
 Plant = Callable[[Database], object]
@@ -98,6 +100,8 @@ def do(work: Callable[..., object], *words: object, **columns: object) -> Plant:
 
 
 NOW = timedelta(0)
+# Of few attempts, or half of nine seconds and more.
+USUAL_TIMES = ((19, 0.1), (20, 4.5), (20, 9.0), (20, 100.0))
 NO_TICKS = do(lambda database: database.execute("DELETE FROM job_ticks"))
 # What is planted; and the name of the finding with words of its sentence, or None where nothing is wrong.
 CASES: dict[str, tuple[list[Plant], dict[str, str] | None]] = {
@@ -270,6 +274,46 @@ CASES: dict[str, tuple[list[Plant], dict[str, str] | None]] = {
         ],
         None,
     ),
+    "attempts take longer than they did": (
+        [
+            do(counted, "report", 15 * DAY, 19, 3.0),
+            do(counted, "report", 30 * DAY, 1, 3.0),
+            do(counted, "report", 9 * HOUR, 50, 3.0),
+            do(counted, "report", 2 * HOUR, 5, 9.0),
+            *(do(counted, "nightly", (1 + 9 * day) * DAY, 10, 3600.0) for day in (1, 2)),
+            *(do(counted, "nightly", 3 * HOUR + day * DAY, 1, 8000.0) for day in range(7)),
+        ],
+        {"slower_than_usual": "half of the attempts took longer than is usual: nightly 2h5m or more since "},
+    ),
+    "attempts need more memory than they did": (
+        [do(counted, "report", 15 * DAY, 20, 3.0, 200), do(counted, "report", 4 * HOUR, 5, 3.0, 600)],
+        {"bigger_than_usual": "half of the attempts had more memory than is usual: report 600.0 MiB or more since "},
+    ),
+    "attempts are slow or big, and that is usual, or not known, or little": (
+        [
+            *(do(counted, f"slow_{n}", 15 * DAY, ends, seconds) for n, (ends, seconds) in enumerate(USUAL_TIMES)),
+            *(do(counted, f"slow_{n}", 2 * HOUR, 5, 9.0) for n in range(len(USUAL_TIMES))),
+            do(counted, "big", 15 * DAY, 20, 0.1, 500),
+            do(counted, "big", 2 * HOUR, 5, 0.1, 900),
+            do(counted, "small", 15 * DAY, 20, 0.1, 20),
+            do(counted, "small", 2 * HOUR, 5, 0.1, 250),
+            do(counted, "seldom", 15 * DAY, 100, 3.0),
+            do(counted, "seldom", 2 * HOUR, 4, 9000.0),
+            do(counted, "quick", 15 * DAY, 100, 0.1),
+            do(counted, "quick", 2 * HOUR, 100, 0.9),
+            do(counted, "fails", 15 * DAY, 100, 3.0),
+            do(counted, "fails", 2 * HOUR, 100, 9000.0, outcome="failed", status="failed"),
+            do(counted, "before", 15 * DAY, 100, 3.0),
+            do(counted, "before", 2 * DAY, 100, 9000.0),
+            do(counted, "fresh", 15 * DAY, 100, 3.0),
+            do(counted, "fresh", NOW, 100, 9000.0),
+            do(counted, "young", 5 * DAY, 100, 3.0),
+            do(counted, "young", 2 * HOUR, 100, 9000.0),
+            do(counted, "old", 40 * DAY, 100, 3.0),
+            do(counted, "old", 2 * HOUR, 100, 9000.0),
+        ],
+        None,
+    ),
     "a pause is new": ([do(pause, "all", "", NOW)], None),
     "a clock was ahead of a tick": (
         [do(insert_ticks, "alpha", -HOUR)],
@@ -295,8 +339,8 @@ def test_each_planted_cause_is_found_under_its_name_and_nothing_else_is(database
 
 def test_every_finding_has_a_case() -> None:
     named = {name for _, expected in CASES.values() for name in expected or ()}
-    # A lock is held by a session: see test_lockers.py.
-    assert named == set(FINDINGS) - {"state_folder", "damaged_file", "locked"}
+    # A lock is held by a session, and so is an old state: see test_lockers.py and test_snapshots.py.
+    assert named == set(FINDINGS) - {"state_folder", "damaged_file", "locked", "old_snapshot"}
 
 
 def test_the_worst_finding_is_first_and_thresholds_decide_what_is_one(database: Database, store: Store) -> None:
@@ -307,3 +351,25 @@ def test_the_worst_finding_is_first_and_thresholds_decide_what_is_one(database: 
     assert [each.name for each in found] == ["ticks_stopped", "overdue", "dead"]
     assert [each.severity for each in found] == [Severity.CRITICAL, Severity.CRITICAL, Severity.WARNING]
     assert find(store, tick_age="40h", overdue="30m", dead="3") == []
+
+
+def test_what_is_slower_or_bigger_is_said_with_both_numbers_and_by_the_thresholds(
+    database: Database, store: Store
+) -> None:
+    insert_ticks(database, "alpha")
+    counted(database, "report", 15 * DAY, 20, 3.0, 200)
+    counted(database, "report", 2 * HOUR, 5, 9.0, 700)
+    slow, big = find(store)
+    assert slow.sentence.startswith("half of the attempts took longer than is usual: report 8s or more since 20")
+    assert slow.sentence.endswith("Z, usually 95 of 100 up to 3s")
+    assert big.sentence.startswith(
+        "half of the attempts had more memory than is usual: report 700.0 MiB or more since 20"
+    )
+    assert big.sentence.endswith("Z, usually 95 of 100 up to 200.0 MiB")
+    assert slow.remedy.endswith(": jobrunner stats --type report")
+    assert slow.about == big.about == {"job_type": "report"}
+    for name, quiet in (("slower", "3"), ("slower", "0"), ("slower_from", "8s")):
+        assert [each.name for each in find(store, **{name: quiet})] == [big.name]
+    for name, quiet in (("bigger", "4"), ("bigger", "0"), ("bigger_from", "701")):
+        assert [each.name for each in find(store, **{name: quiet})] == [slow.name]
+    assert find(store, compared="6") == []

@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import psycopg
@@ -27,8 +28,8 @@ from jobrunner.web.pages.charts import part_of
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 ENDS = [
-    (AttemptResult(Outcome.SUCCEEDED), "succeeded"),
-    (AttemptResult(Outcome.FAILED, error="no"), "failed"),
+    (AttemptResult(Outcome.SUCCEEDED, processor_seconds=1.5, peak_memory_bytes=60 * 2**20), "succeeded"),
+    (AttemptResult(Outcome.FAILED, error="no", processor_seconds=0.25), "failed"),
     (AttemptResult(Outcome.DISCARDED, error="never"), "dead"),
     (AttemptResult(Outcome.SNOOZED, wait=HOUR), "queued"),
 ]
@@ -183,8 +184,10 @@ def every_part(connection: Connection, begin: datetime) -> tuple[object, ...]:
 
 
 def rounded(tally: Tally) -> Tally:
-    sums = {name: round(getattr(tally, name), 6) for name in ("waited", "longest_wait", "ran", "longest_run")}
-    return tally._replace(**sums, waits=list(tally.waits), runs=list(tally.runs))
+    values = tally._asdict().items()
+    return Tally(
+        **{name: list(value) if isinstance(value, list | tuple) else round(value, 6) for name, value in values}
+    )
 
 
 def test_what_is_pruned_before_it_was_counted_is_counted(jobrunner: Commands, database: Database, store: Store) -> None:
@@ -221,6 +224,44 @@ def test_waits_and_run_times_are_those_of_the_attempts(database: Database, store
         count_all(database, store)
 
 
+def test_what_attempts_cost_is_the_same_before_and_after_housekeeping_and_by_the_types(
+    database: Database, store: Store
+) -> None:
+    """What an older program has counted, without costs, is summed with it."""
+    costs = [(0.004, 30), (0.5, 70), (1.5, 70), (9.0, None), (None, None)]
+    ends = [
+        (lease, AttemptResult(Outcome.SUCCEEDED, processor_seconds=time, peak_memory_bytes=size and size * 2**20))
+        for lease, (time, size) in zip(running(database, 5), costs, strict=True)
+    ]
+    store.write(lambda connection: finalize_all(connection, OWNER, ends))
+    began = database.now()
+    old = "at, span, job_type, outcome, status, ends, waited, longest_wait, ran, longest_run, waits, runs"
+    hour = began.replace(minute=0, second=0, microsecond=0)
+    database.execute(
+        f"INSERT INTO job_tallies ({old})"
+        " VALUES (?, 'hour', 'append', 'succeeded', 'succeeded', 7, 0.0, 0.0, 7.0, 1.0, '[7]', '[7]')",
+        [hour],
+    )
+
+    def shown() -> stats.TypeStats:
+        (found,) = store.read(lambda connection: stats.stats(connection, database.now() - began + HOUR)).types
+        return replace(found, waits=found.run_times)
+
+    first = shown()
+    assert first.attempts == {"succeeded": 12}
+    assert first.processor_total_seconds == pytest.approx(11.004)
+    assert first.processor_times == stats.Durations(pytest.approx(0.5), pytest.approx(9.0, abs=1.0), 9.0)
+    assert first.peak_memory.largest == 70 * 2**20
+    assert first.peak_memory.p50 == pytest.approx(70 * 2**20, abs=10 * 2**20)
+    count_all(database, store)
+    assert shown() == first
+    for later in (3 * HOUR, 20 * DAY):
+        move_clock(database, store, later)
+        store.write(tallies.compact)
+        assert shown() == first
+    assert {row["span"] for row in database.query("SELECT span FROM job_tallies")} == {"day"}
+
+
 def insert_hours(database: Database, hours: Iterable[datetime], types: int = 1, is_in_totals: int = 0) -> None:
     """Rows of tallies as they are before housekeeping: three for each hour and type."""
     columns = (
@@ -243,7 +284,7 @@ def test_page_of_many_types_and_hours_reads_as_many_rows_as_it_shows(database: D
     begin = now - 19 * HOUR
     sums = store.read(lambda connection: tallies.sums_since(connection, begin))
     assert len(sums) == 7 * 3
-    expected = Tally(40, 60.0, 4.0, 80.0, 5.0, [0, 20, 20], [40])
+    expected = Tally(40, 60.0, 4.0, 80.0, 5.0, [0, 20, 20], [40], processors=[], memories=[])
     assert sums[tallies.Key("type_3", "failed", "dead")] == expected
     # Runs that only failed have not ended.
     of_all = store.read(lambda connection: tallies.ends_since(connection, begin, HOUR))
@@ -265,9 +306,9 @@ def test_histograms_of_days_that_are_over_are_read_once_and_new_ends_are_counted
     assert len(rows) == 3 * days
 
     def look() -> tuple[Tally, int]:
-        before = tallies._merged_text.cache_info().misses
+        before = tallies.merged_text.cache_info().misses
         found = store.read(lambda connection: tallies.sums_since(connection, begin))
-        return found[key], tallies._merged_text.cache_info().misses - before
+        return found[key], tallies.merged_text.cache_info().misses - before
 
     first, _ = look()
     assert (first.ends, list(first.waits)) == (2 * 72, [0, 72, 72])
@@ -276,7 +317,7 @@ def test_histograms_of_days_that_are_over_are_read_once_and_new_ends_are_counted
     insert_hours(database, [now] * 30)
     again, read = look()
     assert (again.ends, list(again.waits)) == (2 * 102, [0, 102, 102])
-    assert read == 2, "what is summed with it has another text, for waits and for runs"
+    assert read == 3, "what is summed with it has another text: for waits, runs and costs"
 
 
 def test_hours_of_a_day_that_is_a_week_old_become_one_row_however_often_housekeeping_comes(

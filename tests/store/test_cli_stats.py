@@ -1,6 +1,7 @@
 """The command stats."""
 
 import json
+import re
 from datetime import timedelta
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from harness import Commands, Database
 from harness.at_work import OWNER, running
 from harness.invariants import insert_runs
+from harness.planted import set_limit
+from harness.web import Asked
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
@@ -26,7 +29,8 @@ def test_stats_of_each_type_say_how_many_ended_and_how_long_they_waited_and_ran(
 ) -> None:
     now = database.now()
     times = {"run_at": now - timedelta(seconds=65), "started_at": now - timedelta(seconds=5)}
-    end(database, 9, AttemptResult(Outcome.SUCCEEDED), **times)
+    cost = {"processor_seconds": 0.5, "peak_memory_bytes": 70 * 2**20}
+    end(database, 9, AttemptResult(Outcome.SUCCEEDED, **cost), **times)
     end(database, 1, AttemptResult(Outcome.DISCARDED, error="never"), **times)
     end(database, 2, AttemptResult(Outcome.FAILED, error="once more"), job_type="other")
     found = jobrunner("stats", "--json").json()
@@ -40,10 +44,22 @@ def test_stats_of_each_type_say_how_many_ended_and_how_long_they_waited_and_ran(
     assert (other["job_type"], other["success_rate"]) == ("other", None)
     shown = jobrunner("stats").stdout
     assert shown.splitlines()[0].startswith("since 20")
-    assert [line.split()[:6] for line in shown.splitlines()[2:]] == [
+    assert [line.split()[:6] for line in shown.splitlines()[2:4]] == [
         ["append", "9", "1", "0", "90.0%", "10"],
         ["other", "0", "0", "0", "-", "2"],
     ]
+    # Of one attempt of the first type, and of all of the second, nothing is known.
+    assert (append["processor_total_seconds"], append["processor_times"]["longest"]) == (4.5, 0.5)
+    assert append["peak_memory"]["largest"] == 70 * 2**20
+    assert other["peak_memory"] == {"p50": None, "p95": None, "largest": None}
+    assert [line.split()[:2] for line in shown.splitlines()[4:]] == [
+        ["what", "their"],
+        ["TYPE", "PROCESSOR"],
+        ["append", "4s"],
+    ]
+    assert shown.splitlines()[-1].endswith("  70.0 MiB")
+    page = Asked(database).text("/types")
+    assert re.search(r'data-first="processor">4s<.*data-first="memory">70\.0 MiB<', page)
     assert [each["job_type"] for each in jobrunner("stats", "--type", "other", "--json").json()["types"]] == ["other"]
 
 
@@ -60,6 +76,14 @@ def test_stats_of_nothing_say_so(jobrunner: Commands, database: Database) -> Non
     insert_runs(database, 1)
     assert jobrunner("stats").stdout.splitlines()[1:] == ["nothing ended"]
     assert json.loads(jobrunner("stats", "--json").stdout)["types"] == []
+
+
+def test_stats_say_which_type_has_a_limit_that_was_set_at_run_time(jobrunner: Commands, database: Database) -> None:
+    end(database, 1, AttemptResult(Outcome.SUCCEEDED))
+    set_limit(database, "append", timedelta(0))
+    words = "append is limited to max_running 2, set by ada@web1: jobrunner limits"
+    assert jobrunner("stats").stdout.splitlines()[1] == words
+    assert words not in jobrunner("stats", "--type", "other").stdout
 
 
 def test_stats_count_what_was_pruned(jobrunner: Commands, database: Database) -> None:

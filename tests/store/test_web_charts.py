@@ -9,7 +9,7 @@ from harness import Database
 from harness.invariants import insert_runs
 from harness.web import HOSTILE, Asked, Tags
 from harness.web_day import end_of, insert
-from jobrunner.admin.stats import Durations, Part, TypeStats
+from jobrunner.admin.stats import Durations, Part, Sizes, TypeStats
 from jobrunner.lifecycle import FINISHED
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.questions.last_hour import LastHour, _counting, last_hour
@@ -147,7 +147,8 @@ def test_durations_of_every_size_have_a_place_in_the_drawing() -> None:
 
 
 def of_type(name: str, waits: Durations, run_times: Durations) -> TypeStats:
-    return TypeStats(name, {}, {"succeeded": 1}, None, waits, run_times)
+    none = Durations(None, None, None)
+    return TypeStats(name, {}, {"succeeded": 1}, None, waits, run_times, none, None, Sizes(None, None, None))
 
 
 def test_backlog_is_drawn_from_what_ticks_left_behind(database: Database) -> None:

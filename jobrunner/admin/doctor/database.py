@@ -7,17 +7,20 @@ from datetime import timedelta
 
 from jobrunner import clock
 from jobrunner.admin.doctor.checks import Check, ok, warning, wrong
+from jobrunner.admin.tick_rules import is_old
 from jobrunner.durations import format_duration
 from jobrunner.errors import DatabaseDamaged, DatabaseUnavailable, JobrunnerError
+from jobrunner.settings.health import Thresholds
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database
 from jobrunner.store.drivers.location import Location
-from jobrunner.store.questions import findings, lockers
+from jobrunner.store.questions import findings, lockers, snapshots
 from jobrunner.store.sql.versions import SCHEMA_REVISION
 from jobrunner.store.upkeep import beside_ticks, damage, inspection
 from jobrunner.store.upkeep.check import check_schema
 from jobrunner.store.upkeep.drift import drift
 from jobrunner.store.upkeep.inspection import Server, Session, StoredFile, TableSize
+from jobrunner.text import mebibytes
 
 _IDLE_SECONDS, _LONG_IDLE_SECONDS = 2.0, 60.0
 _LONG_SECONDS = 600.0
@@ -77,11 +80,11 @@ def _file(location: Location, found: StoredFile) -> Iterator[Check]:
     if free > _LARGE_BYTES and found.free_pages > found.pages / 2:
         yield warning(
             "bloat",
-            f"{_megabytes(free)} of {_megabytes(found.pages * found.page_bytes)} are empty",
+            f"{mebibytes(free)} of {mebibytes(found.pages * found.page_bytes)} are empty",
             f"when no tick is at work: sqlite3 {location.file} VACUUM",
         )
     else:
-        yield ok("bloat", f"{_megabytes(free)} of {_megabytes(found.pages * found.page_bytes)} are empty")
+        yield ok("bloat", f"{mebibytes(free)} of {mebibytes(found.pages * found.page_bytes)} are empty")
 
 
 def _server(location: Location, found: Server) -> Iterator[Check]:
@@ -169,7 +172,7 @@ def storage(connection: Connection) -> list[Check]:
         statements = "; ".join(f"ALTER TABLE {name} RESET (autovacuum_enabled)" for name in off)
         checks.append(wrong("autovacuum", f"it is off for {', '.join(off)}", statements))
     bloated = [each for each in tables if _is_bloated(each)]
-    size = _megabytes(sum(each.bytes for each in tables))
+    size = mebibytes(sum(each.bytes for each in tables))
     if bloated:
         listed = ", ".join(f"{each.name} {each.dead} beside {each.live} live ones" for each in bloated)
         remedy = f"find the long transaction that holds vacuum back, then: VACUUM {', '.join(e.name for e in bloated)}"
@@ -190,6 +193,15 @@ def sessions(connection: Connection) -> list[Check]:
     found = [check for each in inspection.sessions(connection) if (check := _session(each)) is not None]
     return found or [
         ok("transactions", "no session holds locks on our rows, and none has been in one transaction for long")
+    ]
+
+
+def old_snapshots(connection: Connection, limits: Thresholds) -> list[Check]:
+    """Who keeps an old state of the database readable, as for ``health``."""
+    found = snapshots.look(connection, limits.old_transactions, limits.old_log_bytes)
+    old = [each for each in found if is_old(each, limits)]
+    return [warning("snapshots", f"what has changed is not tidied up: {each}", each.remedy) for each in old] or [
+        ok("snapshots", "nobody keeps an old state of the database readable")
     ]
 
 
@@ -221,14 +233,10 @@ def _session(each: Session) -> Check | None:
         kind = wrong if idle > _LONG_IDLE_SECONDS else warning
         return kind("transactions", f"{who} holds locks on jobrunner's rows, and has been idle {_age(idle)}", ending)
     if each.open_seconds is not None and each.open_seconds > _LONG_SECONDS:
-        holds = " and holds locks on jobrunner's rows" if each.holds_ours else ", so that nothing is vacuumed"
+        holds = " and holds locks on jobrunner's rows" if each.holds_ours else ""
         return warning("transactions", f"{who} has been in one transaction {age}{holds}", ending)
     return None
 
 
 def _age(seconds: float) -> str:
     return format_duration(timedelta(seconds=round(seconds)))
-
-
-def _megabytes(count: float) -> str:
-    return f"{count / 2**20:.1f} MiB"

@@ -97,6 +97,7 @@ def _read(connection: Connection, config: Config) -> tuple[list[Check], bool, Ne
         database.clocks(connection, limits.clock_skew),
         *database.storage(connection),
         *database.sessions(connection),
+        *database.old_snapshots(connection, limits),
         *standby.checks(connection),
         *database.locks(connection),
     ]

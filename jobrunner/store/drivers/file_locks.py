@@ -1,4 +1,4 @@
-"""Which process holds the write lock of an SQLite file, as far as the system tells: Linux does, in /proc/locks.
+"""Which process holds a lock of an SQLite file, as far as the system tells: Linux does, in /proc/locks.
 
 Nothing is opened: to close a file would give up the locks that this process has on it.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pwd
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ _RESERVED_LOCK, _LAST_SHARED_LOCK = 0x40000001, 0x400001FF
 
 
 class Writer(NamedTuple):
-    """A process that holds the lock. ``is_ours``: it is a command of jobrunner, as a tick: that takes moments."""
+    """A process that holds a lock. ``is_ours``: it is a command of jobrunner, as a tick: that takes moments."""
 
     pid: int
     name: str
@@ -33,30 +34,30 @@ class Writer(NamedTuple):
 
 def writer(file: str) -> Writer | None:
     """Another process that holds the write lock now. None: nobody does, or the system does not tell."""
-    wanted = {}
     places = (f"{file}-shm", _WAL_WRITE_LOCK, _WAL_WRITE_LOCK), (file, _RESERVED_LOCK, _LAST_SHARED_LOCK)
-    for path, first_byte, last_byte in places:
-        with suppress(OSError):
-            wanted[os.stat(path).st_ino] = (first_byte, last_byte)
+    return next((each for path, first, last in places for each in holders(path, first, last, ("WRITE",))), None)
+
+
+def holders(path: str, first_byte: int, last_byte: int, kinds: Collection[str]) -> Iterator[Writer]:
+    """Other processes that hold a lock on some of these bytes now, as far as the system tells: READ or WRITE."""
     try:
+        inode = os.stat(path).st_ino
         with open("/proc/locks", encoding="ascii", errors="replace") as listed:
             lines = listed.read().splitlines()
     except OSError:
-        return None
+        return
     for line in lines:
         words = line.split()
         # As in "1: POSIX  ADVISORY  WRITE 4711 fe:00:1234 120 120". A line with "->" is of one who waits.
-        if len(words) != 8 or words[1] != "POSIX" or words[3] != "WRITE":
+        if len(words) != 8 or words[1] != "POSIX" or words[3] not in kinds:
             continue
-        pid, inode, first, last = words[4], words[5].rpartition(":")[2], words[6], words[7]
-        if not inode.isdigit() or not first.isdigit() or int(inode) not in wanted:
+        pid, found, first, last = words[4], words[5].rpartition(":")[2], words[6], words[7]
+        if found != str(inode) or not first.isdigit() or int(first) > last_byte:
             continue
-        first_byte, last_byte = wanted[int(inode)]
-        if int(first) > last_byte or (last.isdigit() and int(last) < first_byte):
+        if last.isdigit() and int(last) < first_byte:
             continue
         if pid.isdigit() and int(pid) not in (0, os.getpid()):
-            return _described(int(pid))
-    return None
+            yield _described(int(pid))
 
 
 def _described(pid: int) -> Writer:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from jobrunner.store.questions.lockers import Locker
 from jobrunner.store.questions.rhythm import Beat
+from jobrunner.store.questions.snapshots import Holder
 
 MOST_COUNTED = 10_000
 """Rows that a finding counts. Of more it says that there are more."""
@@ -141,6 +142,20 @@ class OldLimit(NamedTuple):
     set_at: datetime
 
 
+class Comparison(NamedTuple):
+    """What half of the recent successful attempts of a type did not exceed, since an instant, and what 95 of 100 did
+    not exceed in the weeks before: seconds, and bytes. None: it is not known of enough attempts.
+    """
+
+    job_type: str
+    since: datetime
+    attempts: int
+    run_seconds: float | None
+    usual_run_seconds: float | None
+    memory_bytes: float | None
+    usual_memory_bytes: float | None
+
+
 class KnownTypes(NamedTuple):
     """What the ticks of a host can run. A host may have several kinds of ticks. ``problem``: only commands, and why.
 
@@ -173,10 +188,22 @@ class Facts(NamedTuple):
     pauses: list[OldPause]
     set_limits: list[OldLimit]
     known: list[KnownTypes]
+    compared: list[Comparison]
     beat: Beat
     lockers: list[Locker]
+    snapshots: list[Holder]
     skew: timedelta = timedelta(0)
     state_problem: str | None = None
+
+
+class Least(NamedTuple):
+    """From how many attempts on, and from how many seconds or bytes on, those of a type are compared with former ones.
+    The defaults compare none.
+    """
+
+    attempts: int = 1
+    seconds: float = 1e18
+    memory_bytes: int = 10**18
 
 
 class Limits(NamedTuple):
@@ -184,8 +211,9 @@ class Limits(NamedTuple):
 
     ``behind``: how long the next run of a type must wait until its throughput is looked at. ``paused_for``: how long a
     pause, or a limit that was set without an end, must last to be noted. ``tick_age``: the threshold for ticks that
-    have stopped. ``most``: see MOST_COUNTED. ``late``: from when on a run behind an open gate is late. ``killed`` are
-    ticks that are known to be killed.
+    have stopped. ``most``: see MOST_COUNTED. ``late``: from when on a run behind an open gate is late. ``least``: of
+    which types the attempts are compared. ``old_transactions`` and ``old_bytes``: see
+    ``snapshots.look``. ``killed`` are ticks that are known to be killed.
     """
 
     killed_after: timedelta
@@ -195,4 +223,7 @@ class Limits(NamedTuple):
     tick_age: timedelta
     most: int = MOST_COUNTED
     late: timedelta = timedelta(minutes=10)
+    least: Least = Least()
+    old_transactions: int = 10_000
+    old_bytes: int = 64 * 2**20
     killed: Sequence[str] = ()

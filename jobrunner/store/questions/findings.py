@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from jobrunner.lifecycle import FINISHED
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.questions import lockers, rhythm
+from jobrunner.store.questions import lockers, rhythm, snapshots, unusual
 from jobrunner.store.questions.facts import (
     MOST_COUNTED,
     Awaited,
@@ -69,8 +69,10 @@ def facts(connection: Connection, limits: Limits) -> Facts:
         pauses=ask("old_pauses", OldPause),
         set_limits=ask("old_limits", OldLimit),
         known=[_known(row) for row in known],
+        compared=unusual.look(connection, at, limits.least),
         beat=beat,
         lockers=_lockers(connection, due, beat, at, limits.tick_age),
+        snapshots=snapshots.look(connection, limits.old_transactions, limits.old_bytes),
     )
 
 
@@ -103,6 +105,7 @@ def _asked(limits: Limits) -> dict[str, Question]:
         "old_pauses": (Prepared("findings.old_pauses"), {**paused, **most}),
         "old_limits": (Prepared("findings.old_limits"), {**paused, **most}),
         "known_types": (Prepared("findings.known_types"), {}),
+        **unusual.questions(limits.least),
     }
 
 

@@ -167,6 +167,13 @@ job_tallies = Table(
     Column("runs", JsonObject, nullable=False),
     # Whether job_totals contains the row.
     Column("is_in_totals", Integer, nullable=False, server_default="0"),
+    # The processor time and the peak memory of the attempts of which they are known: seconds, bytes, histograms.
+    # An older program writes none, and what it compacts has none any more.
+    Column("processor", Seconds, nullable=False, server_default="0"),
+    Column("most_processor", Seconds, nullable=False, server_default="0"),
+    Column("processors", JsonObject, nullable=False, server_default="[]", info={"is_added": True}),
+    Column("most_memory", BigKey, nullable=False, server_default="0"),
+    Column("memories", JsonObject, nullable=False, server_default="[]", info={"is_added": True}),
     CheckConstraint("span IN ('hour', 'day')", name="span"),
     Index("job_tallies_span_at", "span", "at"),
     sqlite_autoincrement=True,

@@ -43,6 +43,7 @@ _RECENTLY_DEAD = {"status": Status.DEAD.value, "since": "1h"}
 _TICKS = Lead("Ticks", "hosts")
 _FIRST = Lead("Run {id}", "runs/{id}")
 _WAITING = Lead("What waits", "runs?status=queued&type={job_type}")
+_COSTS = Lead("Types", "types?since=30d")
 LEADS: dict[str, Lead] = {
     "damaged_file": _TICKS,
     "ticks_stopped": _TICKS,
@@ -56,6 +57,7 @@ LEADS: dict[str, Lead] = {
     "clock_skew": _TICKS,
     "host_stopped": _TICKS,
     "host_awaited": _TICKS,
+    "old_snapshot": _TICKS,
     "growing_backlog": _WAITING,
     "silent_ticks": _TICKS,
     "killed_ticks": _TICKS,
@@ -77,6 +79,8 @@ LEADS: dict[str, Lead] = {
         "#limited",
         Button("Take back", Verb.UNLIMIT, "unlimit", lambda about: {"name": str(about.get("job_type", ""))}),
     ),
+    "slower_than_usual": _COSTS,
+    "bigger_than_usual": _COSTS,
     "state_folder": _TICKS,
 }
 """By the name of the finding."""

@@ -27,12 +27,16 @@ MOST_FOLDED = 20_000
 MOST_COMPACTED = 2_000
 LONGEST_BY_HOUR = timedelta(days=7)
 """A longer period begins with a day (UTC), because old tallies know only in which day something ended."""
-_HOURS_STAY = timedelta(hours=2)
-# A day more, of which a part may be in the longest period by the hour.
-_HOURS_TO_DAYS = LONGEST_BY_HOUR + timedelta(days=1)
+HOURS_STAY = timedelta(hours=2)
+"""So long after its begin the rows of an hour become one."""
+HOURS_TO_DAYS = LONGEST_BY_HOUR + timedelta(days=1)
+"""A day that begins so long before a day becomes one row: a day more, of which a part may be in the longest period by
+the hour.
+"""
 _DAYS_STAY = timedelta(days=800)
-_KEPT_SUMS = 4096
-"""Histograms of a day that a process keeps: the dashboard asks for the same days again. 30 types need some 1600."""
+_KEPT_SUMS = 8192
+"""Histograms of a day that a process keeps: the dashboard asks for the same days again. 30 types need some 3200."""
+_TOTALLED = ("ends", "waited", "ran", "waits", "runs")
 
 _MARKS, _SET_MARKS = Prepared("tallies.marks"), Prepared("tallies.set_marks")
 _ADD, _DELETE = Prepared("tallies.add"), Prepared("tallies.delete")
@@ -50,7 +54,10 @@ class Key(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """A number of ends. ``waited`` and ``ran`` are sums of seconds; ``waits`` and ``runs`` are their histograms."""
+    """A number of ends. ``waited`` and ``ran`` are sums of seconds; ``waits`` and ``runs`` are their histograms.
+
+    ``processor`` and what follows are those of the attempts whose cost is known: seconds, and bytes.
+    """
 
     ends: int = 0
     waited: float = 0.0
@@ -59,6 +66,11 @@ class Tally(NamedTuple):
     longest_run: float = 0.0
     waits: Bins = ()
     runs: Bins = ()
+    processor: float = 0.0
+    most_processor: float = 0.0
+    processors: Bins = ()
+    most_memory: int = 0
+    memories: Bins = ()
 
 
 K = TypeVar("K")
@@ -76,6 +88,11 @@ def sum_of(tallies: Iterable[Tally]) -> Tally:
         longest_run=max((each.longest_run for each in listed), default=0.0),
         waits=merged(each.waits for each in listed),
         runs=merged(each.runs for each in listed),
+        processor=sum(each.processor for each in listed),
+        most_processor=max((each.most_processor for each in listed), default=0.0),
+        processors=merged(each.processors for each in listed),
+        most_memory=max((each.most_memory for each in listed), default=0),
+        memories=merged(each.memories for each in listed),
     )
 
 
@@ -127,13 +144,28 @@ def count_attempts_of(connection: Connection, run_ids: Collection[int]) -> None:
 
 
 def _by_hour(found: Iterable[Row]) -> dict[tuple[datetime, Key], Tally]:
-    return _summed(((row.at, _key_of(row)), _of_bins(row)) for row in found)
+    return _summed(((row.at, _key_of(row)), _with_costs(row, _of_bins(row))) for row in found)
 
 
 def _of_bins(row: Row) -> Tally:
     """A row whose attempts all lie in one bin of each histogram."""
-    waits, runs = ([0] * index + [row.ends] for index in (row.wait_bin, row.run_bin))
+    waits, runs = (_in_bin(index, row.ends) for index in (row.wait_bin, row.run_bin))
     return Tally(row.ends, row.waited, row.longest_wait, row.ran, row.longest_run, waits, runs)
+
+
+def _with_costs(row: Row, tally: Tally) -> Tally:
+    processors, memories = (_in_bin(index, row.ends) for index in (row.processor_bin, row.memory_bin))
+    return tally._replace(
+        processor=row.processor,
+        most_processor=row.most_processor,
+        processors=processors,
+        most_memory=row.most_memory,
+        memories=memories,
+    )
+
+
+def _in_bin(index: int | None, count: int) -> Bins:
+    return () if index is None else [0] * index + [count]
 
 
 def _add(connection: Connection, span: str, tallies: Tallies, *, is_old: bool = False) -> None:
@@ -157,11 +189,11 @@ def add_ends(connection: Connection, ends: Iterable[tuple[str, str]]) -> None:
 def compact(connection: Connection, limit: int = MOST_COMPACTED) -> int:
     """Make few tallies of many, and add them to the totals; how many rows it has read. Expects a write transaction."""
     at = now(connection)
-    hours = _take(connection, Prepared("tallies.new"), at - _HOURS_STAY, limit)
+    hours = _take(connection, Prepared("tallies.new"), at - HOURS_STAY, limit)
     _add_to_totals(connection, hours)
     _add(connection, "hour", _merged(hours, lambda begin: begin), is_old=True)
     # Whole days: hours that are taken one by one would become as many rows as before.
-    days = _take(connection, Prepared("tallies.of_old_hours"), _day_of(at - _HOURS_TO_DAYS), limit)
+    days = _take(connection, Prepared("tallies.of_old_hours"), _day_of(at - HOURS_TO_DAYS), limit)
     _add(connection, "day", _merged(days, _day_of), is_old=True)
     connection.execute(Prepared("tallies.delete_old_days"), {"before": at - _DAYS_STAY})
     return len(hours) + len(days)
@@ -197,9 +229,11 @@ def _tally_of(row: Row) -> Tally:
     return Tally(*(getattr(row, name) for name in Tally._fields))
 
 
-def _tally_or_bins(row: Row) -> Tally:
+def _total_or_bins(row: Row) -> Tally:
     """A row of a statement that also reads attempts which are in no tally yet."""
-    return _of_bins(row) if row.waits is None else _tally_of(row)
+    if row.waits is None:
+        return _of_bins(row)
+    return _total_of(row)._replace(longest_wait=row.longest_wait, longest_run=row.longest_run)
 
 
 def _add_to_totals(connection: Connection, found: Iterable[Row]) -> None:
@@ -209,12 +243,15 @@ def _add_to_totals(connection: Connection, found: Iterable[Row]) -> None:
     keys = {"given": [key._asdict() for key in new]}
     connection.execute(Prepared("totals.begin"), keys)
     stored = ((_key_of(row), _total_of(row)) for row in connection.execute(Prepared("totals.some"), keys))
-    given = [{**key._asdict(), **tally._asdict()} for key, tally in _summed(chain(new.items(), stored)).items()]
+    given = [
+        {**key._asdict(), **{name: getattr(tally, name) for name in _TOTALLED}}
+        for key, tally in _summed(chain(new.items(), stored)).items()
+    ]
     connection.execute(Prepared("totals.write"), {"given": given})
 
 
 def _total_of(row: Row) -> Tally:
-    return Tally(ends=row.ends, waited=row.waited, ran=row.ran, waits=row.waits, runs=row.runs)
+    return Tally(**{name: getattr(row, name) for name in _TOTALLED})
 
 
 def now(connection: Connection) -> datetime:
@@ -226,7 +263,7 @@ def now(connection: Connection) -> datetime:
 def totals(connection: Connection) -> dict[Key, Tally]:
     """All ends ever, exact. Their longest wait and run are those of the last hours only. Expects any transaction."""
     found = connection.execute(Prepared("totals.every_end"))
-    return _summed((_key_of(row), _tally_or_bins(row)) for row in found)
+    return _summed((_key_of(row), _total_or_bins(row)) for row in found)
 
 
 def sums_since(connection: Connection, instant: datetime) -> dict[Key, Tally]:
@@ -240,13 +277,14 @@ def sums_since(connection: Connection, instant: datetime) -> dict[Key, Tally]:
 
 def _tally_of_texts(row: Row) -> Tally:
     if row.waits is None:
-        return _of_bins(row)
-    waits, runs = (_merged_text(text) for text in (row.waits, row.runs))
-    return Tally(row.ends, row.waited, row.longest_wait, row.ran, row.longest_run, waits, runs)
+        return _with_costs(row, _of_bins(row))
+    texts = ("waits", "runs", "processors", "memories")
+    values = {name: getattr(row, name) for name in Tally._fields}
+    return Tally(**values | {name: merged_text(values[name]) for name in texts})
 
 
 @lru_cache(maxsize=_KEPT_SUMS)
-def _merged_text(text: str) -> Bins:
+def merged_text(text: str) -> Bins:
     """The sum of histograms that stand one after the other in a text of JSON."""
     return tuple(merged(json.loads(f"[{text}]")))
 

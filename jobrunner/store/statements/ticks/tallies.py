@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy
@@ -32,7 +33,7 @@ from jobrunner.store.schema import job_attempts, job_runs, job_state, job_tallie
 from jobrunner.store.sql.dialect.counting import batch_of, hour_of, oldest_transaction, own_transaction, seconds_between
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import BigKey, UtcTime, now
-from jobrunner.store.sql.histogram import BOUNDS_SECONDS
+from jobrunner.store.sql.histogram import BOUNDS_BYTES, BOUNDS_SECONDS
 
 VARIANTS: dict[str, list[tuple[Any, ...]]] = {
     "ends_since": [(False,), (True,)],
@@ -42,6 +43,7 @@ _ROW = {name: column.type for name, column in job_tallies.c.items() if name != "
 KEY = {name: job_totals.c[name].type for name in ("job_type", "outcome", "status")}
 SUMS = {name: job_totals.c[name].type for name in ("ends", "waited", "ran", "waits", "runs")}
 LONGEST = ("longest_wait", "longest_run")
+COST_BINS = ("processor_bin", "memory_bin")
 ZERO: ColumnElement[Any] = literal_column("0.0")
 
 
@@ -93,17 +95,23 @@ def lock_counted_to() -> Select[Any]:
 
 def not_counted() -> Any:
     """The columns of the same, of all attempts that are in no tally yet."""
-    return _counted(job_attempts.c.id > select(job_state.c.counted_to).scalar_subquery()).subquery("live").c
+    return _live(with_costs=False)
 
 
-def _counted(*conditions: ColumnElement[bool]) -> Select[Any]:
+def _live(*, with_costs: bool) -> Any:
+    is_new = job_attempts.c.id > select(job_state.c.counted_to).scalar_subquery()
+    return _counted(is_new, with_costs=with_costs).subquery("live").c
+
+
+def _counted(*conditions: ColumnElement[bool], with_costs: bool = True) -> Select[Any]:
     columns = job_attempts.c
     waited = _not_negative(func.coalesce(seconds_between(columns.due_at, columns.started_at), ZERO))
     ran = _not_negative(seconds_between(columns.started_at, columns.finished_at))
     status = func.coalesce(columns.status, literal_column("''")).label("status")
     of_attempt = (hour_of(columns.finished_at).label("at"), job_runs.c.job_type, columns.outcome, status)
+    costs = (columns.processor_seconds, columns.peak_memory_bytes) if with_costs else ()
     each = (
-        select(*of_attempt, waited.label("waited"), ran.label("ran"))
+        select(*of_attempt, waited.label("waited"), ran.label("ran"), *costs)
         .join_from(job_attempts, job_runs, job_runs.c.id == columns.run_id)
         .where(*conditions)
         # OFFSET keeps the planner from merging the subquery: each of the comparisons below would compute the seconds.
@@ -111,27 +119,32 @@ def _counted(*conditions: ColumnElement[bool]) -> Select[Any]:
         .subquery("each")
         .c
     )
-    groups = (each.at, each.job_type, each.outcome, each.status, _bin(each.waited, "wait"), _bin(each.ran, "run"))
-    return select(
-        *groups,
+    groups = [each.at, each.job_type, each.outcome, each.status, _bin(each.waited, "wait"), _bin(each.ran, "run")]
+    sums = [
         func.count().label("ends"),
         func.sum(each.waited).label("waited"),
         func.max(each.waited).label("longest_wait"),
         func.sum(each.ran).label("ran"),
         func.max(each.ran).label("longest_run"),
-    ).group_by(*groups)
+    ]
+    if with_costs:
+        groups.append(_bin(each.processor_seconds, "processor"))
+        groups.append(_bin(each.peak_memory_bytes, "memory", BOUNDS_BYTES))
+        sums.append(func.coalesce(func.sum(each.processor_seconds), ZERO).label("processor"))
+        sums.append(func.coalesce(func.max(each.processor_seconds), ZERO).label("most_processor"))
+        sums.append(func.coalesce(func.max(each.peak_memory_bytes), literal_column("0")).label("most_memory"))
+    return select(*groups, *sums).group_by(*groups)
 
 
 def _not_negative(seconds: ColumnElement[Any]) -> ColumnElement[Any]:
     return case((seconds < ZERO, ZERO), else_=seconds)
 
 
-def _bin(seconds: ColumnElement[Any], name: str) -> ColumnElement[int]:
-    """As ``histogram.bin_of``."""
-    bounds = enumerate(BOUNDS_SECONDS)
+def _bin(value: ColumnElement[Any], name: str, bounds: Sequence[float] = BOUNDS_SECONDS) -> ColumnElement[int]:
+    """The number of the bin; NULL for NULL."""
     found = case(
-        *((seconds <= literal_column(repr(bound)), literal_column(str(index))) for index, bound in bounds),
-        else_=literal_column(str(len(BOUNDS_SECONDS))),
+        *((value <= literal_column(f"{bound:.15g}"), literal_column(str(index))) for index, bound in enumerate(bounds)),
+        (value.is_not(None), literal_column(str(len(bounds)))),
     )
     labelled: ColumnElement[int] = found.label(f"{name}_bin")
     return labelled
@@ -155,8 +168,7 @@ def add_ends() -> Insert:
         "status": given.c.status,
         "ends": given.c.ends,
         **dict.fromkeys(("waited", "longest_wait", "ran", "longest_run"), ZERO),
-        "waits": empty,
-        "runs": empty,
+        **dict.fromkeys(("waits", "runs"), empty),
     }
     return insert(job_tallies).from_select(list(values), select(*values.values()).select_from(given))
 
@@ -206,27 +218,23 @@ def sums_since() -> CompoundSelect[Any]:
     The histograms of the sums are lists of JSON, without the brackets around them. Hours are summed in
     batches, whose texts stay the same once they are over: a process that asks often reads them once.
     """
-    columns, live = job_tallies.c, not_counted()
-    no_bin = cast(null(), Integer)
-    sums = [cast(func.sum(columns[name]), columns[name].type).label(name) for name in ("ends", "waited", "ran")]
-    longest = [func.max(columns[name]).label(name) for name in LONGEST]
-    texts = [func.aggregate_strings(cast(columns[name], Text), ",").label(name) for name in ("waits", "runs")]
+    columns, live = job_tallies.c, _live(with_costs=True)
+    sums, longest = ("ends", "waited", "ran", "processor"), (*LONGEST, "most_processor", "most_memory")
+    texts, bins = ("waits", "runs", "processors", "memories"), ("wait_bin", "run_bin", *COST_BINS)
     return union_all(
         select(
             *(columns[name] for name in KEY),
-            *sums,
-            *longest,
-            *texts,
-            no_bin.label("wait_bin"),
-            no_bin.label("run_bin"),
+            *(cast(func.sum(columns[name]), columns[name].type).label(name) for name in sums),
+            *(func.max(columns[name]).label(name) for name in longest),
+            *(func.aggregate_strings(cast(columns[name], Text), ",").label(name) for name in texts),
+            *(cast(null(), Integer).label(name) for name in bins),
         )
         .where(*_is_since(columns))
         .group_by(*(columns[name] for name in KEY), batch_of(columns.span, columns.at)),
         select(
-            *(live[name] for name in (*KEY, "ends", "waited", "ran", *LONGEST)),
+            *(live[name] for name in (*KEY, *sums, *longest)),
             *(cast(null(), Text) for _ in texts),
-            live.wait_bin,
-            live.run_bin,
+            *(live[name] for name in bins),
         ).where(live.at >= _since()),
     )
 

@@ -1,4 +1,4 @@
-"""A place to go on from for each run, what attempts cost, where all rows were moved to, set limits, runs of one host.
+"""A place to go on from, what attempts have cost, where rows were moved to, set limits, and runs of one host.
 
 It expands: older programs leave them empty.
 """
@@ -10,7 +10,12 @@ from alembic import op
 revision = "0002"
 down_revision = "0001"
 
-READABLE = "CONSTRAINT job_runs_checkpoint_readable CHECK ((checkpoint IS NULL OR json_valid(checkpoint)))"
+
+def _readable(table: str, column: str) -> str:
+    return f"CONSTRAINT {table}_{column}_readable CHECK (({column} IS NULL OR json_valid({column})))"
+
+
+COSTS = ("processor", "most_processor", "processors", "most_memory", "memories")
 SET_LIMITS = """CREATE TABLE {schema}job_set_limits (
   job_type VARCHAR(200) NOT NULL,
   max_running INTEGER,
@@ -52,6 +57,11 @@ UP = {
         "ALTER TABLE {schema}job_runs ADD COLUMN checkpoint JSONB",
         "ALTER TABLE {schema}job_attempts ADD COLUMN peak_memory_bytes BIGINT",
         "ALTER TABLE {schema}job_attempts ADD COLUMN processor_seconds DOUBLE PRECISION",
+        "ALTER TABLE {schema}job_tallies ADD COLUMN processor DOUBLE PRECISION DEFAULT 0 NOT NULL",
+        "ALTER TABLE {schema}job_tallies ADD COLUMN most_processor DOUBLE PRECISION DEFAULT 0 NOT NULL",
+        "ALTER TABLE {schema}job_tallies ADD COLUMN processors JSONB DEFAULT '[]' NOT NULL",
+        "ALTER TABLE {schema}job_tallies ADD COLUMN most_memory BIGINT DEFAULT 0 NOT NULL",
+        "ALTER TABLE {schema}job_tallies ADD COLUMN memories JSONB DEFAULT '[]' NOT NULL",
         "ALTER TABLE {schema}job_state ADD COLUMN moved TEXT",
         SET_LIMITS_POSTGRESQL,
         SAME_RIGHTS,
@@ -61,9 +71,16 @@ UP = {
         "ALTER TABLE {schema}job_definitions ADD COLUMN template VARCHAR(200)",
     ],
     "sqlite": [
-        f"ALTER TABLE job_runs ADD COLUMN checkpoint TEXT {READABLE}",
+        f"ALTER TABLE job_runs ADD COLUMN checkpoint TEXT {_readable('job_runs', 'checkpoint')}",
         "ALTER TABLE job_attempts ADD COLUMN peak_memory_bytes INTEGER",
         "ALTER TABLE job_attempts ADD COLUMN processor_seconds REAL",
+        "ALTER TABLE job_tallies ADD COLUMN processor REAL DEFAULT 0 NOT NULL",
+        "ALTER TABLE job_tallies ADD COLUMN most_processor REAL DEFAULT 0 NOT NULL",
+        "ALTER TABLE job_tallies ADD COLUMN processors TEXT DEFAULT '[]' NOT NULL "
+        + _readable("job_tallies", "processors"),
+        "ALTER TABLE job_tallies ADD COLUMN most_memory INTEGER DEFAULT 0 NOT NULL",
+        "ALTER TABLE job_tallies ADD COLUMN memories TEXT DEFAULT '[]' NOT NULL "
+        + _readable("job_tallies", "memories"),
         "ALTER TABLE job_state ADD COLUMN moved TEXT",
         SET_LIMITS_SQLITE,
         "ALTER TABLE job_runs ADD COLUMN only_host TEXT",
@@ -88,6 +105,7 @@ DOWN = {
         "ALTER TABLE {schema}job_runs DROP COLUMN only_host",
         "DROP TABLE {schema}job_set_limits",
         "ALTER TABLE {schema}job_state DROP COLUMN moved",
+        *(f"ALTER TABLE {{schema}}job_tallies DROP COLUMN {each}" for each in COSTS),
         "ALTER TABLE {schema}job_attempts DROP COLUMN processor_seconds",
         "ALTER TABLE {schema}job_attempts DROP COLUMN peak_memory_bytes",
         "ALTER TABLE {schema}job_runs DROP COLUMN checkpoint",
@@ -102,6 +120,7 @@ DOWN = {
         "ALTER TABLE job_runs DROP COLUMN only_host",
         "DROP TABLE job_set_limits",
         "ALTER TABLE job_state DROP COLUMN moved",
+        *(f"ALTER TABLE job_tallies DROP COLUMN {each}" for each in COSTS),
         "ALTER TABLE job_attempts DROP COLUMN processor_seconds",
         "ALTER TABLE job_attempts DROP COLUMN peak_memory_bytes",
         "ALTER TABLE job_runs DROP COLUMN checkpoint",
