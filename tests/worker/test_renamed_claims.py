@@ -110,6 +110,16 @@ def test_limits_of_a_type_count_its_names_together_and_keep_neither_waiting_for_
         assert claim_all(store, "c", policies[1]) == []
 
 
+@pytest.mark.promise("P5")
+def test_rate_that_older_code_has_used_up_allows_no_run_of_the_new_name(store: Store, database: Database) -> None:
+    rate = Limits(rate=parse_rate("rate", "2/h", 2))
+    in_turn(database, "old", "old", "new")
+    for policy in renamed(limits=rate):
+        declare(store, policy)
+    assert len(claim_all(store, "a", Policy("old", limits=rate))) == 2
+    assert claim_all(store, "b", *renamed(limits=rate)) == []
+
+
 def test_name_under_which_runs_come_all_the_time_keeps_the_other_one_not_waiting(
     store: Store, database: Database
 ) -> None:

@@ -134,21 +134,31 @@ def test_renamed_command_of_the_file_runs_what_is_left_and_its_schedule_follows(
 
 
 ASYNC = """
+import asyncio
 from jobrunner import Context, job
+
+now, most = 0, 0
 
 @job("new", formerly="old", concurrency=2)
 async def work(ctx: Context):
-    print(ctx.job_type)
+    global now, most
+    now += 1
+    most = max(most, now)
+    await asyncio.sleep(0.002)
+    now -= 1
+    return [ctx.job_type, most]
 """
 
 
-def test_async_handler_runs_what_is_left_under_its_former_name(
+def test_async_handler_runs_what_is_left_under_its_former_name_in_the_places_of_its_type(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     app.write("handlers", ASYNC)
-    runs = insert_runs(database, 5, "old") + insert_runs(database, 5, "new")
+    runs = insert_runs(database, 40, "old") + insert_runs(database, 40, "new")
     jobrunner.tick("--type", "new")
-    assert {status_of(database, each) for each in runs} == {"succeeded"}
+    results = [run_of(database, each)["result"] for each in runs]
+    assert [name for name, _ in results] == ["old"] * 40 + ["new"] * 40
+    assert max(most for _, most in results) == 2
 
 
 WRONG = {
