@@ -79,7 +79,8 @@ def _copy(database: Database, table: Table, key: str, last: object) -> None:
     marks = ", ".join(["(CAST(? AS text), CAST(? AS integer))"] * len(HOSTILE_TEXTS))
     # A column that is empty stays so: what it means for a run is that there is none.
     copied = (
-        f"INSERT INTO {table.name} ({', '.join(map(_quoted, columns))}) SELECT {', '.join(columns.values())} FROM {table.name} AS r,"
+        f"INSERT INTO {table.name} ({', '.join(map(_quoted, columns))})"
+        f" SELECT {', '.join(columns.values())} FROM {table.name} AS r,"
         f" (SELECT column1 AS text, column2 AS number FROM (VALUES {marks}) AS v) AS n WHERE r.{key} = ?"
     )
     texts: list[Any] = [value for pair in zip(HOSTILE_TEXTS, range(1, 1000), strict=False) for value in pair]
