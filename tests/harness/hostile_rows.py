@@ -79,16 +79,21 @@ def _copy(database: Database, table: Table, key: str, last: object) -> None:
     marks = ", ".join(["(CAST(? AS text), CAST(? AS integer))"] * len(HOSTILE_TEXTS))
     # A column that is empty stays so: what it means for a run is that there is none.
     copied = (
-        f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT {', '.join(columns.values())} FROM {table.name} AS r,"
+        f"INSERT INTO {table.name} ({', '.join(map(_quoted, columns))})"
+        f" SELECT {', '.join(columns.values())} FROM {table.name} AS r,"
         f" (SELECT column1 AS text, column2 AS number FROM (VALUES {marks}) AS v) AS n WHERE r.{key} = ?"
     )
     texts: list[Any] = [value for pair in zip(HOSTILE_TEXTS, range(1, 1000), strict=False) for value in pair]
     database.execute(copied, [*texts, last])
 
 
+def _quoted(name: str) -> str:
+    return f'"{name}"'
+
+
 def _expression(column: Column[Any], database: Database) -> str:
     """What a column of a copy has."""
-    name = f"r.{column.name}"
+    name = f"r.{_quoted(column.name)}"
     if column.name in CLOSED or column.foreign_keys:
         return name
     text = "n.text"

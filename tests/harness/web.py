@@ -53,7 +53,7 @@ TAGS = {
 # The columns in which a CHECK, or the code, allows only some values.
 CLOSED = {
     *("status", "outcome", "state", "span", "when_full", "key_scope", "if_parent_fails", "parent_status", "misfire"),
-    *("overlap", "source", "origin", "lease_token", "token", "version_num", "waits", "runs", "oldest_code"),
+    *("overlap", "on", "source", "origin", "lease_token", "token", "version_num", "waits", "runs", "oldest_code"),
 }
 
 

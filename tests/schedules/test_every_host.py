@@ -91,7 +91,7 @@ def test_each_slot_gets_one_run_on_each_host_from_the_first_tick_of_that_host_on
     ran += [(f"logs@web{number}", 2, f"web{number}") for number in (1, 2, 3)]
     assert hosts.ran() == ran
     shown = hosts.jobrunner("schedule", "show", "logs", "--json").json()
-    assert [(each["host"], each["run_status"]) for each in shown["hosts"]] == [
+    assert [(each["host"], each["run_status"]) for each in shown["on_hosts"]] == [
         (f"web{number}", "succeeded") for number in (1, 2, 3)
     ]
     assert explained(hosts, "logs")["reason"] == "on_hosts"

@@ -100,12 +100,12 @@ class DefinitionEvent:
 
 @dataclass(frozen=True)
 class ShownDefinition(ListedDefinition):
-    """A definition with who paused it, its newest runs, its newest events, and what ``hosts`` have of it."""
+    """A definition with who paused it, its newest runs, its newest events, and what hosts have of it (``on_hosts``)."""
 
     paused_by: str | None
     runs: list[ListedRun]
     events: list[DefinitionEvent]
-    hosts: list[HostSchedule]
+    on_hosts: list[HostSchedule]
 
 
 def lock(connection: Connection, name: str) -> ReadDefinition:
@@ -165,7 +165,7 @@ def show(connection: Connection, name: str, newest: int) -> ShownDefinition:
         paused_by=_paused_by(connection, found.id, found.paused_at),
         runs=_runs(connection, found.id, newest),
         events=_events(connection, found.id, newest),
-        hosts=on_hosts(connection, found.name) if found.on == "every-host" and found.host is None else [],
+        on_hosts=on_hosts(connection, found.name) if found.on == "every-host" and found.host is None else [],
     )
 
 

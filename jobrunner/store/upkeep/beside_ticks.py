@@ -97,7 +97,9 @@ def _make_on_server(database: Database, progress: Callable[[int, int], None]) ->
         connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         lock(connection)
         wrong = _wrong_indexes(connection, location.label)
-        place = location.schema or connection.execute("SELECT current_schema()").scalar_one()
+        # Also where one is named: the server keeps the snapshot of a statement with parameters until the next one.
+        current = connection.execute("SELECT current_schema()").scalar_one()
+        place = location.schema or current
         for number, each in enumerate(wrong):
             progress(min(number, 1), len(wrong))
             for statement in (f"DROP INDEX CONCURRENTLY IF EXISTS {MARK}.{each.name}", _concurrently(each)):

@@ -52,6 +52,8 @@ SELECT name, granted, option, role FROM found
 UNION SELECT new.name, granted, option, role FROM found
   JOIN (VALUES ('job_limits_in_force', 'job_open_limits'), ('job_claimable_by_host', 'job_claimable'),
     ('job_expandable_by_host', 'job_expandable')) AS new (name, former) ON found.name = new.former
+  WHERE NOT EXISTS (SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE nspname = %(schema)s AND relname = new.name)
 """
 """The rights on the views. One that is new with schema 2 gets those of one that the same roles read."""
 

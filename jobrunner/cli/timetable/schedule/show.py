@@ -52,9 +52,9 @@ def show(name: str, limit: int, as_json: bool) -> None:
         render.echo_json(answer)
         return
     render.fields(_declared(answer))
-    if found.hosts:
+    if found.on_hosts:
         click.echo("\nhosts")
-        render.listed(found.hosts, "no hosts", as_json=False)
+        render.listed(found.on_hosts, "no hosts", as_json=False)
     if found.runs:
         click.echo("\nruns")
         render.table(("ID", "SLOT", "ORIGIN", "STATUS", "STARTED", "LATE", "ERROR"), map(_run, found.runs))
