@@ -25,11 +25,11 @@ class Durations:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes. Half of the attempts had at most ``p50``; None: of none it is known. Exact to the bins of a histogram."""
+    """Half of the attempts had at most ``p50_bytes``; None: of none it is known. Exact to the bins of a histogram."""
 
-    p50: int | None
-    p95: int | None
-    largest: int | None
+    p50_bytes: int | None
+    p95_bytes: int | None
+    largest_bytes: int | None
 
 
 @dataclass(frozen=True)

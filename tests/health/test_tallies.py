@@ -251,8 +251,8 @@ def test_what_attempts_cost_is_the_same_before_and_after_housekeeping_and_by_the
     assert first.attempts == {"succeeded": 12}
     assert first.processor_total_seconds == pytest.approx(11.004)
     assert first.processor_times == stats.Durations(pytest.approx(0.5), pytest.approx(9.0, abs=1.0), 9.0)
-    assert first.peak_memory.largest == 70 * 2**20
-    assert first.peak_memory.p50 == pytest.approx(70 * 2**20, abs=10 * 2**20)
+    assert first.peak_memory.largest_bytes == 70 * 2**20
+    assert first.peak_memory.p50_bytes == pytest.approx(70 * 2**20, abs=10 * 2**20)
     count_all(database, store)
     assert shown() == first
     for later in (3 * HOUR, 20 * DAY):

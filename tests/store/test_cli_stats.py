@@ -50,8 +50,8 @@ def test_stats_of_each_type_say_how_many_ended_and_how_long_they_waited_and_ran(
     ]
     # Of one attempt of the first type, and of all of the second, nothing is known.
     assert (append["processor_total_seconds"], append["processor_times"]["longest"]) == (4.5, 0.5)
-    assert append["peak_memory"]["largest"] == 70 * 2**20
-    assert other["peak_memory"] == {"p50": None, "p95": None, "largest": None}
+    assert append["peak_memory"]["largest_bytes"] == 70 * 2**20
+    assert other["peak_memory"] == {"p50_bytes": None, "p95_bytes": None, "largest_bytes": None}
     assert [line.split()[:2] for line in shown.splitlines()[4:]] == [
         ["what", "their"],
         ["TYPE", "PROCESSOR"],

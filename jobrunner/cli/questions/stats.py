@@ -71,7 +71,8 @@ def _cells(of_type: TypeStats) -> tuple[object, ...]:
 
 def _costs(of_type: TypeStats) -> tuple[str, ...]:
     memory = of_type.peak_memory
-    sizes = ("-" if each is None else mebibytes(each) for each in (memory.p50, memory.p95, memory.largest))
+    known = (memory.p50_bytes, memory.p95_bytes, memory.largest_bytes)
+    sizes = ("-" if each is None else mebibytes(each) for each in known)
     return (of_type.job_type, _seconds(of_type.processor_total_seconds), *_times(of_type.processor_times), *sizes)
 
 
