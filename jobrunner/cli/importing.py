@@ -12,11 +12,12 @@ from jobrunner.errors import UsageError
 from jobrunner.settings.config import Config
 from jobrunner.text import visible
 
-_WHERE_THEY_WERE = {
+SCHEDULERS = {
     "celery-beat": "from beat_schedule",
     "apscheduler": "from the scheduler",
     "django-crontab": "from CRONJOBS (then: manage.py crontab add)",
 }
+"""By their names on the command line: where their entries stand, which are to be removed after the import."""
 
 
 def from_scheduler(scheduler: str, source: str, timezone: str | None, output: Path | None, env_file: str | None) -> int:
@@ -45,7 +46,7 @@ def from_scheduler(scheduler: str, source: str, timezone: str | None, output: Pa
         handlers = ", ".join(sorted({entry.job_type for entry in found.entries}))
         streams.to_stderr(f"each needs a handler, such as @job({found.entries[0].job_type!r}): {visible(handlers)}")
         streams.to_stderr(next_steps(config, output, env_file))
-        streams.to_stderr(f"then remove the imported entries {_WHERE_THEY_WERE[scheduler]}, or they run twice")
+        streams.to_stderr(f"then remove the imported entries {SCHEDULERS[scheduler]}, or they run twice")
     return 1 if found.refused else 0
 
 

@@ -19,7 +19,7 @@ from jobrunner.text import visible
 @click.argument("source", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--scheduler",
-    type=click.Choice(["celery-beat", "apscheduler", "django-crontab"]),
+    type=click.Choice(list(importing.SCHEDULERS)),
     help="SOURCE is an application with the schedules of this library.",
 )
 @click.option(
