@@ -8,6 +8,7 @@ from harness import Commands, Database, wait_for
 from harness.handlers_rows import queue
 from harness.listening_ticks import LISTENING, check_left_quietly, linger, log_lines, stop, wait_for_success
 from harness.locks import wait_for_lock
+from harness.waiting import stretched
 from jobrunner.model import Owner, TickKind
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
@@ -87,4 +88,4 @@ def test_hosts_whose_reports_meet_are_counted_one_after_the_other(
                 wait_for_lock(database)
 
         assert report("one", meet) is Reported.LISTENS
-        assert second[0].result(30) is Reported.ENOUGH
+        assert second[0].result(stretched(30)) is Reported.ENOUGH
