@@ -6,8 +6,7 @@ Every function expects to be the body of one write transaction (``Database.write
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import timedelta
-from operator import attrgetter
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -21,7 +20,6 @@ from jobrunner.store.queue.ticks import tallies
 from jobrunner.store.sql.statement import Prepared, Row
 
 _HELD_BY_TYPE = Prepared("claims.held_by_type")
-_urgency = attrgetter("turn_at", "run_at", "id")
 
 
 class ClaimRequest(NamedTuple):
@@ -86,13 +84,18 @@ def claim(connection: Connection, request: ClaimRequest) -> Claim:
     openings = limits.open_gates(connection, limited, request.quarantined)
     # Runs of limited types come from behind their gates only.
     most = [0 if has_limits else each for has_limits, each in zip(is_limited, most, strict=True)]
-    rows = _claim(connection, request, limit, most, openings.run_ids) if openings.run_ids or any(most) else []
-    openings.settle(connection, rows)
-    return Claim(_claimed(rows), permits, places, openings.opens_in, openings.may_be_more, set_types)
+    gated = [{"id": each, "turn_at": openings.turns.get(each)} for each in openings.run_ids]
+    rows = _claim(connection, request, limit, most, gated) if gated or any(most) else []
+    openings.settle(connection, rows, is_full=len(rows) >= limit)
+    return Claim(_claimed(rows, openings.turns), permits, places, openings.opens_in, openings.may_be_more, set_types)
 
 
 def _claim(
-    connection: Connection, request: ClaimRequest, limit: int, most: Sequence[int], gated: Sequence[int] = ()
+    connection: Connection,
+    request: ClaimRequest,
+    limit: int,
+    most: Sequence[int],
+    gated: Sequence[Mapping[str, Any]] = (),
 ) -> list[Row]:
     """Claim so many runs, and of each type so many, besides the ``gated`` ones."""
     values: dict[str, Any] = {
@@ -113,7 +116,7 @@ def _claim(
     ]
     variant: tuple[Any, ...] = (connection.database, request.quarantined, request.without_payload)
     if gated:
-        values["gated"] = [{"id": run_id} for run_id in gated]
+        values["gated"] = gated
         variant += (True,)
     rows = connection.execute(Prepared("claims.claim", variant), values).all()
     if rows:
@@ -197,7 +200,10 @@ def _most(connection: Connection, request: ClaimRequest) -> _Most:
     return _Most(permits, places, in_all, most, set_types)
 
 
-def _claimed(rows: Sequence[Row]) -> list[ClaimedRun]:
+def _claimed(rows: Sequence[Row], turns: Mapping[int, datetime] = MappingProxyType({})) -> list[ClaimedRun]:
+    def urgency(row: Row) -> tuple[Any, ...]:
+        return turns.get(row.id, row.turn_at), row.run_at, row.id
+
     # By position, because this is done for every run.
     return [
         ClaimedRun(
@@ -214,5 +220,5 @@ def _claimed(rows: Sequence[Row]) -> list[ClaimedRun]:
             row.traceparent,
             getattr(row, "checkpoint", None),
         )
-        for row in sorted(rows, key=_urgency)
+        for row in sorted(rows, key=urgency)
     ]

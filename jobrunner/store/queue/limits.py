@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from jobrunner.model import Limits, Policy
 from jobrunner.rates import Rate
 from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.queue import fair
 from jobrunner.store.sql.statement import Prepared, Row
 
 _ADMITTED, _RELEASED = 1000, 2000
@@ -37,12 +38,14 @@ class _Gate(NamedTuple):
 class Openings:
     """What a claim may take from behind gates: the ids of runs. After the claim, ``settle`` writes what that changes.
 
+    ``turns`` are those of other runs, in which runs of fair types are claimed (``fair``).
     ``opens_in`` is in how many seconds another claim is worth while, because then a rate allows runs that wait, or
     because another claim had locked the limits. None: for no such reason. ``may_be_more``: one is worth while now.
     """
 
     def __init__(self) -> None:
         self.run_ids: list[int] = []
+        self.turns: dict[int, datetime] = {}
         self.opens_in: float | None = None
         self.may_be_more = False
         self._types: list[_Type] = []
@@ -55,16 +58,18 @@ class Openings:
         """Add what was found out about a type."""
         self._types.append(looked_at)
         self.run_ids += looked_at.run_ids
+        self.turns |= looked_at.turns
 
-    def settle(self, connection: Connection, claimed: Sequence[Row]) -> None:
-        """Write what the claim of these runs changes."""
+    def settle(self, connection: Connection, claimed: Sequence[Row], *, is_full: bool) -> None:
+        """Write what the claim of these runs changes. ``is_full``: it could take no more."""
         for of_type in self._types if claimed else ():
             # Rates count from the instant that the attempts have, which is a little later than the look before.
             of_type.now = claimed[0].claimed_at
         taken = Counter(_Gate(row.job_type, row.gate) for row in claimed)
-        gates = [each for of_type in self._types for each in of_type.settled_gates(taken)]
-        if gates:
-            connection.execute(Prepared("gates.settle"), {"given": gates})
+        for statement, is_fair in ((Prepared("gates.settle"), False), (Prepared("fair.settle"), True)):
+            some = [each for each in self._types if (each.limits.fair_by is not None) == is_fair]
+            if gates := [each for of_type in some for each in of_type.settled_gates(taken, is_full=is_full)]:
+                connection.execute(statement, {"given": gates})
         for of_type in self._types:
             count = sum(each for gate, each in taken.items() if gate.job_type == of_type.name)
             rate = of_type.limits.rate
@@ -91,17 +96,25 @@ class _Type:
             set_here = {name: getattr(row, f"set_{name}") for name in ("max_running", "rate", "burst")}
             stored |= {name: value for name, value in set_here.items() if value is not None}
         self.is_declared = stored == _columns(limits)
+        self.looked_to: str = row.looked_to or ""
         self.run_ids: list[int] = []
+        self.turns: dict[int, datetime] = {}
         self.gates: dict[str, datetime | None] = {}
+        self.keeps_line = False
         self.has_more_room = False
 
-    def settled_gates(self, taken: Mapping[_Gate, int]) -> Iterator[dict[str, Any]]:
-        """The rows of the gates it looked at, in the order of all claims."""
+    def settled_gates(self, taken: Mapping[_Gate, int], *, is_full: bool) -> Iterator[dict[str, Any]]:
+        """The rows of the gates it looked at, in the order of all claims.
+
+        A gate that the claim took nothing from goes to the end of the line, too: what is behind it is locked or not due
+        yet, and would stand in front of all others. But not if the claim was full before it came to that gate.
+        """
         rate = self.limits.rate_per_key
         for gate, spent_until in sorted(self.gates.items()):
             count = taken.get(_Gate(self.name, gate), 0)
             spent = {} if rate is None else self.spent(rate, spent_until, count)
-            yield {"job_type": self.name, "gate": gate, **spent}
+            line = {} if self.keeps_line or (is_full and not count) else {"line_at": self.now}
+            yield {"job_type": self.name, "gate": gate, **spent, **line}
 
     def spent(self, rate: Rate, spent_until: datetime | None, count: int) -> dict[str, datetime]:
         """What changes about the state of a rate when so many runs have begun."""
@@ -188,11 +201,12 @@ def _look(connection: Connection, of_type: _Type, room: _Room, openings: Opening
             and _is_waited_for(connection, of_type)
         ):
             openings.note_opening((_opens_at(rate, of_type.spent_until, of_type.now) - of_type.now).total_seconds())
-    elif not of_type.limits.concurrency_key:
+    elif not of_type.limits.key:
         of_type.run_ids = connection.execute(Prepared("limits.first_runs", (quarantined,)), values).scalars()
         of_type.gates["all"] = None
     else:
-        _look_at_each(connection, of_type, room.runs, openings, quarantined)
+        look = _look_at_each if of_type.limits.fair_by is None else _look_along_the_line
+        look(connection, of_type, room.runs, openings, quarantined)
         if of_type.limits.rate_per_key is not None and len(of_type.gates) < room.runs:
             row = connection.execute(Prepared("gates.next_opening"), values).one()
             if row.opens_at is not None:
@@ -201,29 +215,60 @@ def _look(connection: Connection, of_type: _Type, room: _Room, openings: Opening
 
 def _look_at_each(connection: Connection, of_type: _Type, limit: int, openings: Openings, quarantined: bool) -> None:
     """Find the first run behind each open gate. A further one behind the same gate is for the next claim."""
-    limits = of_type.limits
-    most = _UNLIMITED if limits.max_running_per_key is None else limits.max_running_per_key
-    longest = timedelta(0) if limits.rate_per_key is None else limits.rate_per_key.longest
-    values = {"of_type": of_type.name, "limit": limit, "most_at_work": most, "longest": longest.total_seconds()}
-    values["prefix"] = f"{_key(limits)} "
+    values = _asked(of_type, limit)
     for row in connection.execute(Prepared("limits.first_run_of_each", (quarantined,)), values):
         of_type.gates[row.gate] = row.spent_until
-        if row.run_id is None:
-            continue
-        allowed, rate = most - row.at_work, limits.rate_per_key
-        if rate is not None:
-            allowed = min(allowed, rate.allowed(row.spent_until, of_type.now))
-            if allowed <= 0:
-                # Not stored yet, because the code has had another rate until now.
-                openings.note_opening((_opens_at(rate, row.spent_until, of_type.now) - of_type.now).total_seconds())
-        if allowed > 0:
+        if row.run_id is not None and (allowed := _allowed(of_type, row, openings)) > 0:
             of_type.run_ids.append(row.run_id)
             of_type.has_more_room |= allowed > 1
 
 
+def _look_along_the_line(
+    connection: Connection, of_type: _Type, limit: int, openings: Openings, quarantined: bool
+) -> None:
+    """Find the first runs behind the open gates of a fair type, in the order of the line."""
+    values = _asked(of_type, limit)
+    if quarantined:
+        of_type.keeps_line = True
+        for row in connection.execute(Prepared("fair.quarantined"), values):
+            of_type.gates[row.gate] = row.spent_until
+            if _allowed(of_type, row, openings) > 0:
+                of_type.run_ids.append(row.id)
+        return
+    is_looked_through = fair.find_gates(connection, of_type.name, _key(of_type.limits), of_type.looked_to)
+    line = {}
+    for row in connection.execute(Prepared("fair.line"), values):
+        of_type.gates[row.gate] = row.spent_until
+        line[row.gate] = _allowed(of_type, row, openings)
+    picked = fair.pick(connection, of_type.name, line, limit)
+    of_type.run_ids, of_type.turns = list(picked.turns), picked.turns
+    of_type.has_more_room |= picked.may_be_more or not is_looked_through
+    openings.may_be_more |= not (is_looked_through or picked.turns)
+
+
+def _asked(of_type: _Type, limit: int) -> dict[str, Any]:
+    limits = of_type.limits
+    most = _UNLIMITED if limits.max_running_per_key is None else limits.max_running_per_key
+    longest = timedelta(0) if limits.rate_per_key is None else limits.rate_per_key.longest
+    values = {"of_type": of_type.name, "limit": limit, "most_at_work": most, "longest": longest.total_seconds()}
+    return {**values, "prefix": f"{_key(limits)} "}
+
+
+def _allowed(of_type: _Type, row: Row, openings: Openings) -> int:
+    """How many runs of a key may begin now, by the limits of each key."""
+    most, rate = of_type.limits.max_running_per_key, of_type.limits.rate_per_key
+    allowed: int = (_UNLIMITED if most is None else most) - row.at_work
+    if rate is not None:
+        allowed = min(allowed, rate.allowed(row.spent_until, of_type.now))
+        if allowed <= 0:
+            # Not stored yet, because the code has had another rate until now.
+            openings.note_opening((_opens_at(rate, row.spent_until, of_type.now) - of_type.now).total_seconds())
+    return allowed
+
+
 def _admit(connection: Connection, of_type: _Type) -> int:
     """Put due runs behind their gates; how many."""
-    names = of_type.limits.concurrency_key
+    names = of_type.limits.key
     values = {
         "of_type": of_type.name,
         "limit": _ADMITTED,
@@ -237,7 +282,8 @@ def _admit(connection: Connection, of_type: _Type) -> int:
     if first:
         # In one order, as wherever several gates are written.
         given = [{"job_type": of_type.name, "gate": gate, "turn_at": first[gate]} for gate in sorted(first)]
-        connection.execute(Prepared("gates.enter"), {"given": given})
+        enter = Prepared("gates.enter" if of_type.limits.fair_by is None else "fair.enter")
+        connection.execute(enter, {"given": given})
     return len(admitted)
 
 
@@ -269,7 +315,10 @@ def count_open(connection: Connection, policies: Sequence[Policy], limit: int, s
         if not is_limited(policy, set_types):
             continue
         limits = policy.limits or Limits()
-        question = _OPEN_GATES if limits.concurrency_key else _BEHIND_OPEN_GATE
+        question = _OPEN_GATES if limits.key else _BEHIND_OPEN_GATE
+        if limits.fair_by is not None and limits.max_running_per_key is None and limits.rate_per_key is None:
+            # Several of one key may begin at once, also of those whose gates no claim has found yet.
+            question = Prepared("fair.behind_gates")
         most = limit if policy.job_type in set_types else min(limit, limits.max_running or limit)
         count += len(connection.execute(question, {"of_type": policy.job_type, "limit": most}).all())
     return min(limit, count)
@@ -342,7 +391,7 @@ def _columns(limits: Limits) -> dict[str, Any]:
 
 def _key(limits: Limits) -> str:
     """How the names of the key are stored. The gates of the type begin with it."""
-    return ",".join(limits.concurrency_key)
+    return ",".join(limits.key)
 
 
 def _stored(row: Row) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import CheckConstraint, Column, Integer, Table, Text, text
+from sqlalchemy import CheckConstraint, Column, Integer, Table, Text, func, text
 
 from jobrunner.store.schema.base import metadata, partial
 from jobrunner.store.sql.dialect.values import BigKey, Seconds, UtcTime, short_text
@@ -64,6 +64,10 @@ job_limits = Table(
     # When the rate allows the next runs; and when a claim last asked.
     Column("opens_at", UtcTime),
     Column("asked_at", UtcTime),
+    # The argument by whose values claims go round. Then an enqueue puts a due run behind its gate at once.
+    Column("fair_by", short_text(200), info={"is_added": True}),
+    # Up to which gate claims have looked for gates that have no row yet: see fair.py.
+    Column("looked_to", short_text(600), info={"is_added": True}),
 )
 
 # What operators have set instead of the limits of the code, until ``ends_at``; NULL: until they take it back. One row
@@ -96,9 +100,14 @@ job_gates = Table(
     Column("turn_at", UtcTime),
     Column("spent_until", UtcTime),
     Column("opens_at", UtcTime),
+    # Its place in the line of gates round which claims go: since when it waits for its next run to be claimed.
+    Column("line_at", UtcTime, info={"is_added": True}),
 )
 _WAITED_AT = text("turn_at IS NOT NULL")
 partial("job_gates_turn", job_gates.c.job_type, job_gates.c.turn_at, where=_WAITED_AT)
+IN_LINE_SINCE = func.coalesce(job_gates.c.line_at, job_gates.c.turn_at)
+"""The place of a gate in the line. Code that knows no line writes none, and the turn of its first run stands for it."""
+partial("job_gates_line", job_gates.c.job_type, IN_LINE_SINCE, where=_WAITED_AT)
 partial(
     "job_gates_opens", job_gates.c.job_type, job_gates.c.opens_at, where=text(f"{_WAITED_AT} AND opens_at IS NOT NULL")
 )

@@ -96,13 +96,13 @@ FROM (SELECT job_type, most, max_attempts, timeout FROM json_to_recordset(CAST(%
 FROM jobrunner_schema.job_claimable
 WHERE jobrunner_schema.job_claimable.job_type = types.job_type AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT types.most FOR NO KEY UPDATE SKIP LOCKED) AS of_type ON true UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at, of_list.job_type AS job_type, of_list.most AS most, of_list.max_attempts AS max_attempts, of_list.timeout AS timeout
-FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.turn_at AS turn_at, jobrunner_schema.job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.max_attempts AS max_attempts, types.timeout AS timeout
-FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id JOIN (SELECT job_type, most, max_attempts, timeout FROM json_to_recordset(CAST(%(types)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), most INTEGER, max_attempts INTEGER, timeout FLOAT(53))) AS types ON jobrunner_schema.job_runs.job_type = types.job_type
+FROM (SELECT jobrunner_schema.job_runs.id AS id, coalesce(gated.turn_at, jobrunner_schema.job_runs.turn_at) AS turn_at, jobrunner_schema.job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.max_attempts AS max_attempts, types.timeout AS timeout
+FROM (SELECT id, turn_at FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT, turn_at TIMESTAMP WITH TIME ZONE)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id JOIN (SELECT job_type, most, max_attempts, timeout FROM json_to_recordset(CAST(%(types)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), most INTEGER, max_attempts INTEGER, timeout FLOAT(53))) AS types ON jobrunner_schema.job_runs.job_type = types.job_type
 WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, picked.max_attempts), timeout=coalesce(jobrunner_schema.job_runs.timeout, picked.timeout), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() FROM picked WHERE jobrunner_schema.job_runs.id = picked.id AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent, jobrunner_schema.job_runs.checkpoint""",
         {'attempts_1': 1},
-        {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None)), 'gated': (('id', None),)},
+        {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None)), 'gated': (('id', None), ('turn_at', 'instant'))},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json')),
     ),
     ('claims.held_by_type', ()): (
@@ -461,49 +461,77 @@ WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND job
         (('key', None), ('run_id', None), ('job_type', None), ('attempt', None), ('intended_at', 'instant')),
     ),
     ('enqueue.insert_many', (('job_type', 'priority'), ('payload',))): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, priority, payload, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, %(priority)s::SMALLINT AS anon_2, CAST(given.payload AS JSONB) AS anon_3, 'queued', jobrunner_schema.jobrunner_now() AS anon_4, jobrunner_schema.jobrunner_now() AS anon_5, jobrunner_schema.jobrunner_now() AS anon_6
+        """INSERT INTO jobrunner_schema.job_runs (job_type, priority, payload, status, run_at, gate, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, %(priority)s::SMALLINT AS anon_2, CAST(given.payload AS JSONB) AS anon_3, 'queued', jobrunner_schema.jobrunner_now() AS anon_4, CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(given.payload AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_6
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END AS anon_5, jobrunner_schema.jobrunner_now() AS anon_7, jobrunner_schema.jobrunner_now() AS anon_8
 FROM (SELECT payload FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(payload TEXT)) AS given RETURNING jobrunner_schema.job_runs.id""",
         {},
         {'given': (('payload', None),)},
         (('id', None),),
     ),
     ('enqueue.insert_many', (('job_type', 'priority'), ('idempotency_key', 'payload'))): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, priority, idempotency_key, payload, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, %(priority)s::SMALLINT AS anon_2, given.idempotency_key, CAST(given.payload AS JSONB) AS anon_3, 'queued', jobrunner_schema.jobrunner_now() AS anon_4, jobrunner_schema.jobrunner_now() AS anon_5, jobrunner_schema.jobrunner_now() AS anon_6
+        """INSERT INTO jobrunner_schema.job_runs (job_type, priority, idempotency_key, payload, status, run_at, gate, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, %(priority)s::SMALLINT AS anon_2, given.idempotency_key, CAST(given.payload AS JSONB) AS anon_3, 'queued', jobrunner_schema.jobrunner_now() AS anon_4, CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(given.payload AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_6
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END AS anon_5, jobrunner_schema.jobrunner_now() AS anon_7, jobrunner_schema.jobrunner_now() AS anon_8
 FROM (SELECT idempotency_key, payload FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(idempotency_key VARCHAR(500), payload TEXT)) AS given RETURNING jobrunner_schema.job_runs.id""",
         {},
         {'given': (('idempotency_key', None), ('payload', None))},
         (('id', None),),
     ),
     ('enqueue.insert_many', (('job_type',), ('idempotency_key', 'payload', 'priority'))): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, idempotency_key, payload, priority, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, given.idempotency_key, CAST(given.payload AS JSONB) AS anon_2, given.priority, 'queued', jobrunner_schema.jobrunner_now() AS anon_3, jobrunner_schema.jobrunner_now() AS anon_4, jobrunner_schema.jobrunner_now() AS anon_5
+        """INSERT INTO jobrunner_schema.job_runs (job_type, idempotency_key, payload, priority, status, run_at, gate, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, given.idempotency_key, CAST(given.payload AS JSONB) AS anon_2, given.priority, 'queued', jobrunner_schema.jobrunner_now() AS anon_3, CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(given.payload AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_5
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END AS anon_4, jobrunner_schema.jobrunner_now() AS anon_6, jobrunner_schema.jobrunner_now() AS anon_7
 FROM (SELECT idempotency_key, payload, priority FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(idempotency_key VARCHAR(500), payload TEXT, priority SMALLINT)) AS given RETURNING jobrunner_schema.job_runs.id""",
         {},
         {'given': (('idempotency_key', None), ('payload', None), ('priority', None))},
         (('id', None),),
     ),
     ('enqueue.insert_many', (('job_type', 'priority', 'traceparent'), ('payload',))): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, priority, traceparent, payload, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, %(priority)s::SMALLINT AS anon_2, %(traceparent)s::VARCHAR AS anon_3, CAST(given.payload AS JSONB) AS anon_4, 'queued', jobrunner_schema.jobrunner_now() AS anon_5, jobrunner_schema.jobrunner_now() AS anon_6, jobrunner_schema.jobrunner_now() AS anon_7
+        """INSERT INTO jobrunner_schema.job_runs (job_type, priority, traceparent, payload, status, run_at, gate, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, %(priority)s::SMALLINT AS anon_2, %(traceparent)s::VARCHAR AS anon_3, CAST(given.payload AS JSONB) AS anon_4, 'queued', jobrunner_schema.jobrunner_now() AS anon_5, CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(given.payload AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_7
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END AS anon_6, jobrunner_schema.jobrunner_now() AS anon_8, jobrunner_schema.jobrunner_now() AS anon_9
 FROM (SELECT payload FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(payload TEXT)) AS given RETURNING jobrunner_schema.job_runs.id""",
         {},
         {'given': (('payload', None),)},
         (('id', None),),
     ),
     ('enqueue.insert_many', (('job_type', 'priority', 'traceparent'), ('idempotency_key', 'payload'))): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, priority, traceparent, idempotency_key, payload, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, %(priority)s::SMALLINT AS anon_2, %(traceparent)s::VARCHAR AS anon_3, given.idempotency_key, CAST(given.payload AS JSONB) AS anon_4, 'queued', jobrunner_schema.jobrunner_now() AS anon_5, jobrunner_schema.jobrunner_now() AS anon_6, jobrunner_schema.jobrunner_now() AS anon_7
+        """INSERT INTO jobrunner_schema.job_runs (job_type, priority, traceparent, idempotency_key, payload, status, run_at, gate, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, %(priority)s::SMALLINT AS anon_2, %(traceparent)s::VARCHAR AS anon_3, given.idempotency_key, CAST(given.payload AS JSONB) AS anon_4, 'queued', jobrunner_schema.jobrunner_now() AS anon_5, CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(given.payload AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_7
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END AS anon_6, jobrunner_schema.jobrunner_now() AS anon_8, jobrunner_schema.jobrunner_now() AS anon_9
 FROM (SELECT idempotency_key, payload FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(idempotency_key VARCHAR(500), payload TEXT)) AS given RETURNING jobrunner_schema.job_runs.id""",
         {},
         {'given': (('idempotency_key', None), ('payload', None))},
         (('id', None),),
     ),
     ('enqueue.insert_many', (('job_type',), ('idempotency_key', 'payload', 'priority', 'traceparent'))): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, idempotency_key, payload, priority, traceparent, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, given.idempotency_key, CAST(given.payload AS JSONB) AS anon_2, given.priority, given.traceparent, 'queued', jobrunner_schema.jobrunner_now() AS anon_3, jobrunner_schema.jobrunner_now() AS anon_4, jobrunner_schema.jobrunner_now() AS anon_5
+        """INSERT INTO jobrunner_schema.job_runs (job_type, idempotency_key, payload, priority, traceparent, status, run_at, gate, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, given.idempotency_key, CAST(given.payload AS JSONB) AS anon_2, given.priority, given.traceparent, 'queued', jobrunner_schema.jobrunner_now() AS anon_3, CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(given.payload AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_5
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END AS anon_4, jobrunner_schema.jobrunner_now() AS anon_6, jobrunner_schema.jobrunner_now() AS anon_7
 FROM (SELECT idempotency_key, payload, priority, traceparent FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(idempotency_key VARCHAR(500), payload TEXT, priority SMALLINT, traceparent VARCHAR(55))) AS given RETURNING jobrunner_schema.job_runs.id""",
         {},
         {'given': (('idempotency_key', None), ('payload', None), ('priority', None), ('traceparent', None))},
         (('id', None),),
     ),
     ('enqueue.insert_of_slots', ()): (
-        """INSERT INTO jobrunner_schema.job_runs (definition_id, job_type, payload, priority, run_at, scheduled_for, origin, start_deadline_at, concurrency_key, status, created_at, updated_at) SELECT given.definition_id, given.job_type, CAST(given.payload AS JSONB) AS anon_1, given.priority, coalesce(given.run_at, jobrunner_schema.jobrunner_now()) AS coalesce_1, given.scheduled_for, given.origin, given.start_deadline_at, given.concurrency_key, 'queued', jobrunner_schema.jobrunner_now() AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
+        """INSERT INTO jobrunner_schema.job_runs (definition_id, job_type, payload, priority, run_at, scheduled_for, origin, start_deadline_at, concurrency_key, status, gate, created_at, updated_at) SELECT given.definition_id, given.job_type, CAST(given.payload AS JSONB) AS anon_1, given.priority, coalesce(given.run_at, jobrunner_schema.jobrunner_now()) AS coalesce_1, given.scheduled_for, given.origin, given.start_deadline_at, given.concurrency_key, 'queued', CASE WHEN (coalesce(given.run_at, jobrunner_schema.jobrunner_now()) > jobrunner_schema.jobrunner_now()) THEN '' ELSE CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = given.job_type) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(given.payload AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_3
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = given.job_type AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END END AS anon_2, jobrunner_schema.jobrunner_now() AS anon_4, jobrunner_schema.jobrunner_now() AS anon_5
 FROM (SELECT definition_id, job_type, payload, priority, run_at, scheduled_for, origin, start_deadline_at, concurrency_key FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(definition_id BIGINT, job_type VARCHAR(200), payload TEXT, priority SMALLINT, run_at TIMESTAMP WITH TIME ZONE, scheduled_for TIMESTAMP WITH TIME ZONE, origin VARCHAR(20), start_deadline_at TIMESTAMP WITH TIME ZONE, concurrency_key VARCHAR(300))) AS given
 WHERE true ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.scheduled_for""",
         {},
@@ -511,7 +539,11 @@ WHERE true ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_runs.id, jobrun
         (('id', None), ('definition_id', None), ('scheduled_for', 'instant')),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority'), True)): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, 'queued', jobrunner_schema.jobrunner_now() AS anon_4, jobrunner_schema.jobrunner_now() AS anon_5, jobrunner_schema.jobrunner_now() AS anon_6
+        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, status, run_at, gate, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, 'queued', jobrunner_schema.jobrunner_now() AS anon_4, CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(%(payload)s::VARCHAR AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_6
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END AS anon_5, jobrunner_schema.jobrunner_now() AS anon_7, jobrunner_schema.jobrunner_now() AS anon_8
 WHERE NOT (EXISTS (SELECT *
 FROM jobrunner_schema.job_types
 WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_types.max_waiting IS NOT NULL)) RETURNING jobrunner_schema.job_runs.id""",
@@ -520,7 +552,11 @@ WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent'), True)): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', jobrunner_schema.jobrunner_now() AS anon_8, jobrunner_schema.jobrunner_now() AS anon_9
+        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, gate, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', CASE WHEN (coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) > jobrunner_schema.jobrunner_now()) THEN '' ELSE CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(%(payload)s::VARCHAR AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_9
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END END AS anon_8, jobrunner_schema.jobrunner_now() AS anon_10, jobrunner_schema.jobrunner_now() AS anon_11
 WHERE NOT (EXISTS (SELECT *
 FROM jobrunner_schema.job_types
 WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_types.max_waiting IS NOT NULL)) RETURNING jobrunner_schema.job_runs.id""",
@@ -529,13 +565,21 @@ WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent'), False)): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', jobrunner_schema.jobrunner_now() AS anon_8, jobrunner_schema.jobrunner_now() AS anon_9 RETURNING jobrunner_schema.job_runs.id""",
+        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, gate, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', CASE WHEN (coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) > jobrunner_schema.jobrunner_now()) THEN '' ELSE CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(%(payload)s::VARCHAR AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_9
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END END AS anon_8, jobrunner_schema.jobrunner_now() AS anon_10, jobrunner_schema.jobrunner_now() AS anon_11 RETURNING jobrunner_schema.job_runs.id""",
         {},
         {'run_at': 'instant'},
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent', 'expires_in'), True)): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at, start_deadline_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', jobrunner_schema.jobrunner_now() AS anon_8, jobrunner_schema.jobrunner_now() AS anon_9, (coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) + make_interval(secs => %(expires_in)s::FLOAT)) AS anon_10
+        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, gate, created_at, updated_at, start_deadline_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', CASE WHEN (coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) > jobrunner_schema.jobrunner_now()) THEN '' ELSE CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(%(payload)s::VARCHAR AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_9
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END END AS anon_8, jobrunner_schema.jobrunner_now() AS anon_10, jobrunner_schema.jobrunner_now() AS anon_11, (coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) + make_interval(secs => %(expires_in)s::FLOAT)) AS anon_12
 WHERE NOT (EXISTS (SELECT *
 FROM jobrunner_schema.job_types
 WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_types.max_waiting IS NOT NULL)) RETURNING jobrunner_schema.job_runs.id""",
@@ -544,7 +588,11 @@ WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent', 'expires_in'), False)): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at, start_deadline_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', jobrunner_schema.jobrunner_now() AS anon_8, jobrunner_schema.jobrunner_now() AS anon_9, (coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) + make_interval(secs => %(expires_in)s::FLOAT)) AS anon_10 RETURNING jobrunner_schema.job_runs.id""",
+        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, gate, created_at, updated_at, start_deadline_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', CASE WHEN (coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) > jobrunner_schema.jobrunner_now()) THEN '' ELSE CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(%(payload)s::VARCHAR AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_9
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END END AS anon_8, jobrunner_schema.jobrunner_now() AS anon_10, jobrunner_schema.jobrunner_now() AS anon_11, (coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) + make_interval(secs => %(expires_in)s::FLOAT)) AS anon_12 RETURNING jobrunner_schema.job_runs.id""",
         {},
         {'run_at': 'instant'},
         (('id', None),),
@@ -852,11 +900,13 @@ FROM jobrunner_schema.job_hosts""",
         AND NOT EXISTS (SELECT 1 FROM jobrunner_schema.job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
-            AND other.run_at <= jobrunner_schema.jobrunner_now() AND (other.start_deadline_at IS NULL OR other.start_deadline_at > jobrunner_schema.jobrunner_now()))))) AS is_key, (job_type <> ALL (ARRAY(SELECT name FROM jobrunner_schema.job_pauses WHERE kind = 'type'))) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM jobrunner_schema.job_pauses WHERE kind = 'all')) AS is_all_unpaused, (CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN EXISTS (SELECT 1 FROM jobrunner_schema.job_parents WHERE run_id = job_runs.id) ELSE EXISTS (SELECT 1 FROM jobrunner_schema.job_limits
+            AND other.run_at <= jobrunner_schema.jobrunner_now() AND (other.start_deadline_at IS NULL OR other.start_deadline_at > jobrunner_schema.jobrunner_now()))))) AS is_key, (job_type <> ALL (ARRAY(SELECT name FROM jobrunner_schema.job_pauses WHERE kind = 'type'))) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM jobrunner_schema.job_pauses WHERE kind = 'all')) AS is_all_unpaused, (CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN EXISTS (SELECT 1 FROM jobrunner_schema.job_parents WHERE run_id = job_runs.id)
+      ELSE EXISTS (SELECT 1 FROM jobrunner_schema.job_limits
         JOIN jobrunner_schema.job_gates ON job_gates.job_type = job_limits.job_type
         WHERE job_limits.job_type = job_runs.job_type AND job_gates.gate = job_runs.gate
           AND job_gates.turn_at IS NOT NULL AND CASE WHEN job_limits.concurrency_key IS NULL THEN job_gates.gate = 'all'
-      ELSE substr(job_gates.gate, 1, length(job_limits.concurrency_key) + 1) = job_limits.concurrency_key || ' ' END) END) AS is_seen, EXISTS (SELECT jobrunner_schema.job_recoverable.id
+      ELSE substr(job_gates.gate, 1, length(job_limits.concurrency_key) + 1) = job_limits.concurrency_key || ' ' END) OR EXISTS (SELECT 1 FROM jobrunner_schema.job_limits WHERE job_limits.job_type = job_runs.job_type
+        AND substr(job_runs.gate, 1, length(fair_by) + 1) = fair_by || ' ') END) AS is_seen, EXISTS (SELECT jobrunner_schema.job_recoverable.id
 FROM jobrunner_schema.job_recoverable
 WHERE jobrunner_schema.job_recoverable.id = %(run)s::BIGINT) AS is_expired, jobrunner_schema.jobrunner_now() AS now
 FROM jobrunner_schema.job_runs
@@ -991,6 +1041,113 @@ WHERE its.id = %(run)s::BIGINT AND (ranked.nth, ranked.turn_at, ranked.run_at, r
         {},
         {},
         (('nth', None), ('at_work', None), ('spent_until', 'instant')),
+    ),
+    ('fair.behind_gates', ()): (
+        """SELECT jobrunner_schema.job_gated.id
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate > '' AND jobrunner_schema.job_gated.gate != 'after' ORDER BY jobrunner_schema.job_gated.gate, jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
+ LIMIT %(limit)s::INTEGER""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('fair.enter', ()): (
+        """INSERT INTO jobrunner_schema.job_gates (job_type, gate, turn_at, line_at) SELECT given.job_type, given.gate, given.turn_at, (SELECT (jobrunner_schema.jobrunner_now() + (jobrunner_schema.job_runs.turn_at - jobrunner_schema.job_runs.run_at)) AS anon_2
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = given.job_type AND jobrunner_schema.job_runs.gate = given.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+ LIMIT 1) AS anon_1
+FROM (SELECT job_type, gate, turn_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600), turn_at TIMESTAMP WITH TIME ZONE)) AS given
+WHERE true ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_at = CASE WHEN (jobrunner_schema.job_gates.turn_at IS NULL OR excluded.turn_at < jobrunner_schema.job_gates.turn_at) THEN excluded.turn_at ELSE jobrunner_schema.job_gates.turn_at END, line_at = CASE WHEN (jobrunner_schema.job_gates.turn_at IS NULL OR excluded.line_at < coalesce(jobrunner_schema.job_gates.line_at, jobrunner_schema.job_gates.turn_at)) THEN excluded.line_at ELSE jobrunner_schema.job_gates.line_at END""",
+        {},
+        {'given': (('job_type', None), ('gate', None), ('turn_at', 'instant'))},
+        (),
+    ),
+    ('fair.first_runs', ('postgresql',)): (
+        """SELECT given.gate, behind.id, behind.turn_at, behind.run_at
+FROM (SELECT job_type, gate FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600))) AS given JOIN LATERAL (SELECT jobrunner_schema.job_gated.id AS id, jobrunner_schema.job_gated.turn_at AS turn_at, jobrunner_schema.job_gated.run_at AS run_at
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = given.job_type AND jobrunner_schema.job_gated.gate = given.gate AND jobrunner_schema.job_gated.lease_expiries < 2 ORDER BY jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
+ LIMIT %(limit)s::INTEGER) AS behind ON true""",
+        {},
+        {'given': (('job_type', None), ('gate', None))},
+        (('gate', None), ('id', None), ('turn_at', 'instant'), ('run_at', 'instant')),
+    ),
+    ('fair.line', ()): (
+        """SELECT jobrunner_schema.job_gates.gate, jobrunner_schema.job_gates.spent_until, (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') AS at_work
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND substr(jobrunner_schema.job_gates.gate, %(substr_1)s::INTEGER, length(%(prefix)s::VARCHAR)) = %(prefix)s::VARCHAR AND (jobrunner_schema.job_gates.opens_at IS NULL OR jobrunner_schema.job_gates.opens_at <= jobrunner_schema.jobrunner_now() OR jobrunner_schema.job_gates.opens_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(longest)s::FLOAT))) AND (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') < %(most_at_work)s::INTEGER ORDER BY coalesce(jobrunner_schema.job_gates.line_at, jobrunner_schema.job_gates.turn_at)
+ LIMIT %(limit)s::INTEGER""",
+        {'substr_1': 1},
+        {},
+        (('gate', None), ('spent_until', 'instant'), ('at_work', None)),
+    ),
+    ('fair.look_from', ()): (
+        """UPDATE jobrunner_schema.job_limits SET looked_to=%(looked_to)s::VARCHAR WHERE jobrunner_schema.job_limits.job_type = %(of_type)s::VARCHAR""",
+        {},
+        {},
+        (),
+    ),
+    ('fair.of_fair_types', ()): (
+        """SELECT given.job_type, given.gate, (SELECT jobrunner_schema.job_runs.turn_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = given.job_type AND jobrunner_schema.job_runs.gate = given.gate ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+ LIMIT 1) AS turn_at
+FROM (SELECT job_type, gate FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600))) AS given JOIN jobrunner_schema.job_limits ON jobrunner_schema.job_limits.job_type = given.job_type AND substr(given.gate, %(substr_1)s::INTEGER, length(jobrunner_schema.job_limits.fair_by || ' ')) = (jobrunner_schema.job_limits.fair_by || ' ')""",
+        {'substr_1': 1},
+        {'given': (('job_type', None), ('gate', None))},
+        (('job_type', None), ('gate', None), ('turn_at', 'instant')),
+    ),
+    ('fair.quarantined', ()): (
+        """SELECT first.id, first.gate, first.turn_at, first.run_at, jobrunner_schema.job_gates.spent_until, (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') AS at_work
+FROM (SELECT jobrunner_schema.job_gated.id AS id, jobrunner_schema.job_gated.gate AS gate, jobrunner_schema.job_gated.turn_at AS turn_at, jobrunner_schema.job_gated.run_at AS run_at
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate > '' AND jobrunner_schema.job_gated.lease_expiries >= 2 ORDER BY jobrunner_schema.job_gated.gate, jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
+ LIMIT 100) AS first JOIN jobrunner_schema.job_gates ON jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.gate = first.gate
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND substr(jobrunner_schema.job_gates.gate, %(substr_1)s::INTEGER, length(%(prefix)s::VARCHAR)) = %(prefix)s::VARCHAR AND (jobrunner_schema.job_gates.opens_at IS NULL OR jobrunner_schema.job_gates.opens_at <= jobrunner_schema.jobrunner_now() OR jobrunner_schema.job_gates.opens_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(longest)s::FLOAT))) AND (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') < %(most_at_work)s::INTEGER
+ LIMIT %(limit)s::INTEGER""",
+        {'substr_1': 1},
+        {},
+        (('id', None), ('gate', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('spent_until', 'instant'), ('at_work', None)),
+    ),
+    ('fair.settle', ()): (
+        """UPDATE jobrunner_schema.job_gates SET turn_at=(SELECT jobrunner_schema.job_runs.turn_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+ LIMIT %(param_1)s::INTEGER), spent_until=coalesce(given.spent_until, jobrunner_schema.job_gates.spent_until), opens_at=coalesce(given.opens_at, jobrunner_schema.job_gates.opens_at), line_at=coalesce((SELECT (given.line_at + (jobrunner_schema.job_runs.turn_at - jobrunner_schema.job_runs.run_at)) AS anon_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+ LIMIT 1), jobrunner_schema.job_gates.line_at) FROM (SELECT job_type, gate, spent_until, opens_at, line_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600), spent_until TIMESTAMP WITH TIME ZONE, opens_at TIMESTAMP WITH TIME ZONE, line_at TIMESTAMP WITH TIME ZONE)) AS given WHERE jobrunner_schema.job_gates.job_type = given.job_type AND jobrunner_schema.job_gates.gate = given.gate""",
+        {'param_1': 1},
+        {'given': (('job_type', None), ('gate', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('line_at', 'instant'))},
+        (),
+    ),
+    ('fair.waited', ()): (
+        """WITH RECURSIVE walk(gate, steps) AS
+(SELECT CAST(%(looked_to)s::VARCHAR AS VARCHAR(600)) AS gate, 0 AS steps UNION ALL SELECT (SELECT jobrunner_schema.job_runs.gate
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_runs.gate > walk.gate ORDER BY jobrunner_schema.job_runs.gate
+ LIMIT 1) AS anon_1, walk.steps + 1 AS anon_2
+FROM walk
+WHERE walk.gate IS NOT NULL AND walk.steps < %(limit)s::INTEGER)
+ SELECT %(of_type)s::VARCHAR AS job_type, walk.gate, (SELECT jobrunner_schema.job_runs.turn_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_runs.gate = walk.gate ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+ LIMIT 1) AS turn_at, (SELECT jobrunner_schema.job_gates.turn_at
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.gate = walk.gate) AS known_at
+FROM walk
+WHERE walk.steps > 0 AND walk.gate IS NOT NULL ORDER BY walk.steps""",
+        {},
+        {},
+        (('job_type', None), ('gate', None), ('turn_at', 'instant'), ('known_at', 'instant')),
     ),
     ('finalize.complete', ()): (
         """UPDATE jobrunner_schema.job_attempts SET output=given.output, peak_memory_bytes=given.peak_memory_bytes, processor_seconds=given.processor_seconds FROM (SELECT id, lease_token, output, peak_memory_bytes, processor_seconds FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), output TEXT, peak_memory_bytes BIGINT, processor_seconds FLOAT(53))) AS given WHERE jobrunner_schema.job_attempts.run_id = given.id AND jobrunner_schema.job_attempts.lease_token = given.lease_token""",
@@ -1666,7 +1823,7 @@ WHERE jobrunner_schema.job_open_gates.job_type = %(of_type)s::VARCHAR)) ORDER BY
         (('id', None),),
     ),
     ('limits.declare', ()): (
-        """INSERT INTO jobrunner_schema.job_limits (job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key) VALUES (%(of_type)s::VARCHAR, %(new_max_running)s::INTEGER, %(new_rate)s::VARCHAR, %(new_burst)s::INTEGER, %(new_concurrency_key)s::VARCHAR, %(new_max_running_per_key)s::INTEGER, %(new_rate_per_key)s::VARCHAR, %(new_burst_per_key)s::INTEGER) ON CONFLICT (job_type) DO UPDATE SET max_running = %(new_max_running)s::INTEGER, rate = %(new_rate)s::VARCHAR, burst = %(new_burst)s::INTEGER, concurrency_key = %(new_concurrency_key)s::VARCHAR, max_running_per_key = %(new_max_running_per_key)s::INTEGER, rate_per_key = %(new_rate_per_key)s::VARCHAR, burst_per_key = %(new_burst_per_key)s::INTEGER, opens_at = NULL, asked_at = NULL RETURNING (SELECT CASE WHEN (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now()) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END AS anon_1
+        """INSERT INTO jobrunner_schema.job_limits (job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key, fair_by) VALUES (%(of_type)s::VARCHAR, %(new_max_running)s::INTEGER, %(new_rate)s::VARCHAR, %(new_burst)s::INTEGER, %(new_concurrency_key)s::VARCHAR, %(new_max_running_per_key)s::INTEGER, %(new_rate_per_key)s::VARCHAR, %(new_burst_per_key)s::INTEGER, %(new_fair_by)s::VARCHAR) ON CONFLICT (job_type) DO UPDATE SET max_running = %(new_max_running)s::INTEGER, rate = %(new_rate)s::VARCHAR, burst = %(new_burst)s::INTEGER, concurrency_key = %(new_concurrency_key)s::VARCHAR, max_running_per_key = %(new_max_running_per_key)s::INTEGER, rate_per_key = %(new_rate_per_key)s::VARCHAR, burst_per_key = %(new_burst_per_key)s::INTEGER, opens_at = NULL, asked_at = NULL, fair_by = %(new_fair_by)s::VARCHAR RETURNING (SELECT CASE WHEN (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now()) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END AS anon_1
 FROM jobrunner_schema.job_set_limits
 WHERE jobrunner_schema.job_set_limits.job_type = %(of_type)s::VARCHAR) AS has_ended""",
         {'param_1': 0, 'param_2': 1},
@@ -1674,12 +1831,12 @@ WHERE jobrunner_schema.job_set_limits.job_type = %(of_type)s::VARCHAR) AS has_en
         (('has_ended', None),),
     ),
     ('limits.declared', ()): (
-        """SELECT jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, NULL AS has_ended
-FROM jobrunner_schema.job_limits UNION ALL SELECT jobrunner_schema.job_set_limits.job_type, NULL AS max_running, NULL AS rate, NULL AS burst, NULL AS concurrency_key, NULL AS max_running_per_key, NULL AS rate_per_key, NULL AS burst_per_key, CASE WHEN (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now()) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END AS anon_1
+        """SELECT jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, jobrunner_schema.job_limits.fair_by, NULL AS has_ended
+FROM jobrunner_schema.job_limits UNION ALL SELECT jobrunner_schema.job_set_limits.job_type, NULL AS max_running, NULL AS rate, NULL AS burst, NULL AS concurrency_key, NULL AS max_running_per_key, NULL AS rate_per_key, NULL AS burst_per_key, NULL AS fair_by, CASE WHEN (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now()) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END AS anon_1
 FROM jobrunner_schema.job_set_limits""",
         {'param_1': 0, 'param_2': 1},
         {},
-        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('has_ended', None)),
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('fair_by', None), ('has_ended', None)),
     ),
     ('limits.first_run_of_each', (False,)): (
         """SELECT jobrunner_schema.job_gates.gate, jobrunner_schema.job_gates.spent_until, (SELECT count(*) AS count_1
@@ -1742,7 +1899,7 @@ WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_s
 (SELECT jobrunner_schema.job_limits.job_type AS job_type
 FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given JOIN jobrunner_schema.job_limits ON jobrunner_schema.job_limits.job_type = given.job_type FOR NO KEY UPDATE OF job_limits SKIP LOCKED)
  UPDATE jobrunner_schema.job_limits SET asked_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_limits.job_type IN (SELECT free.job_type
-FROM free) RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, (SELECT jobrunner_schema.job_set_limits.max_running
+FROM free) RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.job_limits.looked_to, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, jobrunner_schema.job_limits.fair_by, (SELECT jobrunner_schema.job_set_limits.max_running
 FROM jobrunner_schema.job_set_limits
 WHERE jobrunner_schema.job_set_limits.job_type = job_limits.job_type AND (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now())) AS set_max_running, (SELECT jobrunner_schema.job_set_limits.rate
 FROM jobrunner_schema.job_set_limits
@@ -1751,7 +1908,7 @@ FROM jobrunner_schema.job_set_limits
 WHERE jobrunner_schema.job_set_limits.job_type = job_limits.job_type AND (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now())) AS set_burst""",
         {},
         {'given': (('job_type', None),)},
-        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
+        (('job_type', None), ('spent_until', 'instant'), ('looked_to', None), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('fair_by', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
     ),
     ('limits.open_gates', ()): (
         """SELECT jobrunner_schema.job_open_gates.gate
@@ -1784,7 +1941,7 @@ FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunn
         """INSERT INTO jobrunner_schema.job_limits (job_type, asked_at) SELECT %(of_type)s::VARCHAR AS anon_1, jobrunner_schema.jobrunner_now() AS anon_2
 WHERE NOT (EXISTS (SELECT jobrunner_schema.job_limits.job_type
 FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(of_type)s::VARCHAR)) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, (SELECT jobrunner_schema.job_set_limits.max_running
+WHERE jobrunner_schema.job_limits.job_type = %(of_type)s::VARCHAR)) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.job_limits.looked_to, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, jobrunner_schema.job_limits.fair_by, (SELECT jobrunner_schema.job_set_limits.max_running
 FROM jobrunner_schema.job_set_limits
 WHERE jobrunner_schema.job_set_limits.job_type = job_limits.job_type AND (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now())) AS set_max_running, (SELECT jobrunner_schema.job_set_limits.rate
 FROM jobrunner_schema.job_set_limits
@@ -1793,7 +1950,7 @@ FROM jobrunner_schema.job_set_limits
 WHERE jobrunner_schema.job_set_limits.job_type = job_limits.job_type AND (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now())) AS set_burst""",
         {},
         {},
-        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
+        (('job_type', None), ('spent_until', 'instant'), ('looked_to', None), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('fair_by', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
     ),
     ('listen.look_ahead', ()): (
         """SELECT EXISTS (SELECT jobrunner_schema.job_ticks.id

@@ -142,6 +142,13 @@ class after(Expression[datetime]):  # noqa: N801 - as above
     )
 
 
+class in_line(Expression[datetime]):  # noqa: N801 - as above
+    """A time, earlier by as much as a run's turn (the second one) comes before its run_at (the third one)."""
+
+    type = UtcTime()
+    words = Words(postgresql="({0} + ({1} - {2}))", sqlite="({0} + ({1} - {2}))")
+
+
 class promoted(Expression[str]):  # noqa: N801 - as above
     """The server, if it is a standby that was promoted since a tick last noted one (``servers``). NULL: it is not."""
 

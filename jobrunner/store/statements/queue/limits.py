@@ -13,6 +13,7 @@ from sqlalchemy import (
     Float,
     FromClause,
     Integer,
+    ScalarSelect,
     Select,
     Text,
     Update,
@@ -46,6 +47,7 @@ from jobrunner.store.statements.queue.set_limits import has_ended, of_type_in_fo
 _EITHER = [(False,), (True,)]
 DECLARED = (
     "max_running", "rate", "burst", "concurrency_key", "max_running_per_key", "rate_per_key", "burst_per_key",
+    "fair_by",
 )  # fmt: skip
 VARIANTS: dict[str, list[Any]] = {
     "admit": [(count,) for count in range(4)],
@@ -120,7 +122,7 @@ def _looked_at() -> list[ColumnElement[Any]]:
     # What is set is read under the lock: who sets it has locked the row, too.
     of_operators = (of_type_in_force(name) for name in SET)
     named = (columns[name] for name in DECLARED)
-    return [columns.job_type, columns.spent_until, now().label("now"), *named, *of_operators]
+    return [columns.job_type, columns.spent_until, columns.looked_to, now().label("now"), *named, *of_operators]
 
 
 def admit(name_count: int) -> Update:
@@ -192,7 +194,7 @@ def is_of_limits() -> ColumnElement[bool]:
 def first_runs(quarantined: bool) -> Select[Any]:
     """The most urgent runs behind the only gate of a type, locked."""
     due = job_gated.c
-    found = select(due.id).where(due.job_type == _OF_TYPE, due.gate == literal_column("'all'"), _fits(quarantined))
+    found = select(due.id).where(due.job_type == _OF_TYPE, due.gate == literal_column("'all'"), fits(quarantined))
     found = found.order_by(due.turn_at, due.run_at, due.id).limit(bindparam("limit", type_=Integer))
     return found.with_for_update(skip_locked=True, key_share=True)
 
@@ -203,14 +205,9 @@ def first_run_of_each(quarantined: bool) -> Select[Any]:
     A gate with so many at work as ``most_at_work``, or whose rate does not allow a run yet, is not open.
     """
     columns, due = job_gates.c, job_gated.c
-    busy = (select(func.count()).where(job_runs.c.job_type == columns.job_type, job_runs.c.gate == columns.gate)).where(
-        is_at_work()
-    )
-    first = select(due.id).where(due.job_type == columns.job_type, due.gate == columns.gate, _fits(quarantined))
+    first = select(due.id).where(due.job_type == columns.job_type, due.gate == columns.gate, fits(quarantined))
     first = first.order_by(due.turn_at, due.run_at, due.id).limit(1)
-    count = busy.correlate(job_gates).scalar_subquery()
-    most = bindparam("most_at_work", type_=Integer)
-    prefix: ColumnElement[str] = bindparam("prefix", type_=Text())
+    count = count_of_gate()
     return (
         select(
             columns.gate,
@@ -218,25 +215,38 @@ def first_run_of_each(quarantined: bool) -> Select[Any]:
             count.label("at_work"),
             first.correlate(job_gates).scalar_subquery().label("run_id"),
         )
-        .where(
-            columns.job_type == _OF_TYPE,
-            columns.turn_at.is_not(None),
-            # Those of another key are not counted right. Housekeeping takes the runs from there.
-            func.substr(columns.gate, 1, func.length(prefix)) == prefix,
-            # Later than the rate can say: it was written before the clock stepped back, or by a slower rate.
-            or_(
-                columns.opens_at.is_(None),
-                columns.opens_at <= now(),
-                columns.opens_at > later(bindparam("longest", type_=Float)),
-            ),
-            count < most,
-        )
+        .where(*are_open(count))
         .order_by(columns.turn_at)
         .limit(bindparam("limit", type_=Integer))
     )
 
 
-def _fits(quarantined: bool) -> ColumnElement[bool]:
+def are_open(at_work: ColumnElement[int]) -> list[ColumnElement[bool]]:
+    """The conditions that a gate of ``job_gates`` is waited for and open: so many runs are at work under it."""
+    columns, prefix = job_gates.c, bindparam("prefix", type_=Text())
+    return [
+        columns.job_type == _OF_TYPE,
+        columns.turn_at.is_not(None),
+        # Those of another key are not counted right. Housekeeping takes the runs from there.
+        func.substr(columns.gate, 1, func.length(prefix)) == prefix,
+        # Later than the rate can say: it was written before the clock stepped back, or by a slower rate.
+        or_(
+            columns.opens_at.is_(None),
+            columns.opens_at <= now(),
+            columns.opens_at > later(bindparam("longest", type_=Float)),
+        ),
+        at_work < bindparam("most_at_work", type_=Integer),
+    ]
+
+
+def count_of_gate() -> ScalarSelect[int]:
+    """How many runs are at work under a gate of ``job_gates``."""
+    columns = job_gates.c
+    busy = select(func.count()).where(job_runs.c.job_type == columns.job_type, job_runs.c.gate == columns.gate)
+    return busy.where(is_at_work()).correlate(job_gates).scalar_subquery()
+
+
+def fits(quarantined: bool) -> ColumnElement[bool]:
     is_quarantined = job_gated.c.lease_expiries >= literal_column(str(QUARANTINE_AFTER_EXPIRIES))
     return is_quarantined if quarantined else ~is_quarantined
 

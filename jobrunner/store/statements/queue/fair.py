@@ -1,0 +1,215 @@
+"""Fair types: which gates wait, their line, the runs that are behind the first of them, and the gate of a new run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Executable,
+    Float,
+    Integer,
+    ScalarSelect,
+    Select,
+    Text,
+    Update,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal_column,
+    or_,
+    select,
+    true,
+    update,
+)
+from sqlalchemy import cast as cast_as
+
+from jobrunner.store.schema import IN_LINE_SINCE, job_gates, job_limits, job_runs
+from jobrunner.store.schema.views import job_gated
+from jobrunner.store.sql.dialect.rows import rows
+from jobrunner.store.sql.dialect.statements import inserting
+from jobrunner.store.sql.dialect.values import UtcTime, in_line, key_of, now
+from jobrunner.store.sql.traits import EACH_DATABASE, TRAITS
+from jobrunner.store.statements.queue.backpressure import WAITING
+from jobrunner.store.statements.queue.gates import GATES, SPENT, first_turn, spent
+from jobrunner.store.statements.queue.limits import are_open, count_of_gate, fits
+
+VARIANTS: dict[str, list[Any]] = {"first_runs": EACH_DATABASE}
+_OF_TYPE: ColumnElement[str] = bindparam("of_type", type_=job_gates.c.job_type.type)
+_LIMIT = bindparam("limit", type_=Integer)
+_TURN = (job_gated.c.turn_at, job_gated.c.run_at, job_gated.c.id)
+
+
+# The enqueue.
+
+
+def gate_of_new(job_type: ColumnElement[Any], payload: ColumnElement[Any]) -> ColumnElement[str]:
+    """The gate of a run that is inserted: that of its key if its type is fair, else none."""
+    fair_by = select(job_limits.c.fair_by).where(job_limits.c.job_type == job_type).scalar_subquery()
+    key = key_of(payload, job_limits.c.fair_by)
+    gate = select(job_limits.c.fair_by.concat(literal_column("' '")).concat(key))
+    gate = gate.where(job_limits.c.job_type == job_type, job_limits.c.fair_by.is_not(None))
+    # Of a list the first question is asked once, and the second one only for a fair type.
+    none: ColumnElement[str] = literal_column("''", Text())
+    return case((fair_by.is_(None), none), else_=gate.scalar_subquery())
+
+
+# The claim: which gates wait.
+
+
+def waited() -> Select[Any]:
+    """So many gates behind which runs of a type wait, from one on, by one step in the index of the claim for each.
+
+    ``turn_at`` is that of the first run, and ``known_at`` the turn that the row of the gate has; NULL: none.
+    """
+    columns = job_runs.c
+    gate_type = columns.gate.type
+    walk = select(
+        cast_as(bindparam("looked_to", type_=gate_type), gate_type).label("gate"), literal_column("0").label("steps")
+    ).cte("walk", recursive=True)
+    following = (
+        select(columns.gate)
+        .where(WAITING, columns.job_type == _OF_TYPE, columns.gate > walk.c.gate)
+        .order_by(columns.gate)
+        .limit(literal_column("1"))
+        .correlate(walk)
+        .scalar_subquery()
+    )
+    step = select(following, walk.c.steps + literal_column("1")).where(walk.c.gate.is_not(None), walk.c.steps < _LIMIT)
+    walk = walk.union_all(step)
+    gates = walk.c
+    first = (
+        select(columns.turn_at)
+        .where(WAITING, columns.job_type == _OF_TYPE, columns.gate == gates.gate)
+        .order_by(columns.turn_at, columns.run_at, columns.id)
+        .limit(literal_column("1"))
+        .correlate(walk)
+        .scalar_subquery()
+    )
+    known = select(job_gates.c.turn_at).where(job_gates.c.job_type == _OF_TYPE, job_gates.c.gate == gates.gate)
+    found = select(
+        _OF_TYPE.label("job_type"),
+        gates.gate,
+        first.label("turn_at"),
+        known.correlate(walk).scalar_subquery().label("known_at"),
+    ).where(gates.steps > literal_column("0"), gates.gate.is_not(None))
+    return found.order_by(gates.steps)
+
+
+def of_fair_types() -> Select[Any]:
+    """Those gates of a list that are gates of fair types, with the turn of the first run behind each."""
+    columns, given = job_runs.c, rows("given", GATES)
+    first = (
+        select(columns.turn_at)
+        .where(WAITING, columns.job_type == given.c.job_type, columns.gate == given.c.gate)
+        .order_by(columns.turn_at, columns.run_at, columns.id)
+        .limit(literal_column("1"))
+        .correlate(given)
+        .scalar_subquery()
+    )
+    prefix = job_limits.c.fair_by.concat(literal_column("' '"))
+    is_its_gate = func.substr(given.c.gate, 1, func.length(prefix)) == prefix
+    found = select(given.c.job_type, given.c.gate, first.label("turn_at"))
+    return found.join_from(given, job_limits, and_(job_limits.c.job_type == given.c.job_type, is_its_gate))
+
+
+def look_from() -> Update:
+    """Note from which gate on the next claim of a type looks."""
+    looked_to = bindparam("looked_to", type_=job_limits.c.looked_to.type)
+    return update(job_limits).where(job_limits.c.job_type == _OF_TYPE).values(looked_to=looked_to)
+
+
+def enter() -> Executable:
+    """Note at the gates of a list, which are inserted if they do not exist, that runs wait from this turn on.
+
+    A gate that nothing waited behind comes to the end of the line. One whose first run has a higher priority than those
+    before it comes forward.
+    """
+    columns, given = job_gates.c, rows("given", {**GATES, "turn_at": UtcTime()})
+    line = _place_of(given, now())
+    # WHERE true, because without a WHERE SQLite reads the ON of ON CONFLICT as part of a join.
+    source = select(given.c.job_type, given.c.gate, given.c.turn_at, line).where(true()).order_by(given.c.gate)
+    insert = inserting(job_gates).from_select(["job_type", "gate", "turn_at", "line_at"], source)
+    new = insert.excluded
+    is_new = columns.turn_at.is_(None)
+    first = case((or_(is_new, new.turn_at < columns.turn_at), new.turn_at), else_=columns.turn_at)
+    is_before = or_(is_new, new.line_at < IN_LINE_SINCE)
+    statement: Executable = insert.on_conflict_do_update(
+        index_elements=[columns.job_type, columns.gate],
+        set_={"turn_at": first, "line_at": case((is_before, new.line_at), else_=columns.line_at)},
+    )
+    return statement
+
+
+def _place_of(gates: Any, at: ColumnElement[Any], *others: Any) -> ScalarSelect[Any]:
+    """The place of a gate that comes into the line now: a minute further in front for each step of the priority."""
+    columns = job_runs.c
+    behind = select(in_line(at, columns.turn_at, columns.run_at)).where(
+        columns.job_type == gates.c.job_type, columns.gate == gates.c.gate, WAITING
+    )
+    behind = behind.order_by(columns.turn_at, columns.run_at, columns.id).limit(literal_column("1"))
+    return behind.correlate(gates, *others).scalar_subquery()
+
+
+# The claim: the runs.
+
+
+def line() -> Select[Any]:
+    """The open gates of a type in the order of the line."""
+    columns = job_gates.c
+    count = count_of_gate()
+    found = select(columns.gate, columns.spent_until, count.label("at_work")).where(*are_open(count))
+    return found.order_by(IN_LINE_SINCE).limit(_LIMIT)
+
+
+def first_runs(database: str) -> Select[Any]:
+    """The most urgent runs behind each gate of a list, of each gate at most so many."""
+    given, due = rows("given", GATES), job_gated.c
+    behind = select(due.id, due.turn_at, due.run_at).where(
+        due.job_type == given.c.job_type, due.gate == given.c.gate, fits(quarantined=False)
+    )
+    behind = behind.order_by(*_TURN).limit(_LIMIT).correlate(given)
+    if TRAITS[database].has_lateral:
+        each = behind.lateral("behind")
+        return select(given.c.gate, *each.c).select_from(given.join(each, true()))
+    columns = job_runs.c
+    first = columns.id.in_(behind.with_only_columns(due.id))
+    return select(given.c.gate, columns.id, columns.turn_at, columns.run_at).select_from(given.join(job_runs, first))
+
+
+def quarantined() -> Select[Any]:
+    """The quarantined runs of a type that are due behind its gates, with what is known about the gates."""
+    columns, due = job_gates.c, job_gated.c
+    found = select(due.id, due.gate, due.turn_at, due.run_at).where(
+        due.job_type == _OF_TYPE, due.gate > literal_column("''"), fits(quarantined=True)
+    )
+    first = found.order_by(due.gate, *_TURN).limit(literal_column("100")).subquery("first")
+    count = count_of_gate()
+    its_gate = and_(columns.job_type == _OF_TYPE, columns.gate == first.c.gate)
+    listed = select(*first.c, columns.spent_until, count.label("at_work")).join_from(first, job_gates, its_gate)
+    return listed.where(*are_open(count)).limit(_LIMIT)
+
+
+def settle() -> Update:
+    """After a claim: what waits behind these gates, their places in the line, and the state of their rates.
+
+    A gate without a ``line_at`` keeps its place.
+    """
+    columns, given = job_gates.c, rows("given", GATES | SPENT | {"line_at": UtcTime()})
+    place = func.coalesce(_place_of(job_gates, given.c.line_at, given), columns.line_at)
+    its_row = and_(columns.job_type == given.c.job_type, columns.gate == given.c.gate)
+    values = {"turn_at": first_turn(), "line_at": place, **spent(job_gates, given)}
+    return update(job_gates).where(its_row).values(values)
+
+
+# Questions.
+
+
+def behind_gates() -> Select[Any]:
+    """The due runs behind the gates of a type, up to a limit."""
+    due = job_gated.c
+    found = select(due.id).where(
+        due.job_type == _OF_TYPE, due.gate > literal_column("''"), due.gate != literal_column("'after'")
+    )
+    return found.order_by(due.gate, *_TURN).limit(_LIMIT)
