@@ -162,9 +162,9 @@ class PolicyOptions(TypedDict, total=False):
         str | None,
         Row(
             Name(),
-            "The name of an argument of the payload, such as `customer_id`: the claims"
-            " [go round](limits.md#a-fair-share-between-keys) the values that wait, so that many runs of one do not hold"
-            " up those of another",
+            "The name of an argument of the payload, such as `customer_id`: claims"
+            " [go round](limits.md#a-fair-share-between-keys) its values that wait, so that many runs of one do not"
+            " hold up those of another",
         ),
     ]
     max_waiting: Annotated[

@@ -31,7 +31,7 @@ def make_limits(given: Mapping[str, Any]) -> Limits | None:
     if limits.fair_by is not None and limits.key != (limits.fair_by,):
         raise WrongOption(
             "fair_by",
-            f"is {limits.fair_by!r}, and the concurrency_key is {', '.join(limits.key)}: a run can wait in one line only;"
+            f"is {limits.fair_by!r}, and the concurrency_key is {', '.join(limits.key)}: a run waits in one line only;"
             " give both the same name, or leave one of them out",
         )
     if limits.concurrency_key and limits.max_running_per_key is None and limits.rate_per_key is None:

@@ -11,7 +11,7 @@ from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease, Owner, Policy
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.queue import claims, finalize, limits
+from jobrunner.store.queue import backpressure, claims, finalize, limits
 from jobrunner.store.queue.claims import Claim
 
 DONE = AttemptResult(Outcome.SUCCEEDED)
@@ -54,6 +54,8 @@ def declare(store: Store, policy: Policy) -> None:
     """As a tick does whose code has these limits."""
     while store.write(lambda connection: limits.declare(connection, policy)):
         pass
+    if differing := store.read(lambda connection: backpressure.changed_limits(connection, [policy])):
+        store.write(lambda connection: backpressure.declare(connection, differing))
 
 
 def at_once(stores: Sequence[Store], work: Callable[[Store, str], None]) -> None:

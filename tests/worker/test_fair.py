@@ -1,21 +1,13 @@
 """A fair type: claims go round the keys that wait. It is counted in claims, never in seconds."""
 
-from collections import Counter
-from collections.abc import Iterator
-from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from harness import Database
-from harness.handlers_rows import queue
-from harness.limits import claim_of, declare, end, end_all
-from harness.plan_calls import KEPT, KNOWN, request
-from jobrunner.model import Limits, Owner, Policy
+from harness.limits import claim_of, declare, end
+from jobrunner.model import Limits, Policy
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.queue import claims, enqueue, enqueue_many, limits
+from jobrunner.store.queue import enqueue_many
 from jobrunner.store.queue.enqueue_sql import NewRun
-from jobrunner.store.queue.ticks import ticks
 
 FAIR = Policy("export", limits=Limits(fair_by="customer_id"))
 

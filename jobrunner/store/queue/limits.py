@@ -386,7 +386,10 @@ def _wanted(policy: Policy, set_types: Collection[str]) -> dict[str, Any] | None
 
 
 def _columns(limits: Limits) -> dict[str, Any]:
-    return {**limits.as_data(), "concurrency_key": _key(limits) or None}
+    values = {**limits.as_data(), "concurrency_key": _key(limits) or None}
+    # That is a rule for those who enqueue (``backpressure``).
+    del values["fair_by"]
+    return values
 
 
 def _key(limits: Limits) -> str:

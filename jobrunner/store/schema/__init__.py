@@ -13,7 +13,6 @@ from jobrunner.store.schema.history import (
     job_totals,
 )
 from jobrunner.store.schema.limits import (
-    IN_LINE_SINCE,
     IS_ENDED,
     job_gates,
     job_keys,
@@ -29,7 +28,6 @@ from jobrunner.store.schema.runs import ANY_RELEASES, IS_UNFINISHED, IS_UNTOLD, 
 
 __all__ = [
     "ANY_RELEASES",
-    "IN_LINE_SINCE",
     "IS_ENDED",
     "IS_UNFINISHED",
     "IS_UNTOLD",

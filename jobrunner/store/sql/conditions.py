@@ -41,7 +41,7 @@ _KNOWN_GATE = """EXISTS (SELECT 1 FROM {schema}job_limits
           AND job_gates.turn_at IS NOT NULL AND {of_limits})"""
 BEHIND_KNOWN_GATE = _KNOWN_GATE.replace("{of_limits}", GATE_OF_LIMITS)
 """Whether a claim looks behind a gate that runs wait behind. ``{runs}`` has their type and the gate."""
-BEHIND_FAIR_GATE = """EXISTS (SELECT 1 FROM {schema}job_limits WHERE job_limits.job_type = {runs}.job_type
+BEHIND_FAIR_GATE = """EXISTS (SELECT 1 FROM {schema}job_types WHERE job_types.job_type = {runs}.job_type
         AND substr({runs}.gate, 1, length(fair_by) + 1) = fair_by || ' ')"""
 """Whether a gate is one of a fair type. Claims find it, also before it has a row."""
 BEHIND_PARENTS = "EXISTS (SELECT 1 FROM {schema}job_parents WHERE run_id = {runs}.id)"

@@ -166,7 +166,6 @@ class Limit(NamedTuple):
     max_running_per_key: int | None
     rate_per_key: str | None
     burst_per_key: int | None
-    fair_by: str | None
 
 
 class SetLimit(NamedTuple):

@@ -134,7 +134,7 @@ WHERE definition_id = :definition_id AND scheduled_for IS NOT NULL AND (origin I
 ORDER BY scheduled_for, id
 LIMIT :limit
 -- name: limits
-SELECT job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key, fair_by
+SELECT job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key
 FROM job_limits
 ORDER BY job_type
 -- name: set_limits

@@ -33,32 +33,32 @@ WHERE jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR AND jobrunner_sc
         (),
     ),
     ('backpressure.declare', ()): (
-        """INSERT INTO jobrunner_schema.job_types (job_type, max_waiting, when_full, key_scope, key_window, updated_at) VALUES (%(of_type)s::VARCHAR, %(new_max_waiting)s::BIGINT, %(new_when_full)s::VARCHAR, %(new_key_scope)s::VARCHAR, %(new_key_window)s::FLOAT(53), jobrunner_schema.jobrunner_now()) ON CONFLICT (job_type) DO UPDATE SET max_waiting = %(new_max_waiting)s::BIGINT, when_full = %(new_when_full)s::VARCHAR, key_scope = %(new_key_scope)s::VARCHAR, key_window = %(new_key_window)s::FLOAT(53), updated_at = jobrunner_schema.jobrunner_now()""",
+        """INSERT INTO jobrunner_schema.job_types (job_type, max_waiting, when_full, key_scope, key_window, fair_by, updated_at) VALUES (%(of_type)s::VARCHAR, %(new_max_waiting)s::BIGINT, %(new_when_full)s::VARCHAR, %(new_key_scope)s::VARCHAR, %(new_key_window)s::FLOAT(53), %(new_fair_by)s::VARCHAR, jobrunner_schema.jobrunner_now()) ON CONFLICT (job_type) DO UPDATE SET max_waiting = %(new_max_waiting)s::BIGINT, when_full = %(new_when_full)s::VARCHAR, key_scope = %(new_key_scope)s::VARCHAR, key_window = %(new_key_window)s::FLOAT(53), fair_by = %(new_fair_by)s::VARCHAR, updated_at = jobrunner_schema.jobrunner_now()""",
         {},
         {},
         (),
     ),
     ('backpressure.lock', ()): (
-        """UPDATE jobrunner_schema.job_types SET job_type=jobrunner_schema.job_types.job_type WHERE jobrunner_schema.job_types.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_types.max_waiting IS NOT NULL RETURNING jobrunner_schema.job_types.max_waiting, jobrunner_schema.job_types.when_full, jobrunner_schema.job_types.key_scope, jobrunner_schema.job_types.key_window""",
+        """UPDATE jobrunner_schema.job_types SET job_type=jobrunner_schema.job_types.job_type WHERE jobrunner_schema.job_types.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_types.max_waiting IS NOT NULL RETURNING jobrunner_schema.job_types.max_waiting, jobrunner_schema.job_types.when_full, jobrunner_schema.job_types.key_scope, jobrunner_schema.job_types.key_window, jobrunner_schema.job_types.fair_by""",
         {},
         {},
-        (('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None)),
+        (('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None), ('fair_by', None)),
     ),
     ('backpressure.rules', ()): (
-        """SELECT jobrunner_schema.job_types.job_type, jobrunner_schema.job_types.max_waiting, jobrunner_schema.job_types.when_full, jobrunner_schema.job_types.key_scope, jobrunner_schema.job_types.key_window
+        """SELECT jobrunner_schema.job_types.job_type, jobrunner_schema.job_types.max_waiting, jobrunner_schema.job_types.when_full, jobrunner_schema.job_types.key_scope, jobrunner_schema.job_types.key_window, jobrunner_schema.job_types.fair_by
 FROM jobrunner_schema.job_types
-WHERE jobrunner_schema.job_types.max_waiting IS NOT NULL OR jobrunner_schema.job_types.key_scope != %(key_scope_1)s::VARCHAR""",
+WHERE jobrunner_schema.job_types.max_waiting IS NOT NULL OR jobrunner_schema.job_types.key_scope != %(key_scope_1)s::VARCHAR OR jobrunner_schema.job_types.fair_by IS NOT NULL""",
         {'key_scope_1': 'forever'},
         {},
-        (('job_type', None), ('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None)),
+        (('job_type', None), ('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None), ('fair_by', None)),
     ),
     ('backpressure.rules_of_type', ()): (
-        """SELECT jobrunner_schema.job_types.max_waiting, jobrunner_schema.job_types.when_full, jobrunner_schema.job_types.key_scope, jobrunner_schema.job_types.key_window
+        """SELECT jobrunner_schema.job_types.max_waiting, jobrunner_schema.job_types.when_full, jobrunner_schema.job_types.key_scope, jobrunner_schema.job_types.key_window, jobrunner_schema.job_types.fair_by
 FROM jobrunner_schema.job_types
 WHERE jobrunner_schema.job_types.job_type = %(of_type)s::VARCHAR""",
         {},
         {},
-        (('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None)),
+        (('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None), ('fair_by', None)),
     ),
     ('claims.claim', ('postgresql', False, False)): (
         """WITH picked AS
@@ -461,77 +461,49 @@ WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND job
         (('key', None), ('run_id', None), ('job_type', None), ('attempt', None), ('intended_at', 'instant')),
     ),
     ('enqueue.insert_many', (('job_type', 'priority'), ('payload',))): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, priority, payload, status, run_at, gate, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, %(priority)s::SMALLINT AS anon_2, CAST(given.payload AS JSONB) AS anon_3, 'queued', jobrunner_schema.jobrunner_now() AS anon_4, CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(given.payload AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_6
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END AS anon_5, jobrunner_schema.jobrunner_now() AS anon_7, jobrunner_schema.jobrunner_now() AS anon_8
+        """INSERT INTO jobrunner_schema.job_runs (job_type, priority, payload, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, %(priority)s::SMALLINT AS anon_2, CAST(given.payload AS JSONB) AS anon_3, 'queued', jobrunner_schema.jobrunner_now() AS anon_4, jobrunner_schema.jobrunner_now() AS anon_5, jobrunner_schema.jobrunner_now() AS anon_6
 FROM (SELECT payload FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(payload TEXT)) AS given RETURNING jobrunner_schema.job_runs.id""",
         {},
         {'given': (('payload', None),)},
         (('id', None),),
     ),
     ('enqueue.insert_many', (('job_type', 'priority'), ('idempotency_key', 'payload'))): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, priority, idempotency_key, payload, status, run_at, gate, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, %(priority)s::SMALLINT AS anon_2, given.idempotency_key, CAST(given.payload AS JSONB) AS anon_3, 'queued', jobrunner_schema.jobrunner_now() AS anon_4, CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(given.payload AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_6
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END AS anon_5, jobrunner_schema.jobrunner_now() AS anon_7, jobrunner_schema.jobrunner_now() AS anon_8
+        """INSERT INTO jobrunner_schema.job_runs (job_type, priority, idempotency_key, payload, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, %(priority)s::SMALLINT AS anon_2, given.idempotency_key, CAST(given.payload AS JSONB) AS anon_3, 'queued', jobrunner_schema.jobrunner_now() AS anon_4, jobrunner_schema.jobrunner_now() AS anon_5, jobrunner_schema.jobrunner_now() AS anon_6
 FROM (SELECT idempotency_key, payload FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(idempotency_key VARCHAR(500), payload TEXT)) AS given RETURNING jobrunner_schema.job_runs.id""",
         {},
         {'given': (('idempotency_key', None), ('payload', None))},
         (('id', None),),
     ),
     ('enqueue.insert_many', (('job_type',), ('idempotency_key', 'payload', 'priority'))): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, idempotency_key, payload, priority, status, run_at, gate, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, given.idempotency_key, CAST(given.payload AS JSONB) AS anon_2, given.priority, 'queued', jobrunner_schema.jobrunner_now() AS anon_3, CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(given.payload AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_5
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END AS anon_4, jobrunner_schema.jobrunner_now() AS anon_6, jobrunner_schema.jobrunner_now() AS anon_7
+        """INSERT INTO jobrunner_schema.job_runs (job_type, idempotency_key, payload, priority, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, given.idempotency_key, CAST(given.payload AS JSONB) AS anon_2, given.priority, 'queued', jobrunner_schema.jobrunner_now() AS anon_3, jobrunner_schema.jobrunner_now() AS anon_4, jobrunner_schema.jobrunner_now() AS anon_5
 FROM (SELECT idempotency_key, payload, priority FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(idempotency_key VARCHAR(500), payload TEXT, priority SMALLINT)) AS given RETURNING jobrunner_schema.job_runs.id""",
         {},
         {'given': (('idempotency_key', None), ('payload', None), ('priority', None))},
         (('id', None),),
     ),
     ('enqueue.insert_many', (('job_type', 'priority', 'traceparent'), ('payload',))): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, priority, traceparent, payload, status, run_at, gate, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, %(priority)s::SMALLINT AS anon_2, %(traceparent)s::VARCHAR AS anon_3, CAST(given.payload AS JSONB) AS anon_4, 'queued', jobrunner_schema.jobrunner_now() AS anon_5, CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(given.payload AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_7
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END AS anon_6, jobrunner_schema.jobrunner_now() AS anon_8, jobrunner_schema.jobrunner_now() AS anon_9
+        """INSERT INTO jobrunner_schema.job_runs (job_type, priority, traceparent, payload, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, %(priority)s::SMALLINT AS anon_2, %(traceparent)s::VARCHAR AS anon_3, CAST(given.payload AS JSONB) AS anon_4, 'queued', jobrunner_schema.jobrunner_now() AS anon_5, jobrunner_schema.jobrunner_now() AS anon_6, jobrunner_schema.jobrunner_now() AS anon_7
 FROM (SELECT payload FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(payload TEXT)) AS given RETURNING jobrunner_schema.job_runs.id""",
         {},
         {'given': (('payload', None),)},
         (('id', None),),
     ),
     ('enqueue.insert_many', (('job_type', 'priority', 'traceparent'), ('idempotency_key', 'payload'))): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, priority, traceparent, idempotency_key, payload, status, run_at, gate, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, %(priority)s::SMALLINT AS anon_2, %(traceparent)s::VARCHAR AS anon_3, given.idempotency_key, CAST(given.payload AS JSONB) AS anon_4, 'queued', jobrunner_schema.jobrunner_now() AS anon_5, CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(given.payload AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_7
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END AS anon_6, jobrunner_schema.jobrunner_now() AS anon_8, jobrunner_schema.jobrunner_now() AS anon_9
+        """INSERT INTO jobrunner_schema.job_runs (job_type, priority, traceparent, idempotency_key, payload, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, %(priority)s::SMALLINT AS anon_2, %(traceparent)s::VARCHAR AS anon_3, given.idempotency_key, CAST(given.payload AS JSONB) AS anon_4, 'queued', jobrunner_schema.jobrunner_now() AS anon_5, jobrunner_schema.jobrunner_now() AS anon_6, jobrunner_schema.jobrunner_now() AS anon_7
 FROM (SELECT idempotency_key, payload FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(idempotency_key VARCHAR(500), payload TEXT)) AS given RETURNING jobrunner_schema.job_runs.id""",
         {},
         {'given': (('idempotency_key', None), ('payload', None))},
         (('id', None),),
     ),
     ('enqueue.insert_many', (('job_type',), ('idempotency_key', 'payload', 'priority', 'traceparent'))): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, idempotency_key, payload, priority, traceparent, status, run_at, gate, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, given.idempotency_key, CAST(given.payload AS JSONB) AS anon_2, given.priority, given.traceparent, 'queued', jobrunner_schema.jobrunner_now() AS anon_3, CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(given.payload AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_5
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END AS anon_4, jobrunner_schema.jobrunner_now() AS anon_6, jobrunner_schema.jobrunner_now() AS anon_7
+        """INSERT INTO jobrunner_schema.job_runs (job_type, idempotency_key, payload, priority, traceparent, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, given.idempotency_key, CAST(given.payload AS JSONB) AS anon_2, given.priority, given.traceparent, 'queued', jobrunner_schema.jobrunner_now() AS anon_3, jobrunner_schema.jobrunner_now() AS anon_4, jobrunner_schema.jobrunner_now() AS anon_5
 FROM (SELECT idempotency_key, payload, priority, traceparent FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(idempotency_key VARCHAR(500), payload TEXT, priority SMALLINT, traceparent VARCHAR(55))) AS given RETURNING jobrunner_schema.job_runs.id""",
         {},
         {'given': (('idempotency_key', None), ('payload', None), ('priority', None), ('traceparent', None))},
         (('id', None),),
     ),
     ('enqueue.insert_of_slots', ()): (
-        """INSERT INTO jobrunner_schema.job_runs (definition_id, job_type, payload, priority, run_at, scheduled_for, origin, start_deadline_at, concurrency_key, status, gate, created_at, updated_at) SELECT given.definition_id, given.job_type, CAST(given.payload AS JSONB) AS anon_1, given.priority, coalesce(given.run_at, jobrunner_schema.jobrunner_now()) AS coalesce_1, given.scheduled_for, given.origin, given.start_deadline_at, given.concurrency_key, 'queued', CASE WHEN (coalesce(given.run_at, jobrunner_schema.jobrunner_now()) > jobrunner_schema.jobrunner_now()) THEN '' ELSE CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = given.job_type) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(given.payload AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_3
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = given.job_type AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END END AS anon_2, jobrunner_schema.jobrunner_now() AS anon_4, jobrunner_schema.jobrunner_now() AS anon_5
+        """INSERT INTO jobrunner_schema.job_runs (definition_id, job_type, payload, priority, run_at, scheduled_for, origin, start_deadline_at, concurrency_key, status, created_at, updated_at) SELECT given.definition_id, given.job_type, CAST(given.payload AS JSONB) AS anon_1, given.priority, coalesce(given.run_at, jobrunner_schema.jobrunner_now()) AS coalesce_1, given.scheduled_for, given.origin, given.start_deadline_at, given.concurrency_key, 'queued', jobrunner_schema.jobrunner_now() AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
 FROM (SELECT definition_id, job_type, payload, priority, run_at, scheduled_for, origin, start_deadline_at, concurrency_key FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(definition_id BIGINT, job_type VARCHAR(200), payload TEXT, priority SMALLINT, run_at TIMESTAMP WITH TIME ZONE, scheduled_for TIMESTAMP WITH TIME ZONE, origin VARCHAR(20), start_deadline_at TIMESTAMP WITH TIME ZONE, concurrency_key VARCHAR(300))) AS given
 WHERE true ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.scheduled_for""",
         {},
@@ -539,11 +511,7 @@ WHERE true ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_runs.id, jobrun
         (('id', None), ('definition_id', None), ('scheduled_for', 'instant')),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority'), True)): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, status, run_at, gate, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, 'queued', jobrunner_schema.jobrunner_now() AS anon_4, CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(%(payload)s::VARCHAR AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_6
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END AS anon_5, jobrunner_schema.jobrunner_now() AS anon_7, jobrunner_schema.jobrunner_now() AS anon_8
+        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, 'queued', jobrunner_schema.jobrunner_now() AS anon_4, jobrunner_schema.jobrunner_now() AS anon_5, jobrunner_schema.jobrunner_now() AS anon_6
 WHERE NOT (EXISTS (SELECT *
 FROM jobrunner_schema.job_types
 WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_types.max_waiting IS NOT NULL)) RETURNING jobrunner_schema.job_runs.id""",
@@ -552,11 +520,7 @@ WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent'), True)): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, gate, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', CASE WHEN (coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) > jobrunner_schema.jobrunner_now()) THEN '' ELSE CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(%(payload)s::VARCHAR AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_9
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END END AS anon_8, jobrunner_schema.jobrunner_now() AS anon_10, jobrunner_schema.jobrunner_now() AS anon_11
+        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', jobrunner_schema.jobrunner_now() AS anon_8, jobrunner_schema.jobrunner_now() AS anon_9
 WHERE NOT (EXISTS (SELECT *
 FROM jobrunner_schema.job_types
 WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_types.max_waiting IS NOT NULL)) RETURNING jobrunner_schema.job_runs.id""",
@@ -565,21 +529,13 @@ WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent'), False)): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, gate, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', CASE WHEN (coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) > jobrunner_schema.jobrunner_now()) THEN '' ELSE CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(%(payload)s::VARCHAR AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_9
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END END AS anon_8, jobrunner_schema.jobrunner_now() AS anon_10, jobrunner_schema.jobrunner_now() AS anon_11 RETURNING jobrunner_schema.job_runs.id""",
+        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', jobrunner_schema.jobrunner_now() AS anon_8, jobrunner_schema.jobrunner_now() AS anon_9 RETURNING jobrunner_schema.job_runs.id""",
         {},
         {'run_at': 'instant'},
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent', 'expires_in'), True)): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, gate, created_at, updated_at, start_deadline_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', CASE WHEN (coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) > jobrunner_schema.jobrunner_now()) THEN '' ELSE CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(%(payload)s::VARCHAR AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_9
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END END AS anon_8, jobrunner_schema.jobrunner_now() AS anon_10, jobrunner_schema.jobrunner_now() AS anon_11, (coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) + make_interval(secs => %(expires_in)s::FLOAT)) AS anon_12
+        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at, start_deadline_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', jobrunner_schema.jobrunner_now() AS anon_8, jobrunner_schema.jobrunner_now() AS anon_9, (coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) + make_interval(secs => %(expires_in)s::FLOAT)) AS anon_10
 WHERE NOT (EXISTS (SELECT *
 FROM jobrunner_schema.job_types
 WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_types.max_waiting IS NOT NULL)) RETURNING jobrunner_schema.job_runs.id""",
@@ -588,11 +544,7 @@ WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent', 'expires_in'), False)): (
-        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, gate, created_at, updated_at, start_deadline_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', CASE WHEN (coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) > jobrunner_schema.jobrunner_now()) THEN '' ELSE CASE WHEN ((SELECT jobrunner_schema.job_limits.fair_by
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR) IS NULL) THEN '' ELSE (SELECT jobrunner_schema.job_limits.fair_by || ' ' || substr(CAST(jsonb_build_array(CAST(%(payload)s::VARCHAR AS JSONB) -> CAST(jobrunner_schema.job_limits.fair_by AS TEXT)) AS TEXT), 1, 200) AS anon_9
-FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_limits.fair_by IS NOT NULL) END END AS anon_8, jobrunner_schema.jobrunner_now() AS anon_10, jobrunner_schema.jobrunner_now() AS anon_11, (coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) + make_interval(secs => %(expires_in)s::FLOAT)) AS anon_12 RETURNING jobrunner_schema.job_runs.id""",
+        """INSERT INTO jobrunner_schema.job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at, start_deadline_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) AS coalesce_1, %(max_attempts)s::INTEGER AS anon_4, CAST(%(timeout)s::FLOAT(53) AS FLOAT(53)) AS anon_5, %(idempotency_key)s::VARCHAR AS anon_6, %(traceparent)s::VARCHAR AS anon_7, 'queued', jobrunner_schema.jobrunner_now() AS anon_8, jobrunner_schema.jobrunner_now() AS anon_9, (coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, (jobrunner_schema.jobrunner_now() + make_interval(secs => %(run_in)s::FLOAT)), jobrunner_schema.jobrunner_now()) + make_interval(secs => %(expires_in)s::FLOAT)) AS anon_10 RETURNING jobrunner_schema.job_runs.id""",
         {},
         {'run_at': 'instant'},
         (('id', None),),
@@ -905,7 +857,7 @@ FROM jobrunner_schema.job_hosts""",
         JOIN jobrunner_schema.job_gates ON job_gates.job_type = job_limits.job_type
         WHERE job_limits.job_type = job_runs.job_type AND job_gates.gate = job_runs.gate
           AND job_gates.turn_at IS NOT NULL AND CASE WHEN job_limits.concurrency_key IS NULL THEN job_gates.gate = 'all'
-      ELSE substr(job_gates.gate, 1, length(job_limits.concurrency_key) + 1) = job_limits.concurrency_key || ' ' END) OR EXISTS (SELECT 1 FROM jobrunner_schema.job_limits WHERE job_limits.job_type = job_runs.job_type
+      ELSE substr(job_gates.gate, 1, length(job_limits.concurrency_key) + 1) = job_limits.concurrency_key || ' ' END) OR EXISTS (SELECT 1 FROM jobrunner_schema.job_types WHERE job_types.job_type = job_runs.job_type
         AND substr(job_runs.gate, 1, length(fair_by) + 1) = fair_by || ' ') END) AS is_seen, EXISTS (SELECT jobrunner_schema.job_recoverable.id
 FROM jobrunner_schema.job_recoverable
 WHERE jobrunner_schema.job_recoverable.id = %(run)s::BIGINT) AS is_expired, jobrunner_schema.jobrunner_now() AS now
@@ -1052,12 +1004,12 @@ WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_s
         (('id', None),),
     ),
     ('fair.enter', ()): (
-        """INSERT INTO jobrunner_schema.job_gates (job_type, gate, turn_at, line_at) SELECT given.job_type, given.gate, given.turn_at, (SELECT (jobrunner_schema.jobrunner_now() + (jobrunner_schema.job_runs.turn_at - jobrunner_schema.job_runs.run_at)) AS anon_2
+        """INSERT INTO jobrunner_schema.job_gates (job_type, gate, turn_at, place) SELECT given.job_type, given.gate, given.turn_at, (SELECT (CAST(EXTRACT(EPOCH FROM jobrunner_schema.jobrunner_now()) * 1000000 AS BIGINT) - jobrunner_schema.job_runs.priority * 60000000) AS anon_2
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.job_type = given.job_type AND jobrunner_schema.job_runs.gate = given.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
  LIMIT 1) AS anon_1
 FROM (SELECT job_type, gate, turn_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600), turn_at TIMESTAMP WITH TIME ZONE)) AS given
-WHERE true ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_at = CASE WHEN (jobrunner_schema.job_gates.turn_at IS NULL OR excluded.turn_at < jobrunner_schema.job_gates.turn_at) THEN excluded.turn_at ELSE jobrunner_schema.job_gates.turn_at END, line_at = CASE WHEN (jobrunner_schema.job_gates.turn_at IS NULL OR excluded.line_at < coalesce(jobrunner_schema.job_gates.line_at, jobrunner_schema.job_gates.turn_at)) THEN excluded.line_at ELSE jobrunner_schema.job_gates.line_at END""",
+WHERE true ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_at = CASE WHEN (jobrunner_schema.job_gates.turn_at IS NULL OR excluded.turn_at < jobrunner_schema.job_gates.turn_at) THEN excluded.turn_at ELSE jobrunner_schema.job_gates.turn_at END, place = CASE WHEN (jobrunner_schema.job_gates.turn_at IS NULL OR excluded.place < jobrunner_schema.job_gates.place) THEN excluded.place ELSE jobrunner_schema.job_gates.place END""",
         {},
         {'given': (('job_type', None), ('gate', None), ('turn_at', 'instant'))},
         (),
@@ -1079,7 +1031,7 @@ WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type A
 FROM jobrunner_schema.job_gates
 WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND substr(jobrunner_schema.job_gates.gate, %(substr_1)s::INTEGER, length(%(prefix)s::VARCHAR)) = %(prefix)s::VARCHAR AND (jobrunner_schema.job_gates.opens_at IS NULL OR jobrunner_schema.job_gates.opens_at <= jobrunner_schema.jobrunner_now() OR jobrunner_schema.job_gates.opens_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(longest)s::FLOAT))) AND (SELECT count(*) AS count_1
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') < %(most_at_work)s::INTEGER ORDER BY coalesce(jobrunner_schema.job_gates.line_at, jobrunner_schema.job_gates.turn_at)
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') < %(most_at_work)s::INTEGER ORDER BY jobrunner_schema.job_gates.place
  LIMIT %(limit)s::INTEGER""",
         {'substr_1': 1},
         {},
@@ -1096,7 +1048,7 @@ WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type A
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = given.job_type AND jobrunner_schema.job_runs.gate = given.gate ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
  LIMIT 1) AS turn_at
-FROM (SELECT job_type, gate FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600))) AS given JOIN jobrunner_schema.job_limits ON jobrunner_schema.job_limits.job_type = given.job_type AND substr(given.gate, %(substr_1)s::INTEGER, length(jobrunner_schema.job_limits.fair_by || ' ')) = (jobrunner_schema.job_limits.fair_by || ' ')""",
+FROM (SELECT job_type, gate FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600))) AS given JOIN jobrunner_schema.job_types ON jobrunner_schema.job_types.job_type = given.job_type AND substr(given.gate, %(substr_1)s::INTEGER, length(jobrunner_schema.job_types.fair_by || ' ')) = (jobrunner_schema.job_types.fair_by || ' ')""",
         {'substr_1': 1},
         {'given': (('job_type', None), ('gate', None))},
         (('job_type', None), ('gate', None), ('turn_at', 'instant')),
@@ -1121,10 +1073,10 @@ WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type A
         """UPDATE jobrunner_schema.job_gates SET turn_at=(SELECT jobrunner_schema.job_runs.turn_at
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
- LIMIT %(param_1)s::INTEGER), spent_until=coalesce(given.spent_until, jobrunner_schema.job_gates.spent_until), opens_at=coalesce(given.opens_at, jobrunner_schema.job_gates.opens_at), line_at=coalesce((SELECT (given.line_at + (jobrunner_schema.job_runs.turn_at - jobrunner_schema.job_runs.run_at)) AS anon_1
+ LIMIT %(param_1)s::INTEGER), spent_until=coalesce(given.spent_until, jobrunner_schema.job_gates.spent_until), opens_at=coalesce(given.opens_at, jobrunner_schema.job_gates.opens_at), place=coalesce((SELECT (CAST(EXTRACT(EPOCH FROM given.line_at) * 1000000 AS BIGINT) - jobrunner_schema.job_runs.priority * 60000000) AS anon_1
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
- LIMIT 1), jobrunner_schema.job_gates.line_at) FROM (SELECT job_type, gate, spent_until, opens_at, line_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600), spent_until TIMESTAMP WITH TIME ZONE, opens_at TIMESTAMP WITH TIME ZONE, line_at TIMESTAMP WITH TIME ZONE)) AS given WHERE jobrunner_schema.job_gates.job_type = given.job_type AND jobrunner_schema.job_gates.gate = given.gate""",
+ LIMIT 1), jobrunner_schema.job_gates.place) FROM (SELECT job_type, gate, spent_until, opens_at, line_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600), spent_until TIMESTAMP WITH TIME ZONE, opens_at TIMESTAMP WITH TIME ZONE, line_at TIMESTAMP WITH TIME ZONE)) AS given WHERE jobrunner_schema.job_gates.job_type = given.job_type AND jobrunner_schema.job_gates.gate = given.gate""",
         {'param_1': 1},
         {'given': (('job_type', None), ('gate', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('line_at', 'instant'))},
         (),
@@ -1823,7 +1775,7 @@ WHERE jobrunner_schema.job_open_gates.job_type = %(of_type)s::VARCHAR)) ORDER BY
         (('id', None),),
     ),
     ('limits.declare', ()): (
-        """INSERT INTO jobrunner_schema.job_limits (job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key, fair_by) VALUES (%(of_type)s::VARCHAR, %(new_max_running)s::INTEGER, %(new_rate)s::VARCHAR, %(new_burst)s::INTEGER, %(new_concurrency_key)s::VARCHAR, %(new_max_running_per_key)s::INTEGER, %(new_rate_per_key)s::VARCHAR, %(new_burst_per_key)s::INTEGER, %(new_fair_by)s::VARCHAR) ON CONFLICT (job_type) DO UPDATE SET max_running = %(new_max_running)s::INTEGER, rate = %(new_rate)s::VARCHAR, burst = %(new_burst)s::INTEGER, concurrency_key = %(new_concurrency_key)s::VARCHAR, max_running_per_key = %(new_max_running_per_key)s::INTEGER, rate_per_key = %(new_rate_per_key)s::VARCHAR, burst_per_key = %(new_burst_per_key)s::INTEGER, opens_at = NULL, asked_at = NULL, fair_by = %(new_fair_by)s::VARCHAR RETURNING (SELECT CASE WHEN (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now()) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END AS anon_1
+        """INSERT INTO jobrunner_schema.job_limits (job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key) VALUES (%(of_type)s::VARCHAR, %(new_max_running)s::INTEGER, %(new_rate)s::VARCHAR, %(new_burst)s::INTEGER, %(new_concurrency_key)s::VARCHAR, %(new_max_running_per_key)s::INTEGER, %(new_rate_per_key)s::VARCHAR, %(new_burst_per_key)s::INTEGER) ON CONFLICT (job_type) DO UPDATE SET max_running = %(new_max_running)s::INTEGER, rate = %(new_rate)s::VARCHAR, burst = %(new_burst)s::INTEGER, concurrency_key = %(new_concurrency_key)s::VARCHAR, max_running_per_key = %(new_max_running_per_key)s::INTEGER, rate_per_key = %(new_rate_per_key)s::VARCHAR, burst_per_key = %(new_burst_per_key)s::INTEGER, opens_at = NULL, asked_at = NULL RETURNING (SELECT CASE WHEN (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now()) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END AS anon_1
 FROM jobrunner_schema.job_set_limits
 WHERE jobrunner_schema.job_set_limits.job_type = %(of_type)s::VARCHAR) AS has_ended""",
         {'param_1': 0, 'param_2': 1},
@@ -1831,12 +1783,12 @@ WHERE jobrunner_schema.job_set_limits.job_type = %(of_type)s::VARCHAR) AS has_en
         (('has_ended', None),),
     ),
     ('limits.declared', ()): (
-        """SELECT jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, jobrunner_schema.job_limits.fair_by, NULL AS has_ended
-FROM jobrunner_schema.job_limits UNION ALL SELECT jobrunner_schema.job_set_limits.job_type, NULL AS max_running, NULL AS rate, NULL AS burst, NULL AS concurrency_key, NULL AS max_running_per_key, NULL AS rate_per_key, NULL AS burst_per_key, NULL AS fair_by, CASE WHEN (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now()) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END AS anon_1
+        """SELECT jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, NULL AS has_ended
+FROM jobrunner_schema.job_limits UNION ALL SELECT jobrunner_schema.job_set_limits.job_type, NULL AS max_running, NULL AS rate, NULL AS burst, NULL AS concurrency_key, NULL AS max_running_per_key, NULL AS rate_per_key, NULL AS burst_per_key, CASE WHEN (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now()) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END AS anon_1
 FROM jobrunner_schema.job_set_limits""",
         {'param_1': 0, 'param_2': 1},
         {},
-        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('fair_by', None), ('has_ended', None)),
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('has_ended', None)),
     ),
     ('limits.first_run_of_each', (False,)): (
         """SELECT jobrunner_schema.job_gates.gate, jobrunner_schema.job_gates.spent_until, (SELECT count(*) AS count_1
@@ -1899,7 +1851,7 @@ WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_s
 (SELECT jobrunner_schema.job_limits.job_type AS job_type
 FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given JOIN jobrunner_schema.job_limits ON jobrunner_schema.job_limits.job_type = given.job_type FOR NO KEY UPDATE OF job_limits SKIP LOCKED)
  UPDATE jobrunner_schema.job_limits SET asked_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_limits.job_type IN (SELECT free.job_type
-FROM free) RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.job_limits.looked_to, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, jobrunner_schema.job_limits.fair_by, (SELECT jobrunner_schema.job_set_limits.max_running
+FROM free) RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.job_limits.looked_to, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, (SELECT jobrunner_schema.job_set_limits.max_running
 FROM jobrunner_schema.job_set_limits
 WHERE jobrunner_schema.job_set_limits.job_type = job_limits.job_type AND (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now())) AS set_max_running, (SELECT jobrunner_schema.job_set_limits.rate
 FROM jobrunner_schema.job_set_limits
@@ -1908,7 +1860,7 @@ FROM jobrunner_schema.job_set_limits
 WHERE jobrunner_schema.job_set_limits.job_type = job_limits.job_type AND (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now())) AS set_burst""",
         {},
         {'given': (('job_type', None),)},
-        (('job_type', None), ('spent_until', 'instant'), ('looked_to', None), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('fair_by', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
+        (('job_type', None), ('spent_until', 'instant'), ('looked_to', None), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
     ),
     ('limits.open_gates', ()): (
         """SELECT jobrunner_schema.job_open_gates.gate
@@ -1941,7 +1893,7 @@ FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunn
         """INSERT INTO jobrunner_schema.job_limits (job_type, asked_at) SELECT %(of_type)s::VARCHAR AS anon_1, jobrunner_schema.jobrunner_now() AS anon_2
 WHERE NOT (EXISTS (SELECT jobrunner_schema.job_limits.job_type
 FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(of_type)s::VARCHAR)) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.job_limits.looked_to, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, jobrunner_schema.job_limits.fair_by, (SELECT jobrunner_schema.job_set_limits.max_running
+WHERE jobrunner_schema.job_limits.job_type = %(of_type)s::VARCHAR)) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.job_limits.looked_to, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, (SELECT jobrunner_schema.job_set_limits.max_running
 FROM jobrunner_schema.job_set_limits
 WHERE jobrunner_schema.job_set_limits.job_type = job_limits.job_type AND (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now())) AS set_max_running, (SELECT jobrunner_schema.job_set_limits.rate
 FROM jobrunner_schema.job_set_limits
@@ -1950,7 +1902,7 @@ FROM jobrunner_schema.job_set_limits
 WHERE jobrunner_schema.job_set_limits.job_type = job_limits.job_type AND (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now())) AS set_burst""",
         {},
         {},
-        (('job_type', None), ('spent_until', 'instant'), ('looked_to', None), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('fair_by', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
+        (('job_type', None), ('spent_until', 'instant'), ('looked_to', None), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
     ),
     ('listen.look_ahead', ()): (
         """SELECT EXISTS (SELECT jobrunner_schema.job_ticks.id

@@ -33,32 +33,32 @@ WHERE job_runs.job_type = :of_type AND job_runs.status IN ('queued', 'failed')
         (),
     ),
     ('backpressure.declare', ()): (
-        """INSERT INTO job_types (job_type, max_waiting, when_full, key_scope, key_window, updated_at) VALUES (:of_type, :new_max_waiting, :new_when_full, :new_key_scope, :new_key_window, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) ON CONFLICT (job_type) DO UPDATE SET max_waiting = :new_max_waiting, when_full = :new_when_full, key_scope = :new_key_scope, key_window = :new_key_window, updated_at = (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))""",
+        """INSERT INTO job_types (job_type, max_waiting, when_full, key_scope, key_window, fair_by, updated_at) VALUES (:of_type, :new_max_waiting, :new_when_full, :new_key_scope, :new_key_window, :new_fair_by, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) ON CONFLICT (job_type) DO UPDATE SET max_waiting = :new_max_waiting, when_full = :new_when_full, key_scope = :new_key_scope, key_window = :new_key_window, fair_by = :new_fair_by, updated_at = (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))""",
         {},
         {},
         (),
     ),
     ('backpressure.lock', ()): (
-        """UPDATE job_types SET job_type=job_types.job_type WHERE job_types.job_type = :of_type AND job_types.max_waiting IS NOT NULL RETURNING max_waiting, when_full, key_scope, key_window""",
+        """UPDATE job_types SET job_type=job_types.job_type WHERE job_types.job_type = :of_type AND job_types.max_waiting IS NOT NULL RETURNING max_waiting, when_full, key_scope, key_window, fair_by""",
         {},
         {},
-        (('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None)),
+        (('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None), ('fair_by', None)),
     ),
     ('backpressure.rules', ()): (
-        """SELECT job_types.job_type, job_types.max_waiting, job_types.when_full, job_types.key_scope, job_types.key_window
+        """SELECT job_types.job_type, job_types.max_waiting, job_types.when_full, job_types.key_scope, job_types.key_window, job_types.fair_by
 FROM job_types
-WHERE job_types.max_waiting IS NOT NULL OR job_types.key_scope != :key_scope_1""",
+WHERE job_types.max_waiting IS NOT NULL OR job_types.key_scope != :key_scope_1 OR job_types.fair_by IS NOT NULL""",
         {'key_scope_1': 'forever'},
         {},
-        (('job_type', None), ('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None)),
+        (('job_type', None), ('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None), ('fair_by', None)),
     ),
     ('backpressure.rules_of_type', ()): (
-        """SELECT job_types.max_waiting, job_types.when_full, job_types.key_scope, job_types.key_window
+        """SELECT job_types.max_waiting, job_types.when_full, job_types.key_scope, job_types.key_window, job_types.fair_by
 FROM job_types
 WHERE job_types.job_type = :of_type""",
         {},
         {},
-        (('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None)),
+        (('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None), ('fair_by', None)),
     ),
     ('claims.claim', ('sqlite', False, False)): (
         """WITH picked AS
@@ -464,77 +464,49 @@ WHERE job_runs.id = job_effects.run_id AND job_runs.lease_token = job_effects.le
         (('key', None), ('run_id', None), ('job_type', None), ('attempt', None), ('intended_at', 'instant')),
     ),
     ('enqueue.insert_many', (('job_type', 'priority'), ('payload',))): (
-        """INSERT INTO job_runs (job_type, priority, payload, status, run_at, gate, created_at, updated_at) SELECT :job_type AS anon_1, :priority AS anon_2, given.payload AS anon_3, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_4, CASE WHEN ((SELECT job_limits.fair_by
-FROM job_limits
-WHERE job_limits.job_type = :job_type) IS NULL) THEN '' ELSE (SELECT job_limits.fair_by || ' ' || substr(json_array(json_extract(given.payload, '$."' || job_limits.fair_by || '"')), 1, 200) AS anon_6
-FROM job_limits
-WHERE job_limits.job_type = :job_type AND job_limits.fair_by IS NOT NULL) END AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8
+        """INSERT INTO job_runs (job_type, priority, payload, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :priority AS anon_2, given.payload AS anon_3, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6
 FROM (SELECT json_extract(value, '$.payload') AS payload FROM json_each(:given)) AS given RETURNING id""",
         {},
         {'given': (('payload', None),)},
         (('id', None),),
     ),
     ('enqueue.insert_many', (('job_type', 'priority'), ('idempotency_key', 'payload'))): (
-        """INSERT INTO job_runs (job_type, priority, idempotency_key, payload, status, run_at, gate, created_at, updated_at) SELECT :job_type AS anon_1, :priority AS anon_2, given.idempotency_key, given.payload AS anon_3, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_4, CASE WHEN ((SELECT job_limits.fair_by
-FROM job_limits
-WHERE job_limits.job_type = :job_type) IS NULL) THEN '' ELSE (SELECT job_limits.fair_by || ' ' || substr(json_array(json_extract(given.payload, '$."' || job_limits.fair_by || '"')), 1, 200) AS anon_6
-FROM job_limits
-WHERE job_limits.job_type = :job_type AND job_limits.fair_by IS NOT NULL) END AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8
+        """INSERT INTO job_runs (job_type, priority, idempotency_key, payload, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :priority AS anon_2, given.idempotency_key, given.payload AS anon_3, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6
 FROM (SELECT json_extract(value, '$.idempotency_key') AS idempotency_key, json_extract(value, '$.payload') AS payload FROM json_each(:given)) AS given RETURNING id""",
         {},
         {'given': (('idempotency_key', None), ('payload', None))},
         (('id', None),),
     ),
     ('enqueue.insert_many', (('job_type',), ('idempotency_key', 'payload', 'priority'))): (
-        """INSERT INTO job_runs (job_type, idempotency_key, payload, priority, status, run_at, gate, created_at, updated_at) SELECT :job_type AS anon_1, given.idempotency_key, given.payload AS anon_2, given.priority, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3, CASE WHEN ((SELECT job_limits.fair_by
-FROM job_limits
-WHERE job_limits.job_type = :job_type) IS NULL) THEN '' ELSE (SELECT job_limits.fair_by || ' ' || substr(json_array(json_extract(given.payload, '$."' || job_limits.fair_by || '"')), 1, 200) AS anon_5
-FROM job_limits
-WHERE job_limits.job_type = :job_type AND job_limits.fair_by IS NOT NULL) END AS anon_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7
+        """INSERT INTO job_runs (job_type, idempotency_key, payload, priority, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, given.idempotency_key, given.payload AS anon_2, given.priority, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5
 FROM (SELECT json_extract(value, '$.idempotency_key') AS idempotency_key, json_extract(value, '$.payload') AS payload, json_extract(value, '$.priority') AS priority FROM json_each(:given)) AS given RETURNING id""",
         {},
         {'given': (('idempotency_key', None), ('payload', None), ('priority', None))},
         (('id', None),),
     ),
     ('enqueue.insert_many', (('job_type', 'priority', 'traceparent'), ('payload',))): (
-        """INSERT INTO job_runs (job_type, priority, traceparent, payload, status, run_at, gate, created_at, updated_at) SELECT :job_type AS anon_1, :priority AS anon_2, :traceparent AS anon_3, given.payload AS anon_4, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, CASE WHEN ((SELECT job_limits.fair_by
-FROM job_limits
-WHERE job_limits.job_type = :job_type) IS NULL) THEN '' ELSE (SELECT job_limits.fair_by || ' ' || substr(json_array(json_extract(given.payload, '$."' || job_limits.fair_by || '"')), 1, 200) AS anon_7
-FROM job_limits
-WHERE job_limits.job_type = :job_type AND job_limits.fair_by IS NOT NULL) END AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_9
+        """INSERT INTO job_runs (job_type, priority, traceparent, payload, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :priority AS anon_2, :traceparent AS anon_3, given.payload AS anon_4, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7
 FROM (SELECT json_extract(value, '$.payload') AS payload FROM json_each(:given)) AS given RETURNING id""",
         {},
         {'given': (('payload', None),)},
         (('id', None),),
     ),
     ('enqueue.insert_many', (('job_type', 'priority', 'traceparent'), ('idempotency_key', 'payload'))): (
-        """INSERT INTO job_runs (job_type, priority, traceparent, idempotency_key, payload, status, run_at, gate, created_at, updated_at) SELECT :job_type AS anon_1, :priority AS anon_2, :traceparent AS anon_3, given.idempotency_key, given.payload AS anon_4, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, CASE WHEN ((SELECT job_limits.fair_by
-FROM job_limits
-WHERE job_limits.job_type = :job_type) IS NULL) THEN '' ELSE (SELECT job_limits.fair_by || ' ' || substr(json_array(json_extract(given.payload, '$."' || job_limits.fair_by || '"')), 1, 200) AS anon_7
-FROM job_limits
-WHERE job_limits.job_type = :job_type AND job_limits.fair_by IS NOT NULL) END AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_9
+        """INSERT INTO job_runs (job_type, priority, traceparent, idempotency_key, payload, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :priority AS anon_2, :traceparent AS anon_3, given.idempotency_key, given.payload AS anon_4, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7
 FROM (SELECT json_extract(value, '$.idempotency_key') AS idempotency_key, json_extract(value, '$.payload') AS payload FROM json_each(:given)) AS given RETURNING id""",
         {},
         {'given': (('idempotency_key', None), ('payload', None))},
         (('id', None),),
     ),
     ('enqueue.insert_many', (('job_type',), ('idempotency_key', 'payload', 'priority', 'traceparent'))): (
-        """INSERT INTO job_runs (job_type, idempotency_key, payload, priority, traceparent, status, run_at, gate, created_at, updated_at) SELECT :job_type AS anon_1, given.idempotency_key, given.payload AS anon_2, given.priority, given.traceparent, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3, CASE WHEN ((SELECT job_limits.fair_by
-FROM job_limits
-WHERE job_limits.job_type = :job_type) IS NULL) THEN '' ELSE (SELECT job_limits.fair_by || ' ' || substr(json_array(json_extract(given.payload, '$."' || job_limits.fair_by || '"')), 1, 200) AS anon_5
-FROM job_limits
-WHERE job_limits.job_type = :job_type AND job_limits.fair_by IS NOT NULL) END AS anon_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7
+        """INSERT INTO job_runs (job_type, idempotency_key, payload, priority, traceparent, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, given.idempotency_key, given.payload AS anon_2, given.priority, given.traceparent, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5
 FROM (SELECT json_extract(value, '$.idempotency_key') AS idempotency_key, json_extract(value, '$.payload') AS payload, json_extract(value, '$.priority') AS priority, json_extract(value, '$.traceparent') AS traceparent FROM json_each(:given)) AS given RETURNING id""",
         {},
         {'given': (('idempotency_key', None), ('payload', None), ('priority', None), ('traceparent', None))},
         (('id', None),),
     ),
     ('enqueue.insert_of_slots', ()): (
-        """INSERT INTO job_runs (definition_id, job_type, payload, priority, run_at, scheduled_for, origin, start_deadline_at, concurrency_key, status, gate, created_at, updated_at) SELECT given.definition_id, given.job_type, given.payload AS anon_1, given.priority, coalesce(given.run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, given.scheduled_for, given.origin, given.start_deadline_at, given.concurrency_key, 'queued', CASE WHEN (coalesce(given.run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) THEN '' ELSE CASE WHEN ((SELECT job_limits.fair_by
-FROM job_limits
-WHERE job_limits.job_type = given.job_type) IS NULL) THEN '' ELSE (SELECT job_limits.fair_by || ' ' || substr(json_array(json_extract(given.payload, '$."' || job_limits.fair_by || '"')), 1, 200) AS anon_3
-FROM job_limits
-WHERE job_limits.job_type = given.job_type AND job_limits.fair_by IS NOT NULL) END END AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5
+        """INSERT INTO job_runs (definition_id, job_type, payload, priority, run_at, scheduled_for, origin, start_deadline_at, concurrency_key, status, created_at, updated_at) SELECT given.definition_id, given.job_type, given.payload AS anon_1, given.priority, coalesce(given.run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, given.scheduled_for, given.origin, given.start_deadline_at, given.concurrency_key, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
 FROM (SELECT json_extract(value, '$.definition_id') AS definition_id, json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.payload') AS payload, json_extract(value, '$.priority') AS priority, json_extract(value, '$.run_at') AS run_at, json_extract(value, '$.scheduled_for') AS scheduled_for, json_extract(value, '$.origin') AS origin, json_extract(value, '$.start_deadline_at') AS start_deadline_at, json_extract(value, '$.concurrency_key') AS concurrency_key FROM json_each(:given)) AS given
 WHERE 1 = 1 ON CONFLICT DO NOTHING RETURNING id, definition_id, scheduled_for""",
         {},
@@ -542,11 +514,7 @@ WHERE 1 = 1 ON CONFLICT DO NOTHING RETURNING id, definition_id, scheduled_for"""
         (('id', None), ('definition_id', None), ('scheduled_for', 'instant')),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority'), True)): (
-        """INSERT INTO job_runs (job_type, payload, priority, status, run_at, gate, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_4, CASE WHEN ((SELECT job_limits.fair_by
-FROM job_limits
-WHERE job_limits.job_type = :job_type) IS NULL) THEN '' ELSE (SELECT job_limits.fair_by || ' ' || substr(json_array(json_extract(:payload, '$."' || job_limits.fair_by || '"')), 1, 200) AS anon_6
-FROM job_limits
-WHERE job_limits.job_type = :job_type AND job_limits.fair_by IS NOT NULL) END AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8
+        """INSERT INTO job_runs (job_type, payload, priority, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6
 WHERE NOT (EXISTS (SELECT *
 FROM job_types
 WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
@@ -555,11 +523,7 @@ WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RET
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent'), True)): (
-        """INSERT INTO job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, gate, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :max_attempts AS anon_4, CAST(:timeout AS REAL) AS anon_5, :idempotency_key AS anon_6, :traceparent AS anon_7, 'queued', CASE WHEN (coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) THEN '' ELSE CASE WHEN ((SELECT job_limits.fair_by
-FROM job_limits
-WHERE job_limits.job_type = :job_type) IS NULL) THEN '' ELSE (SELECT job_limits.fair_by || ' ' || substr(json_array(json_extract(:payload, '$."' || job_limits.fair_by || '"')), 1, 200) AS anon_9
-FROM job_limits
-WHERE job_limits.job_type = :job_type AND job_limits.fair_by IS NOT NULL) END END AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_10, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_11
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :max_attempts AS anon_4, CAST(:timeout AS REAL) AS anon_5, :idempotency_key AS anon_6, :traceparent AS anon_7, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_9
 WHERE NOT (EXISTS (SELECT *
 FROM job_types
 WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
@@ -568,21 +532,13 @@ WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RET
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent'), False)): (
-        """INSERT INTO job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, gate, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :max_attempts AS anon_4, CAST(:timeout AS REAL) AS anon_5, :idempotency_key AS anon_6, :traceparent AS anon_7, 'queued', CASE WHEN (coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) THEN '' ELSE CASE WHEN ((SELECT job_limits.fair_by
-FROM job_limits
-WHERE job_limits.job_type = :job_type) IS NULL) THEN '' ELSE (SELECT job_limits.fair_by || ' ' || substr(json_array(json_extract(:payload, '$."' || job_limits.fair_by || '"')), 1, 200) AS anon_9
-FROM job_limits
-WHERE job_limits.job_type = :job_type AND job_limits.fair_by IS NOT NULL) END END AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_10, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_11 RETURNING id""",
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :max_attempts AS anon_4, CAST(:timeout AS REAL) AS anon_5, :idempotency_key AS anon_6, :traceparent AS anon_7, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_9 RETURNING id""",
         {},
         {'run_at': 'instant'},
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent', 'expires_in'), True)): (
-        """INSERT INTO job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, gate, created_at, updated_at, start_deadline_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :max_attempts AS anon_4, CAST(:timeout AS REAL) AS anon_5, :idempotency_key AS anon_6, :traceparent AS anon_7, 'queued', CASE WHEN (coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) THEN '' ELSE CASE WHEN ((SELECT job_limits.fair_by
-FROM job_limits
-WHERE job_limits.job_type = :job_type) IS NULL) THEN '' ELSE (SELECT job_limits.fair_by || ' ' || substr(json_array(json_extract(:payload, '$."' || job_limits.fair_by || '"')), 1, 200) AS anon_9
-FROM job_limits
-WHERE job_limits.job_type = :job_type AND job_limits.fair_by IS NOT NULL) END END AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_10, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_11, (coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) + CAST(:expires_in * 1000000 AS INTEGER)) AS anon_12
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at, start_deadline_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :max_attempts AS anon_4, CAST(:timeout AS REAL) AS anon_5, :idempotency_key AS anon_6, :traceparent AS anon_7, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_9, (coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) + CAST(:expires_in * 1000000 AS INTEGER)) AS anon_10
 WHERE NOT (EXISTS (SELECT *
 FROM job_types
 WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
@@ -591,11 +547,7 @@ WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RET
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'run_at', 'max_attempts', 'timeout', 'idempotency_key', 'traceparent', 'expires_in'), False)): (
-        """INSERT INTO job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, gate, created_at, updated_at, start_deadline_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :max_attempts AS anon_4, CAST(:timeout AS REAL) AS anon_5, :idempotency_key AS anon_6, :traceparent AS anon_7, 'queued', CASE WHEN (coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) THEN '' ELSE CASE WHEN ((SELECT job_limits.fair_by
-FROM job_limits
-WHERE job_limits.job_type = :job_type) IS NULL) THEN '' ELSE (SELECT job_limits.fair_by || ' ' || substr(json_array(json_extract(:payload, '$."' || job_limits.fair_by || '"')), 1, 200) AS anon_9
-FROM job_limits
-WHERE job_limits.job_type = :job_type AND job_limits.fair_by IS NOT NULL) END END AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_10, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_11, (coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) + CAST(:expires_in * 1000000 AS INTEGER)) AS anon_12 RETURNING id""",
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, max_attempts, timeout, idempotency_key, traceparent, status, created_at, updated_at, start_deadline_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :max_attempts AS anon_4, CAST(:timeout AS REAL) AS anon_5, :idempotency_key AS anon_6, :traceparent AS anon_7, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_9, (coalesce(:run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) + CAST(:expires_in * 1000000 AS INTEGER)) AS anon_10 RETURNING id""",
         {},
         {'run_at': 'instant'},
         (('id', None),),
@@ -908,7 +860,7 @@ FROM job_hosts""",
         JOIN job_gates ON job_gates.job_type = job_limits.job_type
         WHERE job_limits.job_type = job_runs.job_type AND job_gates.gate = job_runs.gate
           AND job_gates.turn_at IS NOT NULL AND CASE WHEN job_limits.concurrency_key IS NULL THEN job_gates.gate = 'all'
-      ELSE substr(job_gates.gate, 1, length(job_limits.concurrency_key) + 1) = job_limits.concurrency_key || ' ' END) OR EXISTS (SELECT 1 FROM job_limits WHERE job_limits.job_type = job_runs.job_type
+      ELSE substr(job_gates.gate, 1, length(job_limits.concurrency_key) + 1) = job_limits.concurrency_key || ' ' END) OR EXISTS (SELECT 1 FROM job_types WHERE job_types.job_type = job_runs.job_type
         AND substr(job_runs.gate, 1, length(fair_by) + 1) = fair_by || ' ') END) AS is_seen, EXISTS (SELECT job_recoverable.id
 FROM job_recoverable
 WHERE job_recoverable.id = :run) AS is_expired, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
@@ -1055,12 +1007,12 @@ WHERE job_gated.job_type = :of_type AND job_gated.gate > '' AND job_gated.gate !
         (('id', None),),
     ),
     ('fair.enter', ()): (
-        """INSERT INTO job_gates (job_type, gate, turn_at, line_at) SELECT given.job_type, given.gate, given.turn_at, (SELECT ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + (job_runs.turn_at - job_runs.run_at)) AS anon_2
+        """INSERT INTO job_gates (job_type, gate, turn_at, place) SELECT given.job_type, given.gate, given.turn_at, (SELECT ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) - job_runs.priority * 60000000) AS anon_2
 FROM job_runs
 WHERE job_runs.job_type = given.job_type AND job_runs.gate = given.gate AND job_runs.status IN ('queued', 'failed') ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
  LIMIT 1 OFFSET :param_1) AS anon_1
 FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate, json_extract(value, '$.turn_at') AS turn_at FROM json_each(:given)) AS given
-WHERE 1 = 1 ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_at = CASE WHEN (job_gates.turn_at IS NULL OR excluded.turn_at < job_gates.turn_at) THEN excluded.turn_at ELSE job_gates.turn_at END, line_at = CASE WHEN (job_gates.turn_at IS NULL OR excluded.line_at < coalesce(job_gates.line_at, job_gates.turn_at)) THEN excluded.line_at ELSE job_gates.line_at END""",
+WHERE 1 = 1 ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_at = CASE WHEN (job_gates.turn_at IS NULL OR excluded.turn_at < job_gates.turn_at) THEN excluded.turn_at ELSE job_gates.turn_at END, place = CASE WHEN (job_gates.turn_at IS NULL OR excluded.place < job_gates.place) THEN excluded.place ELSE job_gates.place END""",
         {'param_1': 0},
         {'given': (('job_type', None), ('gate', None), ('turn_at', 'instant'))},
         (),
@@ -1082,7 +1034,7 @@ WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate 
 FROM job_gates
 WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND substr(job_gates.gate, :substr_1, length(:prefix)) = :prefix AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) OR job_gates.opens_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:longest * 1000000 AS INTEGER))) AND (SELECT count(*) AS count_1
 FROM job_runs
-WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') < :most_at_work ORDER BY coalesce(job_gates.line_at, job_gates.turn_at)
+WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') < :most_at_work ORDER BY job_gates.place
  LIMIT :limit OFFSET :param_1""",
         {'substr_1': 1, 'param_1': 0},
         {},
@@ -1099,7 +1051,7 @@ WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate 
 FROM job_runs
 WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = given.job_type AND job_runs.gate = given.gate ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
  LIMIT 1 OFFSET :param_1) AS turn_at
-FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate FROM json_each(:given)) AS given JOIN job_limits ON job_limits.job_type = given.job_type AND substr(given.gate, :substr_1, length(job_limits.fair_by || ' ')) = (job_limits.fair_by || ' ')""",
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate FROM json_each(:given)) AS given JOIN job_types ON job_types.job_type = given.job_type AND substr(given.gate, :substr_1, length(job_types.fair_by || ' ')) = (job_types.fair_by || ' ')""",
         {'param_1': 0, 'substr_1': 1},
         {'given': (('job_type', None), ('gate', None))},
         (('job_type', None), ('gate', None), ('turn_at', 'instant')),
@@ -1124,10 +1076,10 @@ WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate 
         """UPDATE job_gates SET turn_at=(SELECT job_runs.turn_at
 FROM job_runs
 WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.status IN ('queued', 'failed') ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
- LIMIT :param_1 OFFSET :param_2), spent_until=coalesce(given.spent_until, job_gates.spent_until), opens_at=coalesce(given.opens_at, job_gates.opens_at), line_at=coalesce((SELECT (given.line_at + (job_runs.turn_at - job_runs.run_at)) AS anon_1
+ LIMIT :param_1 OFFSET :param_2), spent_until=coalesce(given.spent_until, job_gates.spent_until), opens_at=coalesce(given.opens_at, job_gates.opens_at), place=coalesce((SELECT (given.line_at - job_runs.priority * 60000000) AS anon_1
 FROM job_runs
 WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.status IN ('queued', 'failed') ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
- LIMIT 1 OFFSET :param_3), job_gates.line_at) FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate, json_extract(value, '$.spent_until') AS spent_until, json_extract(value, '$.opens_at') AS opens_at, json_extract(value, '$.line_at') AS line_at FROM json_each(:given)) AS given WHERE job_gates.job_type = given.job_type AND job_gates.gate = given.gate""",
+ LIMIT 1 OFFSET :param_3), job_gates.place) FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate, json_extract(value, '$.spent_until') AS spent_until, json_extract(value, '$.opens_at') AS opens_at, json_extract(value, '$.line_at') AS line_at FROM json_each(:given)) AS given WHERE job_gates.job_type = given.job_type AND job_gates.gate = given.gate""",
         {'param_1': 1, 'param_2': 0, 'param_3': 0},
         {'given': (('job_type', None), ('gate', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('line_at', 'instant'))},
         (),
@@ -1807,7 +1759,7 @@ WHERE job_open_gates.job_type = :of_type)) ORDER BY job_gated.turn_at, job_gated
         (('id', None),),
     ),
     ('limits.declare', ()): (
-        """INSERT INTO job_limits (job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key, fair_by) VALUES (:of_type, :new_max_running, :new_rate, :new_burst, :new_concurrency_key, :new_max_running_per_key, :new_rate_per_key, :new_burst_per_key, :new_fair_by) ON CONFLICT (job_type) DO UPDATE SET max_running = :new_max_running, rate = :new_rate, burst = :new_burst, concurrency_key = :new_concurrency_key, max_running_per_key = :new_max_running_per_key, rate_per_key = :new_rate_per_key, burst_per_key = :new_burst_per_key, opens_at = NULL, asked_at = NULL, fair_by = :new_fair_by RETURNING (SELECT CASE WHEN (job_set_limits.ends_at IS NULL OR job_set_limits.ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) THEN :param_1 ELSE :param_2 END AS anon_1
+        """INSERT INTO job_limits (job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key) VALUES (:of_type, :new_max_running, :new_rate, :new_burst, :new_concurrency_key, :new_max_running_per_key, :new_rate_per_key, :new_burst_per_key) ON CONFLICT (job_type) DO UPDATE SET max_running = :new_max_running, rate = :new_rate, burst = :new_burst, concurrency_key = :new_concurrency_key, max_running_per_key = :new_max_running_per_key, rate_per_key = :new_rate_per_key, burst_per_key = :new_burst_per_key, opens_at = NULL, asked_at = NULL RETURNING (SELECT CASE WHEN (job_set_limits.ends_at IS NULL OR job_set_limits.ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) THEN :param_1 ELSE :param_2 END AS anon_1
 FROM job_set_limits
 WHERE job_type = :of_type) AS has_ended""",
         {'param_1': 0, 'param_2': 1},
@@ -1815,12 +1767,12 @@ WHERE job_type = :of_type) AS has_ended""",
         (('has_ended', None),),
     ),
     ('limits.declared', ()): (
-        """SELECT job_limits.job_type, job_limits.max_running, job_limits.rate, job_limits.burst, job_limits.concurrency_key, job_limits.max_running_per_key, job_limits.rate_per_key, job_limits.burst_per_key, job_limits.fair_by, NULL AS has_ended
-FROM job_limits UNION ALL SELECT job_set_limits.job_type, NULL AS max_running, NULL AS rate, NULL AS burst, NULL AS concurrency_key, NULL AS max_running_per_key, NULL AS rate_per_key, NULL AS burst_per_key, NULL AS fair_by, CASE WHEN (job_set_limits.ends_at IS NULL OR job_set_limits.ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) THEN :param_1 ELSE :param_2 END AS anon_1
+        """SELECT job_limits.job_type, job_limits.max_running, job_limits.rate, job_limits.burst, job_limits.concurrency_key, job_limits.max_running_per_key, job_limits.rate_per_key, job_limits.burst_per_key, NULL AS has_ended
+FROM job_limits UNION ALL SELECT job_set_limits.job_type, NULL AS max_running, NULL AS rate, NULL AS burst, NULL AS concurrency_key, NULL AS max_running_per_key, NULL AS rate_per_key, NULL AS burst_per_key, CASE WHEN (job_set_limits.ends_at IS NULL OR job_set_limits.ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) THEN :param_1 ELSE :param_2 END AS anon_1
 FROM job_set_limits""",
         {'param_1': 0, 'param_2': 1},
         {},
-        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('fair_by', None), ('has_ended', None)),
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('has_ended', None)),
     ),
     ('limits.first_run_of_each', (False,)): (
         """SELECT job_gates.gate, job_gates.spent_until, (SELECT count(*) AS count_1
@@ -1883,7 +1835,7 @@ WHERE job_gated.job_type = :of_type AND job_gated.gate = 'all' AND job_gated.lea
 (SELECT job_limits.job_type AS job_type
 FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given JOIN job_limits ON job_limits.job_type = given.job_type)
  UPDATE job_limits SET asked_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_limits.job_type IN (SELECT free.job_type
-FROM free) RETURNING job_type, spent_until, looked_to, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key, fair_by, (SELECT job_set_limits.max_running
+FROM free) RETURNING job_type, spent_until, looked_to, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key, (SELECT job_set_limits.max_running
 FROM job_set_limits
 WHERE job_type = job_limits.job_type AND (ends_at IS NULL OR ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AS set_max_running, (SELECT job_set_limits.rate
 FROM job_set_limits
@@ -1892,7 +1844,7 @@ FROM job_set_limits
 WHERE job_type = job_limits.job_type AND (ends_at IS NULL OR ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AS set_burst""",
         {},
         {'given': (('job_type', None),)},
-        (('job_type', None), ('spent_until', 'instant'), ('looked_to', None), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('fair_by', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
+        (('job_type', None), ('spent_until', 'instant'), ('looked_to', None), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
     ),
     ('limits.open_gates', ()): (
         """SELECT job_open_gates.gate
@@ -1925,7 +1877,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING id""",
         """INSERT INTO job_limits (job_type, asked_at) SELECT :of_type AS anon_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2
 WHERE NOT (EXISTS (SELECT job_limits.job_type
 FROM job_limits
-WHERE job_limits.job_type = :of_type)) ON CONFLICT DO NOTHING RETURNING job_type, spent_until, looked_to, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key, fair_by, (SELECT job_set_limits.max_running
+WHERE job_limits.job_type = :of_type)) ON CONFLICT DO NOTHING RETURNING job_type, spent_until, looked_to, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key, (SELECT job_set_limits.max_running
 FROM job_set_limits
 WHERE job_type = job_limits.job_type AND (ends_at IS NULL OR ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AS set_max_running, (SELECT job_set_limits.rate
 FROM job_set_limits
@@ -1934,7 +1886,7 @@ FROM job_set_limits
 WHERE job_type = job_limits.job_type AND (ends_at IS NULL OR ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AS set_burst""",
         {},
         {},
-        (('job_type', None), ('spent_until', 'instant'), ('looked_to', None), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('fair_by', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
+        (('job_type', None), ('spent_until', 'instant'), ('looked_to', None), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
     ),
     ('listen.look_ahead', ()): (
         """SELECT EXISTS (SELECT job_ticks.id

@@ -48,9 +48,8 @@ _DURATION = """
 """
 """How the text of a duration is read, as ``parse_duration`` does."""
 _INSERT = """
-    INSERT INTO @schema@.job_runs AS runs (job_type, payload, status, gate, @columns@, traceparent, created_at, updated_at)
-      VALUES (its_type, its_payload, 'queued', its_gate, @values@, its_trace, @schema@.jobrunner_now(),
-        @schema@.jobrunner_now())
+    INSERT INTO @schema@.job_runs AS runs (job_type, payload, status, @columns@, traceparent, created_at, updated_at)
+      VALUES (its_type, its_payload, 'queued', @values@, its_trace, @schema@.jobrunner_now(), @schema@.jobrunner_now())
       RETURNING runs.id INTO id;
 """
 SCHEMA = "@schema@"
@@ -158,7 +157,6 @@ def enqueue_statements(dialect_name: str, schema: str | None) -> list[str]:
         return []
     durations = _durations()
     parts = {
-        "key_of_fair": "substr(CAST(jsonb_build_array(its_payload -> limits.fair_by) AS text), 1, 200)",
         "most_bytes": str(DEFAULT_LIMIT_BYTES),
         "most_parents": str(MOST_PARENTS),
         "parameters": _declarations(added=False),

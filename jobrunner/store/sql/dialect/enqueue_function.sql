@@ -19,7 +19,6 @@ DECLARE
     '^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$');
   @seconds@
   body text;
-  its_gate text;
   most_bytes integer := coalesce(nullif(current_setting('jobrunner.payload_limit', true), ''), '@most_bytes@');
   most_waiting bigint;
   if_full text;
@@ -179,12 +178,6 @@ BEGIN
     looks_only := is_full;
   END LOOP;
 
-  -- As in Python: behind the gate of its key, if its type is fair and it is due.
-  IF its_time <= @schema@.jobrunner_now() THEN
-    SELECT limits.fair_by || ' ' || @key_of_fair@ INTO its_gate FROM @schema@.job_limits AS limits
-      WHERE limits.job_type = its_type AND limits.fair_by IS NOT NULL;
-  END IF;
-  its_gate := coalesce(its_gate, '');
   IF @has_added@ THEN
     @insert_with_added@
   ELSE

@@ -142,11 +142,14 @@ class after(Expression[datetime]):  # noqa: N801 - as above
     )
 
 
-class in_line(Expression[datetime]):  # noqa: N801 - as above
-    """A time, earlier by as much as a run's turn (the second one) comes before its run_at (the third one)."""
+class place_in_line(Expression[int]):  # noqa: N801 - as above
+    """A time in microseconds, a minute earlier for each step of a priority, for the places of gates in their line."""
 
-    type = UtcTime()
-    words = Words(postgresql="({0} + ({1} - {2}))", sqlite="({0} + ({1} - {2}))")
+    type = BigInteger()
+    words = Words(
+        postgresql="(CAST(EXTRACT(EPOCH FROM {0}) * 1000000 AS BIGINT) - {1} * 60000000)",
+        sqlite="({0} - {1} * 60000000)",
+    )
 
 
 class promoted(Expression[str]):  # noqa: N801 - as above

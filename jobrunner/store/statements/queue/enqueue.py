@@ -33,7 +33,6 @@ from jobrunner.store.sql.traits import EACH_DATABASE, TRAITS
 from jobrunner.store.sql.variants import PLAIN, enqueued
 from jobrunner.store.statements.queue.backpressure import is_limited
 from jobrunner.store.statements.queue.dependants import IS_BEHIND_PARENTS
-from jobrunner.store.statements.queue.fair import gate_of_new
 
 _TRACE: list[tuple[str, ...]] = [(), ("traceparent",)]
 
@@ -92,7 +91,6 @@ def _insert(
         "payload": stored_json(given["payload"]),
         "status": literal_column(f"'{Status.QUEUED}'"),
         "run_at": run_at,
-        "gate": _gate(given, run_at),
         "created_at": now(),
         "updated_at": now(),
     }
@@ -107,17 +105,6 @@ def _insert(
         inserted = inserting(job_runs).from_select(list(values), source.where(true()))
         return cast(ReturningInsert[Any], inserted.on_conflict_do_nothing().returning(job_runs.c.id))
     return insert(job_runs).from_select(list(values), source).returning(job_runs.c.id)
-
-
-def _gate(given: Mapping[str, ColumnElement[Any]], run_at: ColumnElement[Any]) -> ColumnElement[str]:
-    """The gate of its key, if its type is fair and it is due. Other runs come to theirs with the claim that meets them.
-
-    Without it the next claims would find many runs of one key in front of the first one of another key.
-    """
-    gate = gate_of_new(given["job_type"], stored_json(given["payload"]))
-    if not {"run_at", "run_in"} & given.keys():
-        return gate
-    return case((run_at > now(), literal_column("''", Text())), else_=gate)
 
 
 def _run_at(given: Mapping[str, ColumnElement[Any]]) -> ColumnElement[Any]:

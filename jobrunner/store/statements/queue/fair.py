@@ -1,4 +1,4 @@
-"""Fair types: which gates wait, their line, the runs that are behind the first of them, and the gate of a new run."""
+"""Fair types: which gates wait, the line that they stand in, and the runs behind the first of them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Executable,
-    Float,
     Integer,
     ScalarSelect,
     Select,
-    Text,
     Update,
     and_,
     bindparam,
@@ -25,11 +23,11 @@ from sqlalchemy import (
 )
 from sqlalchemy import cast as cast_as
 
-from jobrunner.store.schema import IN_LINE_SINCE, job_gates, job_limits, job_runs
+from jobrunner.store.schema import job_gates, job_limits, job_runs, job_types
 from jobrunner.store.schema.views import job_gated
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.statements import inserting
-from jobrunner.store.sql.dialect.values import UtcTime, in_line, key_of, now
+from jobrunner.store.sql.dialect.values import UtcTime, now, place_in_line
 from jobrunner.store.sql.traits import EACH_DATABASE, TRAITS
 from jobrunner.store.statements.queue.backpressure import WAITING
 from jobrunner.store.statements.queue.gates import GATES, SPENT, first_turn, spent
@@ -39,20 +37,6 @@ VARIANTS: dict[str, list[Any]] = {"first_runs": EACH_DATABASE}
 _OF_TYPE: ColumnElement[str] = bindparam("of_type", type_=job_gates.c.job_type.type)
 _LIMIT = bindparam("limit", type_=Integer)
 _TURN = (job_gated.c.turn_at, job_gated.c.run_at, job_gated.c.id)
-
-
-# The enqueue.
-
-
-def gate_of_new(job_type: ColumnElement[Any], payload: ColumnElement[Any]) -> ColumnElement[str]:
-    """The gate of a run that is inserted: that of its key if its type is fair, else none."""
-    fair_by = select(job_limits.c.fair_by).where(job_limits.c.job_type == job_type).scalar_subquery()
-    key = key_of(payload, job_limits.c.fair_by)
-    gate = select(job_limits.c.fair_by.concat(literal_column("' '")).concat(key))
-    gate = gate.where(job_limits.c.job_type == job_type, job_limits.c.fair_by.is_not(None))
-    # Of a list the first question is asked once, and the second one only for a fair type.
-    none: ColumnElement[str] = literal_column("''", Text())
-    return case((fair_by.is_(None), none), else_=gate.scalar_subquery())
 
 
 # The claim: which gates wait.
@@ -108,10 +92,10 @@ def of_fair_types() -> Select[Any]:
         .correlate(given)
         .scalar_subquery()
     )
-    prefix = job_limits.c.fair_by.concat(literal_column("' '"))
+    prefix = job_types.c.fair_by.concat(literal_column("' '"))
     is_its_gate = func.substr(given.c.gate, 1, func.length(prefix)) == prefix
     found = select(given.c.job_type, given.c.gate, first.label("turn_at"))
-    return found.join_from(given, job_limits, and_(job_limits.c.job_type == given.c.job_type, is_its_gate))
+    return found.join_from(given, job_types, and_(job_types.c.job_type == given.c.job_type, is_its_gate))
 
 
 def look_from() -> Update:
@@ -127,17 +111,17 @@ def enter() -> Executable:
     before it comes forward.
     """
     columns, given = job_gates.c, rows("given", {**GATES, "turn_at": UtcTime()})
-    line = _place_of(given, now())
+    place = _place_of(given, now())
     # WHERE true, because without a WHERE SQLite reads the ON of ON CONFLICT as part of a join.
-    source = select(given.c.job_type, given.c.gate, given.c.turn_at, line).where(true()).order_by(given.c.gate)
-    insert = inserting(job_gates).from_select(["job_type", "gate", "turn_at", "line_at"], source)
+    source = select(given.c.job_type, given.c.gate, given.c.turn_at, place).where(true()).order_by(given.c.gate)
+    insert = inserting(job_gates).from_select(["job_type", "gate", "turn_at", "place"], source)
     new = insert.excluded
     is_new = columns.turn_at.is_(None)
     first = case((or_(is_new, new.turn_at < columns.turn_at), new.turn_at), else_=columns.turn_at)
-    is_before = or_(is_new, new.line_at < IN_LINE_SINCE)
+    is_before = or_(is_new, new.place < columns.place)
     statement: Executable = insert.on_conflict_do_update(
         index_elements=[columns.job_type, columns.gate],
-        set_={"turn_at": first, "line_at": case((is_before, new.line_at), else_=columns.line_at)},
+        set_={"turn_at": first, "place": case((is_before, new.place), else_=columns.place)},
     )
     return statement
 
@@ -145,7 +129,7 @@ def enter() -> Executable:
 def _place_of(gates: Any, at: ColumnElement[Any], *others: Any) -> ScalarSelect[Any]:
     """The place of a gate that comes into the line now: a minute further in front for each step of the priority."""
     columns = job_runs.c
-    behind = select(in_line(at, columns.turn_at, columns.run_at)).where(
+    behind = select(place_in_line(at, columns.priority)).where(
         columns.job_type == gates.c.job_type, columns.gate == gates.c.gate, WAITING
     )
     behind = behind.order_by(columns.turn_at, columns.run_at, columns.id).limit(literal_column("1"))
@@ -160,7 +144,7 @@ def line() -> Select[Any]:
     columns = job_gates.c
     count = count_of_gate()
     found = select(columns.gate, columns.spent_until, count.label("at_work")).where(*are_open(count))
-    return found.order_by(IN_LINE_SINCE).limit(_LIMIT)
+    return found.order_by(columns.place).limit(_LIMIT)
 
 
 def first_runs(database: str) -> Select[Any]:
@@ -194,12 +178,12 @@ def quarantined() -> Select[Any]:
 def settle() -> Update:
     """After a claim: what waits behind these gates, their places in the line, and the state of their rates.
 
-    A gate without a ``line_at`` keeps its place.
+    A gate without a ``line_at``, when it came to the end of the line, keeps its place.
     """
     columns, given = job_gates.c, rows("given", GATES | SPENT | {"line_at": UtcTime()})
-    place = func.coalesce(_place_of(job_gates, given.c.line_at, given), columns.line_at)
+    place = func.coalesce(_place_of(job_gates, given.c.line_at, given), columns.place)
     its_row = and_(columns.job_type == given.c.job_type, columns.gate == given.c.gate)
-    values = {"turn_at": first_turn(), "line_at": place, **spent(job_gates, given)}
+    values = {"turn_at": first_turn(), "place": place, **spent(job_gates, given)}
     return update(job_gates).where(its_row).values(values)
 
 

@@ -47,7 +47,6 @@ from jobrunner.store.statements.queue.set_limits import has_ended, of_type_in_fo
 _EITHER = [(False,), (True,)]
 DECLARED = (
     "max_running", "rate", "burst", "concurrency_key", "max_running_per_key", "rate_per_key", "burst_per_key",
-    "fair_by",
 )  # fmt: skip
 VARIANTS: dict[str, list[Any]] = {
     "admit": [(count,) for count in range(4)],

@@ -39,23 +39,6 @@ SAME_RIGHTS = """DO $step$ DECLARE given record; BEGIN
       || CASE WHEN given.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END;
   END LOOP;
 END $step$"""
-# Who may insert runs looks up whether their type is fair, and puts them behind the gate of their key.
-ENQUEUE_RIGHTS = """DO $step$ DECLARE given record; BEGIN
-  FOR given IN SELECT DISTINCT grantee FROM (
-      SELECT (aclexplode(relacl)).* FROM pg_class WHERE oid = '{schema}job_runs'::regclass
-      UNION ALL SELECT (aclexplode(attacl)).* FROM pg_attribute
-        WHERE attrelid = '{schema}job_runs'::regclass AND attname = 'job_type') AS rights
-    WHERE privilege_type = 'INSERT' AND grantee <> (SELECT relowner FROM pg_class WHERE oid = '{schema}job_runs'::regclass)
-  LOOP
-    EXECUTE 'GRANT INSERT (gate) ON {schema}job_runs TO '
-      || CASE WHEN given.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(given.grantee)) END;
-    EXECUTE 'GRANT SELECT (job_type, fair_by) ON {schema}job_limits TO '
-      || CASE WHEN given.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(given.grantee)) END;
-  END LOOP;
-END $step$"""
-LINE = "CONSTRAINT job_gates_line_at_readable CHECK ((line_at BETWEEN {first} AND {last}))"
-LINE_POSTGRESQL = LINE.format(first="'1970-01-01 00:00:00+00:00'", last="'9999-12-31 00:00:00+00:00'")
-LINE_SQLITE = LINE.format(first="0", last="253402214400000000")
 SET_LIMITS_SQLITE = SET_LIMITS.replace("{first}", "0").replace("{last}", "253402214400000000").replace("{schema}", "")
 for _of_postgresql, _of_sqlite in (
     *((f"VARCHAR({_length})", "TEXT") for _length in (50, 200, 300)),
@@ -69,10 +52,9 @@ UP = {
         "ALTER TABLE {schema}job_attempts ADD COLUMN peak_memory_bytes BIGINT",
         "ALTER TABLE {schema}job_attempts ADD COLUMN processor_seconds DOUBLE PRECISION",
         "ALTER TABLE {schema}job_state ADD COLUMN moved TEXT",
-        "ALTER TABLE {schema}job_limits ADD COLUMN fair_by VARCHAR(200)",
+        "ALTER TABLE {schema}job_types ADD COLUMN fair_by VARCHAR(200)",
         "ALTER TABLE {schema}job_limits ADD COLUMN looked_to VARCHAR(600)",
-        f"ALTER TABLE {{schema}}job_gates ADD COLUMN line_at TIMESTAMPTZ {LINE_POSTGRESQL}",
-        ENQUEUE_RIGHTS,
+        "ALTER TABLE {schema}job_gates ADD COLUMN place BIGINT DEFAULT 0 NOT NULL",
         SET_LIMITS_POSTGRESQL,
         SAME_RIGHTS,
     ],
@@ -81,19 +63,18 @@ UP = {
         "ALTER TABLE job_attempts ADD COLUMN peak_memory_bytes INTEGER",
         "ALTER TABLE job_attempts ADD COLUMN processor_seconds REAL",
         "ALTER TABLE job_state ADD COLUMN moved TEXT",
-        "ALTER TABLE job_limits ADD COLUMN fair_by TEXT",
+        "ALTER TABLE job_types ADD COLUMN fair_by TEXT",
         "ALTER TABLE job_limits ADD COLUMN looked_to TEXT",
-        f"ALTER TABLE job_gates ADD COLUMN line_at INTEGER {LINE_SQLITE}",
+        "ALTER TABLE job_gates ADD COLUMN place INTEGER DEFAULT 0 NOT NULL",
         SET_LIMITS_SQLITE,
     ],
 }
 DOWN = {
     "postgresql": [
         "DROP TABLE {schema}job_set_limits",
-        "DROP INDEX IF EXISTS {schema}job_gates_line",
-        "ALTER TABLE {schema}job_gates DROP COLUMN line_at",
+        "ALTER TABLE {schema}job_gates DROP COLUMN place",
         "ALTER TABLE {schema}job_limits DROP COLUMN looked_to",
-        "ALTER TABLE {schema}job_limits DROP COLUMN fair_by",
+        "ALTER TABLE {schema}job_types DROP COLUMN fair_by",
         "ALTER TABLE {schema}job_state DROP COLUMN moved",
         "ALTER TABLE {schema}job_attempts DROP COLUMN processor_seconds",
         "ALTER TABLE {schema}job_attempts DROP COLUMN peak_memory_bytes",
@@ -101,10 +82,11 @@ DOWN = {
     ],
     "sqlite": [
         "DROP TABLE job_set_limits",
+        # SQLite drops no column that an index has.
         "DROP INDEX IF EXISTS job_gates_line",
-        "ALTER TABLE job_gates DROP COLUMN line_at",
+        "ALTER TABLE job_gates DROP COLUMN place",
         "ALTER TABLE job_limits DROP COLUMN looked_to",
-        "ALTER TABLE job_limits DROP COLUMN fair_by",
+        "ALTER TABLE job_types DROP COLUMN fair_by",
         "ALTER TABLE job_state DROP COLUMN moved",
         "ALTER TABLE job_attempts DROP COLUMN processor_seconds",
         "ALTER TABLE job_attempts DROP COLUMN peak_memory_bytes",
