@@ -181,7 +181,9 @@ def settle() -> Update:
     A gate without a ``line_at``, when it came to the end of the line, keeps its place.
     """
     columns, given = job_gates.c, rows("given", GATES | SPENT | {"line_at": UtcTime()})
-    place = func.coalesce(_place_of(job_gates, given.c.line_at, given), columns.place)
+    # Behind the gates that came in at the same instant: a clock may have no more than milliseconds.
+    behind = _place_of(job_gates, given.c.line_at, given) + literal_column("1")
+    place = func.coalesce(behind, columns.place)
     its_row = and_(columns.job_type == given.c.job_type, columns.gate == given.c.gate)
     values = {"turn_at": first_turn(), "place": place, **spent(job_gates, given)}
     return update(job_gates).where(its_row).values(values)

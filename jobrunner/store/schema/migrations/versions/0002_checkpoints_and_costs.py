@@ -69,8 +69,11 @@ UP = {
         SET_LIMITS_SQLITE,
     ],
 }
+# The trigger reads a column that goes.
 DOWN = {
     "postgresql": [
+        "DROP TRIGGER IF EXISTS jobrunner_line_up ON {schema}job_runs",
+        "DROP FUNCTION IF EXISTS {schema}jobrunner_line_up()",
         "DROP TABLE {schema}job_set_limits",
         "ALTER TABLE {schema}job_gates DROP COLUMN place",
         "ALTER TABLE {schema}job_limits DROP COLUMN looked_to",
@@ -81,6 +84,7 @@ DOWN = {
         "ALTER TABLE {schema}job_runs DROP COLUMN checkpoint",
     ],
     "sqlite": [
+        "DROP TRIGGER IF EXISTS jobrunner_line_up",
         "DROP TABLE job_set_limits",
         # SQLite drops no column that an index has.
         "DROP INDEX IF EXISTS job_gates_line",
