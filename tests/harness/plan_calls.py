@@ -62,6 +62,7 @@ LIMITED = [
     Policy(
         "keyed", limits=Limits(10**6, parse_rate("rate", "9/s", None), ("customer",), 1, parse_rate("rate", "9/s", 1))
     ),
+    Policy("fair", limits=Limits(fair_by="customer")),
 ]
 AT_WORK = [Lease(run_id, "t" * 32) for run_id in range(2_000_001, 2_000_021)]
 EVER = datetime(2026, 1, 1, tzinfo=UTC)
@@ -71,6 +72,7 @@ KEPT = ("succeeded", "cancelled", "dead", "ticks", "events")
 ALL_DONE = [(held, DONE) for held in AT_WORK]
 KEYED = [{"payload": "{}", "idempotency_key": f"k{n}"} for n in range(9)]
 STRAYS = strays.Strays([{"job_type": "keyed", "gate": f"customer [{n}]"} for n in (4, 5)], [1, 2])
+STRAYS.gates.append({"job_type": "fair", "gate": "customer [3]"})
 SETTLED = [{"id": 1, "outcome": "sent", "error": None}]
 
 

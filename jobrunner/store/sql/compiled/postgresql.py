@@ -786,12 +786,14 @@ FROM jobrunner_schema.job_ticks)) ORDER BY jobrunner_schema.job_ticks.host DESC,
         (('host', None), ('started_at', 'instant'), ('is_of_host', None)),
     ),
     ('explain.limits', ()): (
-        """SELECT jobrunner_schema.job_limits_in_force.job_type, jobrunner_schema.job_limits_in_force.max_running, jobrunner_schema.job_limits_in_force.rate, jobrunner_schema.job_limits_in_force.burst, jobrunner_schema.job_limits_in_force.concurrency_key, jobrunner_schema.job_limits_in_force.max_running_per_key, jobrunner_schema.job_limits_in_force.rate_per_key, jobrunner_schema.job_limits_in_force.burst_per_key, jobrunner_schema.job_limits_in_force.spent_until, jobrunner_schema.job_limits_in_force.opens_at, jobrunner_schema.job_limits_in_force.is_set, jobrunner_schema.job_set_limits.reason, jobrunner_schema.job_set_limits.actor, jobrunner_schema.job_set_limits.set_at, jobrunner_schema.job_set_limits.ends_at, jobrunner_schema.job_set_limits.max_running AS set_max_running, jobrunner_schema.job_set_limits.rate AS set_rate, jobrunner_schema.jobrunner_now() AS now
+        """SELECT jobrunner_schema.job_limits_in_force.job_type, jobrunner_schema.job_limits_in_force.max_running, jobrunner_schema.job_limits_in_force.rate, jobrunner_schema.job_limits_in_force.burst, jobrunner_schema.job_limits_in_force.concurrency_key, jobrunner_schema.job_limits_in_force.max_running_per_key, jobrunner_schema.job_limits_in_force.rate_per_key, jobrunner_schema.job_limits_in_force.burst_per_key, jobrunner_schema.job_limits_in_force.spent_until, jobrunner_schema.job_limits_in_force.opens_at, jobrunner_schema.job_limits_in_force.is_set, jobrunner_schema.job_set_limits.reason, jobrunner_schema.job_set_limits.actor, jobrunner_schema.job_set_limits.set_at, jobrunner_schema.job_set_limits.ends_at, jobrunner_schema.job_set_limits.max_running AS set_max_running, jobrunner_schema.job_set_limits.rate AS set_rate, (SELECT jobrunner_schema.job_types.fair_by
+FROM jobrunner_schema.job_types
+WHERE jobrunner_schema.job_types.job_type = %(of_type)s::VARCHAR) AS fair_by, jobrunner_schema.jobrunner_now() AS now
 FROM jobrunner_schema.job_limits_in_force LEFT OUTER JOIN jobrunner_schema.job_set_limits ON jobrunner_schema.job_limits_in_force.is_set AND jobrunner_schema.job_set_limits.job_type = jobrunner_schema.job_limits_in_force.job_type
 WHERE jobrunner_schema.job_limits_in_force.job_type = %(of_type)s::VARCHAR""",
         {},
         {},
-        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('is_set', 'boolean'), ('reason', None), ('actor', None), ('set_at', 'instant'), ('ends_at', 'instant'), ('set_max_running', None), ('set_rate', None), ('now', 'instant')),
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('is_set', 'boolean'), ('reason', None), ('actor', None), ('set_at', 'instant'), ('ends_at', 'instant'), ('set_max_running', None), ('set_rate', None), ('fair_by', None), ('now', 'instant')),
     ),
     ('explain.oldest_due', ()): (
         """SELECT jobrunner_schema.job_claimable.id
@@ -1052,6 +1054,24 @@ FROM (SELECT job_type, gate FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JS
         {'substr_1': 1},
         {'given': (('job_type', None), ('gate', None))},
         (('job_type', None), ('gate', None), ('turn_at', 'instant')),
+    ),
+    ('fair.others_in_line', ()): (
+        """SELECT CASE WHEN ((SELECT jobrunner_schema.job_gates.place
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.gate = %(gate)s::VARCHAR) IS NULL OR others.place < (SELECT jobrunner_schema.job_gates.place
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.gate = %(gate)s::VARCHAR)) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END AS is_before, (SELECT count(*) AS count_1
+FROM (SELECT jobrunner_schema.job_gated.id AS id
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate = others.gate
+ LIMIT %(share)s::INTEGER) AS "some") AS waiting
+FROM (SELECT jobrunner_schema.job_gates.gate AS gate, jobrunner_schema.job_gates.place AS place
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND jobrunner_schema.job_gates.gate != %(gate)s::VARCHAR ORDER BY jobrunner_schema.job_gates.place
+ LIMIT %(limit)s::INTEGER) AS others""",
+        {'param_1': 1, 'param_2': 0},
+        {},
+        (('is_before', None), ('waiting', None)),
     ),
     ('fair.quarantined', ()): (
         """SELECT first.id, first.gate, first.turn_at, first.run_at, jobrunner_schema.job_gates.spent_until, (SELECT count(*) AS count_1
@@ -2256,7 +2276,9 @@ WHERE jobrunner_schema.job_runs.status = 'running' ORDER BY jobrunner_schema.job
         (('id', None), ('job_type', None), ('host', None), ('locked_by', None), ('started_at', 'instant'), ('heartbeat_at', 'instant'), ('locked_until', 'instant'), ('max_attempts', None), ('progress', 'json'), ('cancel_requested_at', 'instant'), ('attempt', None)),
     ),
     ('overview.running_limits', ()): (
-        """SELECT jobrunner_schema.job_limits_in_force.job_type, jobrunner_schema.job_limits_in_force.max_running, jobrunner_schema.job_limits_in_force.rate, jobrunner_schema.job_limits_in_force.burst, jobrunner_schema.job_limits_in_force.concurrency_key, jobrunner_schema.job_limits_in_force.max_running_per_key, jobrunner_schema.job_limits_in_force.rate_per_key, jobrunner_schema.job_limits_in_force.burst_per_key, jobrunner_schema.job_limits_in_force.opens_at, CASE WHEN jobrunner_schema.job_limits_in_force.is_set THEN (SELECT count(*) AS count_1
+        """SELECT jobrunner_schema.job_limits_in_force.job_type, jobrunner_schema.job_limits_in_force.max_running, jobrunner_schema.job_limits_in_force.rate, jobrunner_schema.job_limits_in_force.burst, jobrunner_schema.job_limits_in_force.concurrency_key, jobrunner_schema.job_limits_in_force.max_running_per_key, jobrunner_schema.job_limits_in_force.rate_per_key, jobrunner_schema.job_limits_in_force.burst_per_key, (SELECT jobrunner_schema.job_types.fair_by
+FROM jobrunner_schema.job_types
+WHERE jobrunner_schema.job_types.job_type = jobrunner_schema.job_limits_in_force.job_type) AS fair_by, jobrunner_schema.job_limits_in_force.opens_at, CASE WHEN jobrunner_schema.job_limits_in_force.is_set THEN (SELECT count(*) AS count_1
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_limits_in_force.job_type AND jobrunner_schema.job_runs.status = 'running') ELSE (SELECT count(*) AS count_1
 FROM jobrunner_schema.job_runs
@@ -2267,7 +2289,7 @@ FROM jobrunner_schema.job_limits_in_force
 WHERE jobrunner_schema.job_limits_in_force.max_running IS NOT NULL OR jobrunner_schema.job_limits_in_force.rate IS NOT NULL OR jobrunner_schema.job_limits_in_force.concurrency_key IS NOT NULL ORDER BY jobrunner_schema.job_limits_in_force.job_type""",
         {},
         {},
-        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('opens_at', 'instant'), ('running', None), ('waiting', None)),
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('fair_by', None), ('opens_at', 'instant'), ('running', None), ('waiting', None)),
     ),
     ('overview.unknown', ()): (
         """SELECT jobrunner_schema.job_runs.job_type, count(*) AS waiting, min(jobrunner_schema.job_runs.run_at) AS oldest_run_at

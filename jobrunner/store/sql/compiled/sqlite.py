@@ -789,12 +789,14 @@ FROM job_ticks)) ORDER BY job_ticks.host DESC, job_ticks.id DESC
         (('host', None), ('started_at', 'instant'), ('is_of_host', None)),
     ),
     ('explain.limits', ()): (
-        """SELECT job_limits_in_force.job_type, job_limits_in_force.max_running, job_limits_in_force.rate, job_limits_in_force.burst, job_limits_in_force.concurrency_key, job_limits_in_force.max_running_per_key, job_limits_in_force.rate_per_key, job_limits_in_force.burst_per_key, job_limits_in_force.spent_until, job_limits_in_force.opens_at, job_limits_in_force.is_set, job_set_limits.reason, job_set_limits.actor, job_set_limits.set_at, job_set_limits.ends_at, job_set_limits.max_running AS set_max_running, job_set_limits.rate AS set_rate, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+        """SELECT job_limits_in_force.job_type, job_limits_in_force.max_running, job_limits_in_force.rate, job_limits_in_force.burst, job_limits_in_force.concurrency_key, job_limits_in_force.max_running_per_key, job_limits_in_force.rate_per_key, job_limits_in_force.burst_per_key, job_limits_in_force.spent_until, job_limits_in_force.opens_at, job_limits_in_force.is_set, job_set_limits.reason, job_set_limits.actor, job_set_limits.set_at, job_set_limits.ends_at, job_set_limits.max_running AS set_max_running, job_set_limits.rate AS set_rate, (SELECT job_types.fair_by
+FROM job_types
+WHERE job_types.job_type = :of_type) AS fair_by, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
 FROM job_limits_in_force LEFT OUTER JOIN job_set_limits ON job_limits_in_force.is_set = 1 AND job_set_limits.job_type = job_limits_in_force.job_type
 WHERE job_limits_in_force.job_type = :of_type""",
         {},
         {},
-        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('is_set', 'boolean'), ('reason', None), ('actor', None), ('set_at', 'instant'), ('ends_at', 'instant'), ('set_max_running', None), ('set_rate', None), ('now', 'instant')),
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('is_set', 'boolean'), ('reason', None), ('actor', None), ('set_at', 'instant'), ('ends_at', 'instant'), ('set_max_running', None), ('set_rate', None), ('fair_by', None), ('now', 'instant')),
     ),
     ('explain.oldest_due', ()): (
         """SELECT job_claimable.id
@@ -1055,6 +1057,24 @@ FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, 
         {'param_1': 0, 'substr_1': 1},
         {'given': (('job_type', None), ('gate', None))},
         (('job_type', None), ('gate', None), ('turn_at', 'instant')),
+    ),
+    ('fair.others_in_line', ()): (
+        """SELECT CASE WHEN ((SELECT job_gates.place
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.gate = :gate) IS NULL OR others.place < (SELECT job_gates.place
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.gate = :gate)) THEN :param_1 ELSE :param_2 END AS is_before, (SELECT count(*) AS count_1
+FROM (SELECT job_gated.id AS id
+FROM job_gated
+WHERE job_gated.job_type = :of_type AND job_gated.gate = others.gate
+ LIMIT :share OFFSET :param_3) AS some) AS waiting
+FROM (SELECT job_gates.gate AS gate, job_gates.place AS place
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND job_gates.gate != :gate ORDER BY job_gates.place
+ LIMIT :limit OFFSET :param_4) AS others""",
+        {'param_1': 1, 'param_2': 0, 'param_3': 0, 'param_4': 0},
+        {},
+        (('is_before', None), ('waiting', None)),
     ),
     ('fair.quarantined', ()): (
         """SELECT first.id, first.gate, first.turn_at, first.run_at, job_gates.spent_until, (SELECT count(*) AS count_1
@@ -2226,7 +2246,9 @@ WHERE job_runs.status = 'running' ORDER BY job_runs.started_at, job_runs.id""",
         (('id', None), ('job_type', None), ('host', None), ('locked_by', None), ('started_at', 'instant'), ('heartbeat_at', 'instant'), ('locked_until', 'instant'), ('max_attempts', None), ('progress', 'json'), ('cancel_requested_at', 'instant'), ('attempt', None)),
     ),
     ('overview.running_limits', ()): (
-        """SELECT job_limits_in_force.job_type, job_limits_in_force.max_running, job_limits_in_force.rate, job_limits_in_force.burst, job_limits_in_force.concurrency_key, job_limits_in_force.max_running_per_key, job_limits_in_force.rate_per_key, job_limits_in_force.burst_per_key, job_limits_in_force.opens_at, CASE WHEN job_limits_in_force.is_set THEN (SELECT count(*) AS count_1
+        """SELECT job_limits_in_force.job_type, job_limits_in_force.max_running, job_limits_in_force.rate, job_limits_in_force.burst, job_limits_in_force.concurrency_key, job_limits_in_force.max_running_per_key, job_limits_in_force.rate_per_key, job_limits_in_force.burst_per_key, (SELECT job_types.fair_by
+FROM job_types
+WHERE job_types.job_type = job_limits_in_force.job_type) AS fair_by, job_limits_in_force.opens_at, CASE WHEN job_limits_in_force.is_set THEN (SELECT count(*) AS count_1
 FROM job_runs
 WHERE job_runs.job_type = job_limits_in_force.job_type AND job_runs.status = 'running') ELSE (SELECT count(*) AS count_1
 FROM job_runs
@@ -2237,7 +2259,7 @@ FROM job_limits_in_force
 WHERE job_limits_in_force.max_running IS NOT NULL OR job_limits_in_force.rate IS NOT NULL OR job_limits_in_force.concurrency_key IS NOT NULL ORDER BY job_limits_in_force.job_type""",
         {},
         {},
-        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('opens_at', 'instant'), ('running', None), ('waiting', None)),
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('fair_by', None), ('opens_at', 'instant'), ('running', None), ('waiting', None)),
     ),
     ('overview.unknown', ()): (
         """SELECT job_runs.job_type, count(*) AS waiting, min(job_runs.run_at) AS oldest_run_at

@@ -199,3 +199,20 @@ def behind_gates() -> Select[Any]:
         due.job_type == _OF_TYPE, due.gate > literal_column("''"), due.gate != literal_column("'after'")
     )
     return found.order_by(due.gate, *_TURN).limit(_LIMIT)
+
+
+def others_in_line() -> Select[Any]:
+    """The other gates of a type that runs wait behind: whether each stands before a gate, and how many wait there.
+
+    It is counted up to a ``share``.
+    """
+    gates, due, gate = job_gates.c, job_gated.c, bindparam("gate", type_=job_gates.c.gate.type)
+    own = select(gates.place).where(gates.job_type == _OF_TYPE, gates.gate == gate).scalar_subquery()
+    of_line = select(gates.gate, gates.place).where(
+        gates.job_type == _OF_TYPE, gates.turn_at.is_not(None), gates.gate != gate
+    )
+    others = of_line.order_by(gates.place).limit(_LIMIT).subquery("others")
+    some = select(due.id).where(due.job_type == _OF_TYPE, due.gate == others.c.gate).correlate(others)
+    waiting = select(func.count()).select_from(some.limit(bindparam("share", type_=Integer)).subquery("some"))
+    is_before = case((or_(own.is_(None), others.c.place < own), 1), else_=0)
+    return select(is_before.label("is_before"), waiting.scalar_subquery().label("waiting")).select_from(others)
