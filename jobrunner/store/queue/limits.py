@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import compress
+from operator import not_
 from typing import Any, NamedTuple
 
 from jobrunner.model import Limits, Policy
@@ -66,10 +68,14 @@ class Openings:
             # Rates count from the instant that the attempts have, which is a little later than the look before.
             of_type.now = claimed[0].claimed_at
         taken = Counter(_Gate(row.job_type, row.gate) for row in claimed)
-        for statement, is_fair in ((Prepared("gates.settle"), False), (Prepared("fair.settle"), True)):
-            some = [each for each in self._types if (each.limits.fair_by is not None) == is_fair]
-            if gates := [each for of_type in some for each in of_type.settled_gates(taken, is_full=is_full)]:
-                connection.execute(statement, {"given": gates})
+        is_fair = [each.limits.fair_by is not None for each in self._types]
+        others = compress(self._types, map(not_, is_fair))
+        if gates := [each for of_type in others for each in of_type.settled_gates(taken, is_full=is_full)]:
+            connection.execute(Prepared("gates.settle"), {"given": gates})
+        for of_type in compress(self._types, is_fair):
+            if gates := list(of_type.settled_gates(taken, is_full=is_full)):
+                values = {"given": gates, "of_type": of_type.name, "at": of_type.now}
+                connection.execute(Prepared("fair.settle"), values)
         for of_type in self._types:
             count = sum(each for gate, each in taken.items() if gate.job_type == of_type.name)
             rate = of_type.limits.rate
@@ -113,8 +119,8 @@ class _Type:
         for gate, spent_until in sorted(self.gates.items()):
             count = taken.get(_Gate(self.name, gate), 0)
             spent = {} if rate is None else self.spent(rate, spent_until, count)
-            line = {} if self.keeps_line or (is_full and not count) else {"line_at": self.now}
-            yield {"job_type": self.name, "gate": gate, **spent, **line}
+            moves = not self.keeps_line and (count > 0 or not is_full)
+            yield {"job_type": self.name, "gate": gate, "moves": int(moves), **spent}
 
     def spent(self, rate: Rate, spent_until: datetime | None, count: int) -> dict[str, datetime]:
         """What changes about the state of a rate when so many runs have begun."""

@@ -96,7 +96,7 @@ def _make_on_server(database: Database, progress: Callable[[int, int], None]) ->
         lock(connection)
         wrong = _wrong_indexes(connection, location.label)
         place = location.schema or connection.execute("SELECT current_schema()").scalar_one()
-        # An open transaction without a snapshot holds up no index that is made concurrently. This is the last statement,
+        # An open transaction without a snapshot holds up no index that is made concurrently. This is the last one here,
         # because a SELECT keeps its snapshot until the next one.
         connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         for number, each in enumerate(wrong):

@@ -1093,12 +1093,16 @@ WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type A
         """UPDATE jobrunner_schema.job_gates SET turn_at=(SELECT jobrunner_schema.job_runs.turn_at
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
- LIMIT %(param_1)s::INTEGER), spent_until=coalesce(given.spent_until, jobrunner_schema.job_gates.spent_until), opens_at=coalesce(given.opens_at, jobrunner_schema.job_gates.opens_at), place=coalesce((SELECT (CAST(EXTRACT(EPOCH FROM given.line_at) * 1000000 AS BIGINT) - jobrunner_schema.job_runs.priority * 60000000) AS anon_1
+ LIMIT %(param_1)s::INTEGER), spent_until=coalesce(given.spent_until, jobrunner_schema.job_gates.spent_until), opens_at=coalesce(given.opens_at, jobrunner_schema.job_gates.opens_at), place=CASE WHEN (given.moves = 1) THEN coalesce((SELECT (CAST(EXTRACT(EPOCH FROM %(at)s::TIMESTAMP WITH TIME ZONE) * 1000000 AS BIGINT) - jobrunner_schema.job_runs.priority * 60000000) AS anon_1
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
- LIMIT 1) + 1, jobrunner_schema.job_gates.place) FROM (SELECT job_type, gate, spent_until, opens_at, line_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600), spent_until TIMESTAMP WITH TIME ZONE, opens_at TIMESTAMP WITH TIME ZONE, line_at TIMESTAMP WITH TIME ZONE)) AS given WHERE jobrunner_schema.job_gates.job_type = given.job_type AND jobrunner_schema.job_gates.gate = given.gate""",
+ LIMIT 1) + CASE WHEN ((SELECT max(jobrunner_schema.job_gates.place) AS max_1
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND jobrunner_schema.job_gates.place <= (CAST(EXTRACT(EPOCH FROM %(at)s::TIMESTAMP WITH TIME ZONE) * 1000000 AS BIGINT) - 0 * 60000000) + 1000000) > (CAST(EXTRACT(EPOCH FROM %(at)s::TIMESTAMP WITH TIME ZONE) * 1000000 AS BIGINT) - 0 * 60000000)) THEN (SELECT max(jobrunner_schema.job_gates.place) AS max_1
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND jobrunner_schema.job_gates.place <= (CAST(EXTRACT(EPOCH FROM %(at)s::TIMESTAMP WITH TIME ZONE) * 1000000 AS BIGINT) - 0 * 60000000) + 1000000) - (CAST(EXTRACT(EPOCH FROM %(at)s::TIMESTAMP WITH TIME ZONE) * 1000000 AS BIGINT) - 0 * 60000000) ELSE 0 END + 1, jobrunner_schema.job_gates.place) ELSE jobrunner_schema.job_gates.place END FROM (SELECT job_type, gate, spent_until, opens_at, moves FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600), spent_until TIMESTAMP WITH TIME ZONE, opens_at TIMESTAMP WITH TIME ZONE, moves INTEGER)) AS given WHERE jobrunner_schema.job_gates.job_type = given.job_type AND jobrunner_schema.job_gates.gate = given.gate""",
         {'param_1': 1},
-        {'given': (('job_type', None), ('gate', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('line_at', 'instant'))},
+        {'at': 'instant', 'given': (('job_type', None), ('gate', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('moves', None))},
         (),
     ),
     ('fair.waited', ()): (

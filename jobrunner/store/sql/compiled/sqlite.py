@@ -1096,12 +1096,16 @@ WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate 
         """UPDATE job_gates SET turn_at=(SELECT job_runs.turn_at
 FROM job_runs
 WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.status IN ('queued', 'failed') ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
- LIMIT :param_1 OFFSET :param_2), spent_until=coalesce(given.spent_until, job_gates.spent_until), opens_at=coalesce(given.opens_at, job_gates.opens_at), place=coalesce((SELECT (given.line_at - job_runs.priority * 60000000) AS anon_1
+ LIMIT :param_1 OFFSET :param_2), spent_until=coalesce(given.spent_until, job_gates.spent_until), opens_at=coalesce(given.opens_at, job_gates.opens_at), place=CASE WHEN (given.moves = 1) THEN coalesce((SELECT (:at - job_runs.priority * 60000000) AS anon_1
 FROM job_runs
 WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.status IN ('queued', 'failed') ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
- LIMIT 1 OFFSET :param_3) + 1, job_gates.place) FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate, json_extract(value, '$.spent_until') AS spent_until, json_extract(value, '$.opens_at') AS opens_at, json_extract(value, '$.line_at') AS line_at FROM json_each(:given)) AS given WHERE job_gates.job_type = given.job_type AND job_gates.gate = given.gate""",
+ LIMIT 1 OFFSET :param_3) + CASE WHEN ((SELECT max(job_gates.place) AS max_1
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND job_gates.place <= (:at - 0 * 60000000) + 1000000) > (:at - 0 * 60000000)) THEN (SELECT max(job_gates.place) AS max_1
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND job_gates.place <= (:at - 0 * 60000000) + 1000000) - (:at - 0 * 60000000) ELSE 0 END + 1, job_gates.place) ELSE job_gates.place END FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate, json_extract(value, '$.spent_until') AS spent_until, json_extract(value, '$.opens_at') AS opens_at, json_extract(value, '$.moves') AS moves FROM json_each(:given)) AS given WHERE job_gates.job_type = given.job_type AND job_gates.gate = given.gate""",
         {'param_1': 1, 'param_2': 0, 'param_3': 0},
-        {'given': (('job_type', None), ('gate', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('line_at', 'instant'))},
+        {'at': 'instant', 'given': (('job_type', None), ('gate', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('moves', None))},
         (),
     ),
     ('fair.waited', ()): (

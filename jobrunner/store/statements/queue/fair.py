@@ -36,6 +36,7 @@ from jobrunner.store.statements.queue.limits import are_open, count_of_gate, fit
 VARIANTS: dict[str, list[Any]] = {"first_runs": EACH_DATABASE}
 _OF_TYPE: ColumnElement[str] = bindparam("of_type", type_=job_gates.c.job_type.type)
 _LIMIT = bindparam("limit", type_=Integer)
+_SECOND = literal_column("1000000", Integer())
 _TURN = (job_gated.c.turn_at, job_gated.c.run_at, job_gated.c.id)
 
 
@@ -126,14 +127,14 @@ def enter() -> Executable:
     return statement
 
 
-def _place_of(gates: Any, at: ColumnElement[Any], *others: Any) -> ScalarSelect[Any]:
+def _place_of(gates: Any, at: ColumnElement[Any]) -> ScalarSelect[Any]:
     """The place of a gate that comes into the line now: a minute further in front for each step of the priority."""
     columns = job_runs.c
     behind = select(place_in_line(at, columns.priority)).where(
         columns.job_type == gates.c.job_type, columns.gate == gates.c.gate, WAITING
     )
     behind = behind.order_by(columns.turn_at, columns.run_at, columns.id).limit(literal_column("1"))
-    return behind.correlate(gates, *others).scalar_subquery()
+    return behind.correlate(gates).scalar_subquery()
 
 
 # The claim: the runs.
@@ -176,14 +177,22 @@ def quarantined() -> Select[Any]:
 
 
 def settle() -> Update:
-    """After a claim: what waits behind these gates, their places in the line, and the state of their rates.
+    """After a claim of a type: what waits behind these gates, and the state of their rates.
 
-    A gate without a ``line_at``, when it came to the end of the line, keeps its place.
+    Those that move come to the end of the line, also behind those that came there at the same instant.
     """
-    columns, given = job_gates.c, rows("given", GATES | SPENT | {"line_at": UtcTime()})
-    # Behind the gates that came in at the same instant: a clock may have no more than milliseconds.
-    behind = _place_of(job_gates, given.c.line_at, given) + literal_column("1")
-    place = func.coalesce(behind, columns.place)
+    columns, given = job_gates.c, rows("given", GATES | SPENT | {"moves": Integer()})
+    at: ColumnElement[Any] = bindparam("at", type_=UtcTime())
+    now_place = place_in_line(at, literal_column("0"))
+    # A clock may have no more than milliseconds. What is further in front has a lower priority.
+    last = (
+        select(func.max(columns.place))
+        .where(columns.job_type == _OF_TYPE, columns.turn_at.is_not(None), columns.place <= now_place + _SECOND)
+        .scalar_subquery()
+    )
+    at_once = case((last > now_place, last - now_place), else_=literal_column("0"))
+    end = _place_of(job_gates, at) + at_once + literal_column("1")
+    place = case((given.c.moves == literal_column("1"), func.coalesce(end, columns.place)), else_=columns.place)
     its_row = and_(columns.job_type == given.c.job_type, columns.gate == given.c.gate)
     values = {"turn_at": first_turn(), "place": place, **spent(job_gates, given)}
     return update(job_gates).where(its_row).values(values)
