@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.sql.statement import Prepared, Row
 
-WALKED = 100
+WALKED = 50
 """At so many gates a claim looks, to find those that have no row yet."""
 _APART = timedelta(microseconds=1)
 _FIRST = datetime(1900, 1, 1, tzinfo=UTC)
