@@ -69,10 +69,12 @@ UP = {
         SET_LIMITS_SQLITE,
     ],
 }
-# The trigger reads a column that goes.
+# The triggers read a column that goes.
 DOWN = {
     "postgresql": [
+        "DROP TRIGGER IF EXISTS jobrunner_note_fair ON {schema}job_runs",
         "DROP TRIGGER IF EXISTS jobrunner_line_up ON {schema}job_runs",
+        "DROP FUNCTION IF EXISTS {schema}jobrunner_note_fair()",
         "DROP FUNCTION IF EXISTS {schema}jobrunner_line_up()",
         "DROP TABLE {schema}job_set_limits",
         "ALTER TABLE {schema}job_gates DROP COLUMN place",
