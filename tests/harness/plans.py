@@ -109,7 +109,7 @@ FROM ({{numbers}}) AS numbered
 FAIR = f"""
 INSERT INTO job_runs ({COLUMNS}, gate)
 SELECT 'fair', '{{{{"customer": 7}}}}', 'queued', 0, {{now}}, {{now}}, {{now}},
-       CASE WHEN n <= 40 THEN 'customer [' || n || ']' ELSE 'customer [7]' END
+       CASE WHEN n <= 30 THEN 'customer [' || n || ']' ELSE 'customer [7]' END
 FROM ({{numbers}}) AS numbered
 """
 GATED_AT_WORK = f"""
@@ -121,7 +121,7 @@ FROM ({{numbers}}) AS numbered
 GATES = """
 INSERT INTO job_gates (job_type, gate, turn_at)
 SELECT DISTINCT job_type, gate, {now} FROM job_runs
-WHERE status = 'queued' AND gate <> '' AND (job_type <> 'fair' OR gate < 'customer [4')
+WHERE status = 'queued' AND gate <> '' AND (job_type <> 'fair' OR gate < 'customer [3')
 """
 FAIR_BY = (
     "INSERT INTO job_types (job_type, when_full, updated_at, fair_by) VALUES ('fair', 'refuse', {now}, 'customer')"

@@ -1056,19 +1056,26 @@ FROM (SELECT job_type, gate FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JS
         (('job_type', None), ('gate', None), ('turn_at', 'instant')),
     ),
     ('fair.others_in_line', ()): (
-        """SELECT CASE WHEN ((SELECT jobrunner_schema.job_gates.place
+        """WITH RECURSIVE walk(gate, steps) AS
+(SELECT CAST('' AS VARCHAR(600)) AS gate, 0 AS steps UNION ALL SELECT (SELECT jobrunner_schema.job_runs.gate
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_runs.gate > walk.gate ORDER BY jobrunner_schema.job_runs.gate
+ LIMIT 1) AS anon_1, walk.steps + 1 AS anon_2
+FROM walk
+WHERE walk.gate IS NOT NULL AND walk.steps < %(limit)s::INTEGER)
+ SELECT CASE WHEN ((SELECT jobrunner_schema.job_gates.place
 FROM jobrunner_schema.job_gates
-WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.gate = %(gate)s::VARCHAR) IS NULL OR others.place < (SELECT jobrunner_schema.job_gates.place
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND jobrunner_schema.job_gates.gate = %(gate)s::VARCHAR) IS NULL OR (SELECT jobrunner_schema.job_gates.place
 FROM jobrunner_schema.job_gates
-WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.gate = %(gate)s::VARCHAR)) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END AS is_before, (SELECT count(*) AS count_1
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND jobrunner_schema.job_gates.gate = walk.gate) < (SELECT jobrunner_schema.job_gates.place
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND jobrunner_schema.job_gates.gate = %(gate)s::VARCHAR)) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END AS is_before, (SELECT count(*) AS count_1
 FROM (SELECT jobrunner_schema.job_gated.id AS id
 FROM jobrunner_schema.job_gated
-WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate = others.gate
+WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate = walk.gate
  LIMIT %(share)s::INTEGER) AS "some") AS waiting
-FROM (SELECT jobrunner_schema.job_gates.gate AS gate, jobrunner_schema.job_gates.place AS place
-FROM jobrunner_schema.job_gates
-WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND jobrunner_schema.job_gates.gate != %(gate)s::VARCHAR ORDER BY jobrunner_schema.job_gates.place
- LIMIT %(limit)s::INTEGER) AS others""",
+FROM walk
+WHERE walk.steps > 0 AND (walk.gate NOT IN ('', 'after', %(gate)s::VARCHAR))""",
         {'param_1': 1, 'param_2': 0},
         {},
         (('is_before', None), ('waiting', None)),

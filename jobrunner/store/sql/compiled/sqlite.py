@@ -1059,19 +1059,26 @@ FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, 
         (('job_type', None), ('gate', None), ('turn_at', 'instant')),
     ),
     ('fair.others_in_line', ()): (
-        """SELECT CASE WHEN ((SELECT job_gates.place
+        """WITH RECURSIVE walk(gate, steps) AS
+(SELECT CAST('' AS TEXT) AS gate, 0 AS steps UNION ALL SELECT (SELECT job_runs.gate
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = :of_type AND job_runs.gate > walk.gate ORDER BY job_runs.gate
+ LIMIT 1 OFFSET :param_4) AS anon_1, walk.steps + 1 AS anon_2
+FROM walk
+WHERE walk.gate IS NOT NULL AND walk.steps < :limit)
+ SELECT CASE WHEN ((SELECT job_gates.place
 FROM job_gates
-WHERE job_gates.job_type = :of_type AND job_gates.gate = :gate) IS NULL OR others.place < (SELECT job_gates.place
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND job_gates.gate = :gate) IS NULL OR (SELECT job_gates.place
 FROM job_gates
-WHERE job_gates.job_type = :of_type AND job_gates.gate = :gate)) THEN :param_1 ELSE :param_2 END AS is_before, (SELECT count(*) AS count_1
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND job_gates.gate = walk.gate) < (SELECT job_gates.place
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND job_gates.gate = :gate)) THEN :param_1 ELSE :param_2 END AS is_before, (SELECT count(*) AS count_1
 FROM (SELECT job_gated.id AS id
 FROM job_gated
-WHERE job_gated.job_type = :of_type AND job_gated.gate = others.gate
+WHERE job_gated.job_type = :of_type AND job_gated.gate = walk.gate
  LIMIT :share OFFSET :param_3) AS some) AS waiting
-FROM (SELECT job_gates.gate AS gate, job_gates.place AS place
-FROM job_gates
-WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND job_gates.gate != :gate ORDER BY job_gates.place
- LIMIT :limit OFFSET :param_4) AS others""",
+FROM walk
+WHERE walk.steps > 0 AND (walk.gate NOT IN ('', 'after', :gate))""",
         {'param_1': 1, 'param_2': 0, 'param_3': 0, 'param_4': 0},
         {},
         (('is_before', None), ('waiting', None)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import (
+    CTE,
     ColumnElement,
     Executable,
     Integer,
@@ -44,25 +45,11 @@ _TURN = (job_gated.c.turn_at, job_gated.c.run_at, job_gated.c.id)
 
 
 def waited() -> Select[Any]:
-    """So many gates behind which runs of a type wait, from one on, by one step in the index of the claim for each.
+    """So many gates behind which runs of a type wait, from one on.
 
     ``turn_at`` is that of the first run, and ``known_at`` the turn that the row of the gate has; NULL: none.
     """
-    columns = job_runs.c
-    gate_type = columns.gate.type
-    walk = select(
-        cast_as(bindparam("looked_to", type_=gate_type), gate_type).label("gate"), literal_column("0").label("steps")
-    ).cte("walk", recursive=True)
-    following = (
-        select(columns.gate)
-        .where(WAITING, columns.job_type == _OF_TYPE, columns.gate > walk.c.gate)
-        .order_by(columns.gate)
-        .limit(literal_column("1"))
-        .correlate(walk)
-        .scalar_subquery()
-    )
-    step = select(following, walk.c.steps + literal_column("1")).where(walk.c.gate.is_not(None), walk.c.steps < _LIMIT)
-    walk = walk.union_all(step)
+    columns, walk = job_runs.c, _walk(bindparam("looked_to", type_=job_runs.c.gate.type))
     gates = walk.c
     first = (
         select(columns.turn_at)
@@ -71,15 +58,29 @@ def waited() -> Select[Any]:
         .limit(literal_column("1"))
         .correlate(walk)
         .scalar_subquery()
+        .label("turn_at")
     )
     known = select(job_gates.c.turn_at).where(job_gates.c.job_type == _OF_TYPE, job_gates.c.gate == gates.gate)
-    found = select(
-        _OF_TYPE.label("job_type"),
-        gates.gate,
-        first.label("turn_at"),
-        known.correlate(walk).scalar_subquery().label("known_at"),
-    ).where(gates.steps > literal_column("0"), gates.gate.is_not(None))
-    return found.order_by(gates.steps)
+    known_at = known.correlate(walk).scalar_subquery().label("known_at")
+    found = select(_OF_TYPE.label("job_type"), gates.gate, first, known_at)
+    return found.where(gates.steps > literal_column("0"), gates.gate.is_not(None)).order_by(gates.steps)
+
+
+def _walk(start: ColumnElement[str]) -> CTE:
+    """So many gates behind which runs of a type wait, after the start: one step in the index of the claim for each."""
+    columns = job_runs.c
+    first = select(cast_as(start, columns.gate.type).label("gate"), literal_column("0").label("steps"))
+    walk = first.cte("walk", recursive=True)
+    following = (
+        select(columns.gate)
+        .where(WAITING, columns.job_type == _OF_TYPE, columns.gate > walk.c.gate)
+        .order_by(columns.gate)
+        .limit(literal_column("1"))
+        .correlate(walk)
+        .scalar_subquery()
+    )
+    step = select(following, walk.c.steps + literal_column("1"))
+    return walk.union_all(step.where(walk.c.gate.is_not(None), walk.c.steps < _LIMIT))
 
 
 def of_fair_types() -> Select[Any]:
@@ -211,17 +212,19 @@ def behind_gates() -> Select[Any]:
 
 
 def others_in_line() -> Select[Any]:
-    """The other gates of a type that runs wait behind: whether each stands before a gate, and how many wait there.
+    """So many other gates that runs of a type wait behind: whether each stands before a gate, and how many wait there.
 
     It is counted up to a ``share``.
     """
     gates, due, gate = job_gates.c, job_gated.c, bindparam("gate", type_=job_gates.c.gate.type)
-    own = select(gates.place).where(gates.job_type == _OF_TYPE, gates.gate == gate).scalar_subquery()
-    of_line = select(gates.gate, gates.place).where(
-        gates.job_type == _OF_TYPE, gates.turn_at.is_not(None), gates.gate != gate
-    )
-    others = of_line.order_by(gates.place).limit(_LIMIT).subquery("others")
-    some = select(due.id).where(due.job_type == _OF_TYPE, due.gate == others.c.gate).correlate(others)
+    of_line = select(gates.place).where(gates.job_type == _OF_TYPE, gates.turn_at.is_not(None))
+    walk = _walk(literal_column("''"))
+    own = of_line.where(gates.gate == gate).scalar_subquery()
+    its = of_line.where(gates.gate == walk.c.gate).correlate(walk).scalar_subquery()
+    some = select(due.id).where(due.job_type == _OF_TYPE, due.gate == walk.c.gate).correlate(walk)
     waiting = select(func.count()).select_from(some.limit(bindparam("share", type_=Integer)).subquery("some"))
-    is_before = case((or_(own.is_(None), others.c.place < own), 1), else_=0)
-    return select(is_before.label("is_before"), waiting.scalar_subquery().label("waiting")).select_from(others)
+    # A gate without a row comes in after those that have one.
+    is_before = case((or_(own.is_(None), its < own), 1), else_=0)
+    found = select(is_before.label("is_before"), waiting.correlate(walk).scalar_subquery().label("waiting"))
+    is_other = walk.c.gate.not_in((literal_column("''"), literal_column("'after'"), gate))
+    return found.where(walk.c.steps > literal_column("0"), is_other)
