@@ -4,15 +4,18 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from harness import Database
-from harness.handlers_rows import queue
+from harness import Commands, Database
+from harness.handlers_rows import queue, status_of
 from harness.limits import claim_of, declare, end
 from harness.plan_calls import KNOWN, request
+from harness.releases import Release
 from jobrunner.errors import UsageError
 from jobrunner.jobs.policy import as_data, from_data, make_policy
 from jobrunner.lifecycle import AttemptResult, Outcome
@@ -244,3 +247,23 @@ def test_options_that_cannot_be_kept_together_are_refused_with_the_reason() -> N
     for given in ({"fair_by": "a"}, {"fair_by": "a", "concurrency_key": "a"}, {"fair_by": "a", "rate": "1/s"}):
         policy = make_policy("export", **given)
         assert from_data(as_data(policy)) == policy
+
+
+def test_ticks_of_the_release_before_leave_no_run_of_a_fair_type_behind(
+    jobrunner: Commands, first_release: Release, database: Database, tmp_path: Path
+) -> None:
+    """It knows no fair share, and its code has none. A new run goes behind its gate all the same."""
+    jobrunner("migrate")
+    for name, option in (("old", ""), ("new", 'fair_by = "customer_id"\n')):
+        (tmp_path / name).write_text(f'[jobs.export]\ncommand = ["true"]\n{option}')
+    new, old = ({"JOBRUNNER_CONFIG": str(tmp_path / name)} for name in ("new", "old"))
+    for tick in (partial(jobrunner, "tick", env=new), partial(first_release, "tick", env=old)) * 2:
+        runs = [queue(database, "export", {"customer_id": customer}) for customer in "AAB"]
+        tick()
+        assert [status_of(database, each) for each in runs] == ["succeeded"] * 3
+    assert database.value("SELECT count(*) FROM job_runs WHERE gate <> ''") == 0
+    # What only the new code has left, the old one must find.
+    runs = [queue(database, "export", {"customer_id": customer}) for customer in "AAB"]
+    assert database.value("SELECT count(*) FROM job_runs WHERE gate <> ''") == 3
+    first_release("tick", env=old)
+    assert [status_of(database, each) for each in runs] == ["succeeded"] * 3
