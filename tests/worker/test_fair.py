@@ -146,7 +146,12 @@ def test_runs_that_are_due_later_and_retries_stand_in_line_when_they_are_due(sto
     held = claim_of(store, "b", FAIR).runs
     end(store, [run.lease for run in held], AttemptResult(Outcome.FAILED, wait=timedelta(0)))
     assert again in claimed(store, 2) + claimed(store, 2)
-    # A quarantined run is claimed alone, and changes no place in the line.
+    # Keys of which nothing is due any more do not stand in front of the others.
+    put_off = enqueue_some(store, ["X", "Y"])
+    claim_of(store, "c", FAIR, limit=1)
+    database.execute(f"UPDATE job_runs SET run_at = ? WHERE id >= {put_off[0]}", [database.now() + timedelta(1)])
+    assert sum(len(claimed(store, 1)) for _ in range(5)) == 5
+    # A quarantined run is claimed alone.
     (poison,) = enqueue_some(store, ["D"])
     database.execute("UPDATE job_runs SET lease_expiries = 2 WHERE id = ?", [poison])
     assert poison not in claimed(store, 20)

@@ -25,6 +25,8 @@ from jobrunner.store.sql.statement import Prepared, Row
 
 WALKED = 50
 """At so many gates a claim looks, to find those that have no row yet."""
+SPARE = 20
+"""So many gates more than runs a claim looks at, because some may have nothing that is due, or nothing at all."""
 _APART = timedelta(microseconds=1)
 _FIRST = datetime(1900, 1, 1, tzinfo=UTC)
 
@@ -52,10 +54,14 @@ def _enter(connection: Connection, gates: Sequence[Row]) -> None:
 
 
 class Picked(NamedTuple):
-    """The runs that a claim may take, each with the turn in which it takes it, and whether there may be more."""
+    """The runs that a claim may take, each with the turn in which it takes it, and whether there may be more.
+
+    ``gates`` are those that it came to: behind them are these runs, or none that may begin.
+    """
 
     turns: dict[int, datetime]
     may_be_more: bool
+    gates: set[str]
 
 
 def pick(connection: Connection, job_type: str, line: Mapping[str, int], limit: int) -> Picked:
@@ -66,7 +72,7 @@ def pick(connection: Connection, job_type: str, line: Mapping[str, int], limit: 
     """
     given = [{"job_type": job_type, "gate": gate} for gate, allowed in line.items() if allowed > 0]
     if not given:
-        return Picked({}, may_be_more=False)
+        return Picked({}, may_be_more=False, gates=set(line))
     # Of as many gates as the limit, one of each; of fewer, no more than that all of them together fill it.
     share = -(-limit // len(given))
     statement = Prepared("fair.first_runs", (connection.database,))
@@ -84,7 +90,8 @@ def pick(connection: Connection, job_type: str, line: Mapping[str, int], limit: 
     for row, turn_at in zip(picked, sorted(row.turn_at for row in picked), strict=True):
         # No two alike, so that they keep the order of the line.
         turns[row.id] = at = max(turn_at, at + _APART)
-    return Picked(turns, len(picked) >= limit or any(len(rows) == share for rows in behind.values()))
+    gates = {row.gate for row in picked} | {gate for gate, allowed in line.items() if allowed <= 0 or not behind[gate]}
+    return Picked(turns, len(picked) >= limit or any(len(rows) == share for rows in behind.values()), gates)
 
 
 def _turn(row: Row) -> tuple[Any, ...]:

@@ -106,7 +106,6 @@ class _Type:
         self.run_ids: list[int] = []
         self.turns: dict[int, datetime] = {}
         self.gates: dict[str, datetime | None] = {}
-        self.keeps_line = False
         self.has_more_room = False
 
     def settled_gates(self, taken: Mapping[_Gate, int], *, is_full: bool) -> Iterator[dict[str, Any]]:
@@ -119,7 +118,7 @@ class _Type:
         for gate, spent_until in sorted(self.gates.items()):
             count = taken.get(_Gate(self.name, gate), 0)
             spent = {} if rate is None else self.spent(rate, spent_until, count)
-            moves = not self.keeps_line and (count > 0 or not is_full)
+            moves = count > 0 or not is_full
             yield {"job_type": self.name, "gate": gate, "moves": int(moves), **spent}
 
     def spent(self, rate: Rate, spent_until: datetime | None, count: int) -> dict[str, datetime]:
@@ -235,18 +234,17 @@ def _look_along_the_line(
     """Find the first runs behind the open gates of a fair type, in the order of the line."""
     values = _asked(of_type, limit)
     if quarantined:
-        of_type.keeps_line = True
         for row in connection.execute(Prepared("fair.quarantined"), values):
             of_type.gates[row.gate] = row.spent_until
             if _allowed(of_type, row, openings) > 0:
                 of_type.run_ids.append(row.id)
         return
     is_looked_through = fair.find_gates(connection, of_type.name, _key(of_type.limits), of_type.looked_to)
-    line = {}
-    for row in connection.execute(Prepared("fair.line"), values):
-        of_type.gates[row.gate] = row.spent_until
-        line[row.gate] = _allowed(of_type, row, openings)
+    line, spent_until = {}, {}
+    for row in connection.execute(Prepared("fair.line"), {**values, "limit": limit + fair.SPARE}):
+        line[row.gate], spent_until[row.gate] = _allowed(of_type, row, openings), row.spent_until
     picked = fair.pick(connection, of_type.name, line, limit)
+    of_type.gates = {gate: spent_until[gate] for gate in picked.gates}
     of_type.run_ids, of_type.turns = list(picked.turns), picked.turns
     of_type.has_more_room |= picked.may_be_more or not is_looked_through
     openings.may_be_more |= not (is_looked_through or picked.turns)
