@@ -18,7 +18,7 @@ from jobrunner.application import registry
 from jobrunner.application.handler_options import OF_JOB, Exceptions, When, Zone
 from jobrunner.application.job import Job
 from jobrunner.errors import ConfigurationError, UsageError
-from jobrunner.jobs.job_options import OF_POLICY, HowOften, Length, Names, Waits
+from jobrunner.jobs.job_options import OF_POLICY, HowOften, Length, Name, Names, Waits
 from jobrunner.jobs.options import Kind, Number, OneOf
 from jobrunner.jobs.policy import as_data, from_data
 from jobrunner.model import Policy
@@ -47,6 +47,7 @@ OF_KINDS: dict[type[Kind], list[str]] = {
     Waits: ["fixed('2s')"],
     HowOften: ["'10/s'"],
     Names: ["'x'", "['x']", "'none'", "'drop'", "'active'", "'window'", "'UTC'"],
+    Name: ["'x'", "'none'", "'drop'", "'active'", "'window'", "'UTC'"],
     Exceptions: ["[]", "ValueError", "[ValueError]", "(ValueError, (KeyError, OSError))"],
     When: ["None", "[]", "'@daily'", "Schedule('@daily')", "[Schedule('@daily')]"],
     Zone: ["'UTC'"],
@@ -59,6 +60,7 @@ IN_FILES = {
     Waits: ['{ fixed = "2s" }', '{ waits = "1s" }'],
     HowOften: ['"10/s"'],
     Names: ['"x"', '["x"]', '"none"', '"drop"', '"active"', '"window"'],
+    Name: ['"x"', '"none"', '"drop"', '"active"', '"window"'],
 }
 MORE_IN_FILES = {"timeout": ['"none"'], "kill_after": ["0"]}
 

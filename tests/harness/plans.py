@@ -63,7 +63,7 @@ RUNNING = f"""
 INSERT INTO job_runs (id, {COLUMNS}, locked_by, host, lease_token, claimed_at, started_at, attempts, max_attempts,
                       locked_until)
 SELECT 2000000 + n, 'known', '{{}}', 'running', 0, jobrunner_now(), jobrunner_now(), jobrunner_now(), 'here:1:a',
-       CASE WHEN n <= 30 THEN 'here' ELSE 'there' END, repeat(CASE WHEN n <= 30 THEN 't' ELSE 'o' END, 32),
+       CASE WHEN n <= 20 THEN 'here' ELSE 'there' END, repeat(CASE WHEN n <= 20 THEN 't' ELSE 'o' END, 32),
        jobrunner_now(), jobrunner_now(), 1, 5,
        jobrunner_now() + CASE WHEN n BETWEEN 21 AND 30 THEN interval '-1 second' ELSE interval '9 minutes' END
 FROM generate_series(1, 130) AS n
@@ -105,11 +105,11 @@ SELECT CASE WHEN n % 4 = 3 THEN 'capped' WHEN n % 4 = 2 THEN 'rated' ELSE 'keyed
             ELSE 'customer [7]' END
 FROM ({{numbers}}) AS numbered
 """
-# Most of one key, and of as many others as no claim looks at; some of their gates no claim has seen yet.
+# Most of one key, and of some others; some of their gates no claim has seen yet.
 FAIR = f"""
 INSERT INTO job_runs ({COLUMNS}, gate)
 SELECT 'fair', '{{{{"customer": 7}}}}', 'queued', 0, {{now}}, {{now}}, {{now}},
-       CASE WHEN n <= 30 THEN 'customer [' || n || ']' ELSE 'customer [7]' END
+       CASE WHEN n <= 20 THEN 'customer [' || n || ']' ELSE 'customer [7]' END
 FROM ({{numbers}}) AS numbered
 """
 GATED_AT_WORK = f"""
@@ -121,7 +121,7 @@ FROM ({{numbers}}) AS numbered
 GATES = """
 INSERT INTO job_gates (job_type, gate, turn_at)
 SELECT DISTINCT job_type, gate, {now} FROM job_runs
-WHERE status = 'queued' AND gate <> '' AND (job_type <> 'fair' OR gate < 'customer [3')
+WHERE status = 'queued' AND gate <> '' AND (job_type <> 'fair' OR gate < 'customer [8')
 """
 FAIR_BY = (
     "INSERT INTO job_types (job_type, when_full, updated_at, fair_by) VALUES ('fair', 'refuse', {now}, 'customer')"
