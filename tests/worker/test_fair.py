@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -11,16 +11,18 @@ from typing import Any
 
 import pytest
 
-from harness import Commands, Database
+from harness import Commands, Database, postgresql_only
 from harness.handlers_rows import queue, status_of
-from harness.limits import claim_of, declare, end
+from harness.limits import at_once, claim_of, declare, drain, end
 from harness.plan_calls import KNOWN, request
 from harness.releases import Release
+from harness.waiting import stretched
 from jobrunner.errors import UsageError
 from jobrunner.jobs.policy import as_data, from_data, make_policy
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Limits, Owner, Policy
 from jobrunner.rates import parse_rate
+from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.questions.explain.queue import place_of
 from jobrunner.store.queue import claims, enqueue_many, fair, limits, strays
@@ -272,3 +274,38 @@ def test_ticks_of_the_release_before_leave_no_run_of_a_fair_type_behind(
     assert database.value("SELECT count(*) FROM job_runs WHERE gate <> ''") == 3
     first_release("tick", env=old)
     assert [status_of(database, each) for each in runs] == ["succeeded"] * 3
+
+
+def test_hosts_that_claim_at_once_take_every_run_once_while_others_are_enqueued(
+    open_store: Callable[[], Store], database: Database
+) -> None:
+    stores = [open_store() for _ in range(4)]
+    declare(stores[0], FAIR)
+
+    def work(store: Store, host: str) -> None:
+        for number in range(5):
+            enqueue_some(store, [f"{host}{number}", "A", f"x{number}"] * 3)
+            drain(store, host, [FAIR], 0.1)
+        drain(store, host, [FAIR], stretched(30), is_done=lambda: not store.read(ticks.is_anything_due))
+
+    at_once(stores, work)
+    assert database.query("SELECT status, attempts FROM job_runs GROUP BY status, attempts") == [
+        {"status": "succeeded", "attempts": 1}
+    ]
+
+
+@postgresql_only
+def test_run_that_commits_after_its_key_was_empty_is_found_by_the_next_claim(
+    store: Store, open_store: Callable[[], Store], database: Database
+) -> None:
+    declare(store, FAIR)
+    (first,) = enqueue_some(store, ["A"])
+
+    def in_the_middle(connection: Connection) -> list[int]:
+        shared, listed = NewRun("export", "{}"), [{"payload": '{"customer_id": "A"}'}]
+        late = enqueue_many.enqueue(connection, shared, listed, None)[0]
+        assert claimed(store) == [first]
+        assert claimed(store) == []
+        return [late.id] if late.id is not None else []
+
+    assert open_store().write(in_the_middle) == claimed(store)
