@@ -16,12 +16,13 @@ Every function expects the write transaction of a claim, with the lock on its ty
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.sql.statement import Prepared, Row
+from jobrunner.store.sql.traits import TRAITS
 
 WALKED = 50
 """At so many gates a claim looks, to find those that have no row yet."""
@@ -70,14 +71,13 @@ def pick(connection: Connection, job_type: str, line: Mapping[str, int], limit: 
     ``line`` has how many runs of each gate may begin. How many runs of the type a claim takes beside other types, their
     turns decide, as ever; which ones, the line. So the turns of the runs are dealt out anew, in the order of the line.
     """
-    given = [{"job_type": job_type, "gate": gate} for gate, allowed in line.items() if allowed > 0]
-    if not given:
+    open_gates = [gate for gate, allowed in line.items() if allowed > 0]
+    if not open_gates:
         return Picked({}, may_be_more=False, gates=set(line))
     # Of as many gates as the limit, one of each; of fewer, no more than that all of them together fill it.
-    share = -(-limit // len(given))
-    statement = Prepared("fair.first_runs", (connection.database,))
+    share = -(-limit // len(open_gates))
     behind = defaultdict[str, list[Row]](list)
-    for row in connection.execute(statement, {"given": given, "limit": share}):
+    for row in _first_runs(connection, job_type, open_gates, share):
         behind[row.gate].append(row)
     rounds: list[tuple[int, Row]] = []
     for gate, allowed in line.items():
@@ -92,6 +92,16 @@ def pick(connection: Connection, job_type: str, line: Mapping[str, int], limit: 
         turns[row.id] = at = max(turn_at, at + _APART)
     gates = {row.gate for row in picked} | {gate for gate, allowed in line.items() if allowed <= 0 or not behind[gate]}
     return Picked(turns, len(picked) >= limit or any(len(rows) == share for rows in behind.values()), gates)
+
+
+def _first_runs(connection: Connection, job_type: str, gates: Sequence[str], share: int) -> Iterator[Row]:
+    statement = Prepared("fair.first_runs", (connection.database,))
+    if TRAITS[connection.database].has_lateral:
+        given = [{"job_type": job_type, "gate": gate} for gate in gates]
+        yield from connection.execute(statement, {"given": given, "limit": share})
+        return
+    for gate in gates:
+        yield from connection.execute(statement, {"of_type": job_type, "gate": gate, "limit": share})
 
 
 def _turn(row: Row) -> tuple[Any, ...]:

@@ -1020,7 +1020,7 @@ WHERE true ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_a
         """SELECT given.gate, behind.id, behind.turn_at, behind.run_at
 FROM (SELECT job_type, gate FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600))) AS given JOIN LATERAL (SELECT jobrunner_schema.job_gated.id AS id, jobrunner_schema.job_gated.turn_at AS turn_at, jobrunner_schema.job_gated.run_at AS run_at
 FROM jobrunner_schema.job_gated
-WHERE jobrunner_schema.job_gated.job_type = given.job_type AND jobrunner_schema.job_gated.gate = given.gate AND jobrunner_schema.job_gated.lease_expiries < 2 ORDER BY jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
+WHERE jobrunner_schema.job_gated.lease_expiries < 2 AND jobrunner_schema.job_gated.job_type = given.job_type AND jobrunner_schema.job_gated.gate = given.gate ORDER BY jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
  LIMIT %(limit)s::INTEGER) AS behind ON true""",
         {},
         {'given': (('job_type', None), ('gate', None))},
@@ -1048,7 +1048,7 @@ WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type A
     ('fair.of_fair_types', ()): (
         """SELECT given.job_type, given.gate, (SELECT jobrunner_schema.job_runs.turn_at
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = given.job_type AND jobrunner_schema.job_runs.gate = given.gate ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = given.job_type AND jobrunner_schema.job_runs.gate >= given.gate ORDER BY jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
  LIMIT 1) AS turn_at
 FROM (SELECT job_type, gate FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600))) AS given JOIN jobrunner_schema.job_types ON jobrunner_schema.job_types.job_type = given.job_type AND substr(given.gate, %(substr_1)s::INTEGER, length(jobrunner_schema.job_types.fair_by || ' ')) = (jobrunner_schema.job_types.fair_by || ' ')""",
         {'substr_1': 1},
@@ -1072,7 +1072,7 @@ FROM jobrunner_schema.job_gates
 WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND jobrunner_schema.job_gates.gate = %(gate)s::VARCHAR)) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END AS is_before, (SELECT count(*) AS count_1
 FROM (SELECT jobrunner_schema.job_gated.id AS id
 FROM jobrunner_schema.job_gated
-WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate = walk.gate
+WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate >= walk.gate AND jobrunner_schema.job_gated.gate <= walk.gate
  LIMIT %(share)s::INTEGER) AS "some") AS waiting
 FROM walk
 WHERE walk.steps > 0 AND (walk.gate NOT IN ('', 'after', %(gate)s::VARCHAR))""",
@@ -1122,7 +1122,7 @@ FROM walk
 WHERE walk.gate IS NOT NULL AND walk.steps < %(limit)s::INTEGER)
  SELECT %(of_type)s::VARCHAR AS job_type, walk.gate, (SELECT jobrunner_schema.job_runs.turn_at
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_runs.gate = walk.gate ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_runs.gate >= walk.gate ORDER BY jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
  LIMIT 1) AS turn_at, (SELECT jobrunner_schema.job_gates.turn_at
 FROM jobrunner_schema.job_gates
 WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.gate = walk.gate) AS known_at

@@ -1020,14 +1020,13 @@ WHERE 1 = 1 ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_
         (),
     ),
     ('fair.first_runs', ('sqlite',)): (
-        """SELECT given.gate, job_runs.id, job_runs.turn_at, job_runs.run_at
-FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id IN (SELECT job_gated.id
+        """SELECT job_gated.id, job_gated.turn_at, job_gated.run_at, job_gated.gate
 FROM job_gated
-WHERE job_gated.job_type = given.job_type AND job_gated.gate = given.gate AND job_gated.lease_expiries < 2 ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
- LIMIT :limit OFFSET :param_1)""",
+WHERE job_gated.lease_expiries < 2 AND job_gated.job_type = :of_type AND job_gated.gate = :gate ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
+ LIMIT :limit OFFSET :param_1""",
         {'param_1': 0},
-        {'given': (('job_type', None), ('gate', None))},
-        (('gate', None), ('id', None), ('turn_at', 'instant'), ('run_at', 'instant')),
+        {},
+        (('id', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('gate', None)),
     ),
     ('fair.line', ()): (
         """SELECT job_gates.gate, job_gates.spent_until, (SELECT count(*) AS count_1
@@ -1051,7 +1050,7 @@ WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate 
     ('fair.of_fair_types', ()): (
         """SELECT given.job_type, given.gate, (SELECT job_runs.turn_at
 FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = given.job_type AND job_runs.gate = given.gate ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = given.job_type AND job_runs.gate >= given.gate ORDER BY job_runs.gate, job_runs.turn_at, job_runs.run_at, job_runs.id
  LIMIT 1 OFFSET :param_1) AS turn_at
 FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate FROM json_each(:given)) AS given JOIN job_types ON job_types.job_type = given.job_type AND substr(given.gate, :substr_1, length(job_types.fair_by || ' ')) = (job_types.fair_by || ' ')""",
         {'param_1': 0, 'substr_1': 1},
@@ -1075,7 +1074,7 @@ FROM job_gates
 WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND job_gates.gate = :gate)) THEN :param_1 ELSE :param_2 END AS is_before, (SELECT count(*) AS count_1
 FROM (SELECT job_gated.id AS id
 FROM job_gated
-WHERE job_gated.job_type = :of_type AND job_gated.gate = walk.gate
+WHERE job_gated.job_type = :of_type AND job_gated.gate >= walk.gate AND job_gated.gate <= walk.gate
  LIMIT :share OFFSET :param_3) AS some) AS waiting
 FROM walk
 WHERE walk.steps > 0 AND (walk.gate NOT IN ('', 'after', :gate))""",
@@ -1125,7 +1124,7 @@ FROM walk
 WHERE walk.gate IS NOT NULL AND walk.steps < :limit)
  SELECT :of_type AS job_type, walk.gate, (SELECT job_runs.turn_at
 FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = :of_type AND job_runs.gate = walk.gate ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = :of_type AND job_runs.gate >= walk.gate ORDER BY job_runs.gate, job_runs.turn_at, job_runs.run_at, job_runs.id
  LIMIT 1 OFFSET :param_1) AS turn_at, (SELECT job_gates.turn_at
 FROM job_gates
 WHERE job_gates.job_type = :of_type AND job_gates.gate = walk.gate) AS known_at

@@ -8,6 +8,7 @@ from sqlalchemy import (
     CTE,
     ColumnElement,
     Executable,
+    FromClause,
     Integer,
     ScalarSelect,
     Select,
@@ -49,21 +50,24 @@ def waited() -> Select[Any]:
 
     ``turn_at`` is that of the first run, and ``known_at`` the turn that the row of the gate has; NULL: none.
     """
-    columns, walk = job_runs.c, _walk(bindparam("looked_to", type_=job_runs.c.gate.type))
+    walk = _walk(bindparam("looked_to", type_=job_runs.c.gate.type))
     gates = walk.c
-    first = (
-        select(columns.turn_at)
-        .where(WAITING, columns.job_type == _OF_TYPE, columns.gate == gates.gate)
-        .order_by(columns.turn_at, columns.run_at, columns.id)
-        .limit(literal_column("1"))
-        .correlate(walk)
-        .scalar_subquery()
-        .label("turn_at")
-    )
+    first = _first_turn_from(_OF_TYPE, gates.gate, walk).label("turn_at")
     known = select(job_gates.c.turn_at).where(job_gates.c.job_type == _OF_TYPE, job_gates.c.gate == gates.gate)
     known_at = known.correlate(walk).scalar_subquery().label("known_at")
     found = select(_OF_TYPE.label("job_type"), gates.gate, first, known_at)
     return found.where(gates.steps > literal_column("0"), gates.gate.is_not(None)).order_by(gates.steps)
+
+
+def _first_turn_from(job_type: ColumnElement[str], gate: ColumnElement[str], of: FromClause) -> ScalarSelect[Any]:
+    """The turn of the first run from a gate on, which is that of the gate if runs wait there.
+
+    Not of the gate alone: by statistics of a few gates SQLite would make an index of all runs for this one question.
+    """
+    columns = job_runs.c
+    first = select(columns.turn_at).where(WAITING, columns.job_type == job_type, columns.gate >= gate)
+    first = first.order_by(columns.gate, columns.turn_at, columns.run_at, columns.id).limit(literal_column("1"))
+    return first.correlate(of).scalar_subquery()
 
 
 def _walk(start: ColumnElement[str]) -> CTE:
@@ -85,15 +89,8 @@ def _walk(start: ColumnElement[str]) -> CTE:
 
 def of_fair_types() -> Select[Any]:
     """Those gates of a list that are gates of fair types, with the turn of the first run behind each."""
-    columns, given = job_runs.c, rows("given", GATES)
-    first = (
-        select(columns.turn_at)
-        .where(WAITING, columns.job_type == given.c.job_type, columns.gate == given.c.gate)
-        .order_by(columns.turn_at, columns.run_at, columns.id)
-        .limit(literal_column("1"))
-        .correlate(given)
-        .scalar_subquery()
-    )
+    given = rows("given", GATES)
+    first = _first_turn_from(given.c.job_type, given.c.gate, given)
     prefix = job_types.c.fair_by.concat(literal_column("' '"))
     is_its_gate = func.substr(given.c.gate, 1, func.length(prefix)) == prefix
     found = select(given.c.job_type, given.c.gate, first.label("turn_at"))
@@ -150,18 +147,19 @@ def line() -> Select[Any]:
 
 
 def first_runs(database: str) -> Select[Any]:
-    """The most urgent runs behind each gate of a list, of each gate at most so many."""
-    given, due = rows("given", GATES), job_gated.c
-    behind = select(due.id, due.turn_at, due.run_at).where(
-        due.job_type == given.c.job_type, due.gate == given.c.gate, fits(quarantined=False)
-    )
-    behind = behind.order_by(*_TURN).limit(_LIMIT).correlate(given)
-    if TRAITS[database].has_lateral:
-        each = behind.lateral("behind")
-        return select(given.c.gate, *each.c).select_from(given.join(each, true()))
-    columns = job_runs.c
-    first = columns.id.in_(behind.with_only_columns(due.id))
-    return select(given.c.gate, columns.id, columns.turn_at, columns.run_at).select_from(given.join(job_runs, first))
+    """The most urgent runs behind each gate of a list, of each gate at most so many.
+
+    Without LATERAL those behind one gate: a join would be planned by statistics of other gates.
+    """
+    due = job_gated.c
+    behind = select(due.id, due.turn_at, due.run_at).where(fits(quarantined=False)).order_by(*_TURN).limit(_LIMIT)
+    if not TRAITS[database].has_lateral:
+        gate = bindparam("gate", type_=job_gates.c.gate.type)
+        return behind.add_columns(due.gate).where(due.job_type == _OF_TYPE, due.gate == gate)
+    given = rows("given", GATES)
+    behind = behind.where(due.job_type == given.c.job_type, due.gate == given.c.gate)
+    each = behind.correlate(given).lateral("behind")
+    return select(given.c.gate, *each.c).select_from(given.join(each, true()))
 
 
 def quarantined() -> Select[Any]:
@@ -221,7 +219,9 @@ def others_in_line() -> Select[Any]:
     walk = _walk(literal_column("''"))
     own = of_line.where(gates.gate == gate).scalar_subquery()
     its = of_line.where(gates.gate == walk.c.gate).correlate(walk).scalar_subquery()
-    some = select(due.id).where(due.job_type == _OF_TYPE, due.gate == walk.c.gate).correlate(walk)
+    # As a range, as in _first_turn_from.
+    its_runs = and_(due.gate >= walk.c.gate, due.gate <= walk.c.gate)
+    some = select(due.id).where(due.job_type == _OF_TYPE, its_runs).correlate(walk)
     waiting = select(func.count()).select_from(some.limit(bindparam("share", type_=Integer)).subquery("some"))
     # A gate without a row comes in after those that have one.
     is_before = case((or_(own.is_(None), its < own), 1), else_=0)
