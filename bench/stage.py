@@ -89,6 +89,15 @@ class Queue:
             [now + timedelta(hours=1), job_type],
         )
 
+    def add_fair(self, job_type: str, count: int) -> None:
+        """Insert due runs of one customer, in front of all others, of a type that is fair by its customers."""
+        now = self.database.now()
+        insert = "INSERT INTO job_limits (job_type, concurrency_key, asked_at) VALUES (?, 'customer', ?)"
+        self.database.execute(insert, [job_type, now])
+        insert = "INSERT INTO job_types (job_type, when_full, updated_at, fair_by) VALUES (?, 'refuse', ?, 'customer')"
+        self.database.execute(insert, [job_type, now])
+        self.add_due(job_type, count, '{"customer": 7}', priority=9)
+
     def add_finished(self, count: int) -> None:
         """Insert runs that have succeeded an hour ago."""
         at = self.database.now() - timedelta(hours=1)

@@ -57,6 +57,7 @@ class Limits(NamedTuple):
 
     ``concurrency_key`` are names of payload arguments; runs whose payloads have the same values there share a key.
     ``max_running`` is how many runs of the type may be running, and ``max_running_per_key`` how many of each key.
+    ``fair_by`` is the name of the argument by whose values claims go round (``store.queue.fair``).
     """
 
     max_running: int | None = None
@@ -64,6 +65,12 @@ class Limits(NamedTuple):
     concurrency_key: tuple[str, ...] = ()
     max_running_per_key: int | None = None
     rate_per_key: Rate | None = None
+    fair_by: str | None = None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The names of the arguments whose values say behind which gate a run waits. Empty: there is one gate."""
+        return self.concurrency_key or (() if self.fair_by is None else (self.fair_by,))
 
     def as_data(self) -> dict[str, Any]:
         """The options of the decorator."""
@@ -76,6 +83,7 @@ class Limits(NamedTuple):
             "max_running_per_key": self.max_running_per_key,
             "rate_per_key": None if per_key is None else per_key.text,
             "burst_per_key": None if per_key is None else per_key.burst,
+            "fair_by": self.fair_by,
         }
 
 

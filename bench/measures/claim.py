@@ -23,8 +23,11 @@ _STATUS = "status, empty history, {db}"
 _LEASE = timedelta(minutes=1)
 _RUNS = 100
 CLAIMS = 5
+# Each claim leaves as many of its own runs as it takes of the customer.
+_LEFT = 4 * _RUNS * CLAIMS
 _hosts = count()
 _ONE = (Policy("noop"),)
+_FAIR = (Policy("noop", limits=Limits(fair_by="customer")),)
 _TWO = (*_ONE, Policy("keyed", limits=Limits(concurrency_key=("customer",), max_running_per_key=1)))
 
 
@@ -73,6 +76,20 @@ def behind_limited(stage: Stage, database: str) -> Iterator[float]:
     """The same behind so many (`unknown`) due runs of higher priority, of one key of that type, one of them at work."""
     fill = stage.sizes.unknown
     yield _claims(_prepared(stage, database, "growth_limited", lambda q: q.add_limited("keyed", fill)), _TWO)
+
+
+@measure(Line("claim 100 of a fair type, {db}", "ms", EMPTY), group="growth", on=BOTH, times=3, claimed=_RUNS)
+def of_fair(stage: Stage, database: str) -> Iterator[float]:
+    """The same of a fair type behind so many (`finished`) due runs of one customer: half of the claim is its runs."""
+    fill = stage.sizes.finished
+    yield _claims(_prepared(stage, database, "growth_of_fair", lambda q: q.add_fair("noop", fill + _LEFT)), _FAIR)
+
+
+@measure(Line("claim 100 beside fair runs, {db}", "ms", EMPTY), group="growth", on=BOTH, times=3, claimed=_RUNS)
+def beside_fair(stage: Stage, database: str) -> Iterator[float]:
+    """The same beside so many (`finished`) due runs of another type, which is fair, of one customer."""
+    fill = stage.sizes.finished
+    yield _claims(_prepared(stage, database, "growth_beside_fair", lambda queue: queue.add_fair("export", fill)))
 
 
 @measure(

@@ -74,7 +74,9 @@ def _registered_as(name: object, function: Any, options: Mapping[str, Any]) -> J
         both = f"{_name_of(_registered[job_type].function)} and {_name_of(function)}"
         raise ConfigurationError(f"two handlers are named {job_type!r}, {both}; a job type has one")
     check_former_names(policy, (each.policy for each in _registered.values()))
-    signature.check_names(function, () if policy.limits is None else policy.limits.concurrency_key)
+    key = () if policy.limits is None else policy.limits.key
+    option = "concurrency_key" if values.get("concurrency_key") else "fair_by"
+    signature.check_names(function, [(option, each) for each in key])
     schedules = _schedules(function, policy, handlers["schedule"], handlers["timezone"])
     found = Job(function, policy, handlers["retry_on"], handlers["discard_on"] or (), schedules)
     _registered[job_type] = found

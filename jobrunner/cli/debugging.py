@@ -29,7 +29,7 @@ from jobrunner.settings.config import Config
 from jobrunner.store.changes import bulk, one_run
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database
-from jobrunner.store.queue import claims, finalize, holding, limits
+from jobrunner.store.queue import claims, declared_limits, finalize, holding
 from jobrunner.store.queue.claims import ClaimRequest
 from jobrunner.store.queue.enqueue import enqueue
 from jobrunner.store.queue.enqueue_sql import NewRun
@@ -64,8 +64,8 @@ def handler_of(config: Config, job_type: str, payload: Mapping[str, Any]) -> Job
 def run(config: Config, database: Database, job: Job[Any, Any], new: NewRun) -> int:
     """Enqueue, claim, call and end the run; returns its id. Raises JobrunnerError if it may not begin now."""
     owner = Owner(config.host, names.worker(config.host, os.urandom(4).hex()))
-    for policy in database.read(partial(limits.changed, policies=job.policy.of_each_name())):
-        while database.write(partial(limits.declare, policy=policy)):
+    for policy in database.read(partial(declared_limits.changed, policies=job.policy.of_each_name())):
+        while database.write(partial(declared_limits.declare, policy=policy)):
             pass
     claimed = _Beginning(config, owner, job, new).write(database)
     beat = _Beat(config, database.second_connection(), claimed)

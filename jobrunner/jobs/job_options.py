@@ -68,6 +68,16 @@ class HowOften:
         return parse_rate(name, value, None).text
 
 
+class Name:
+    """The name of an argument of the payload."""
+
+    def check(self, name: str, value: object) -> str:
+        """The name."""
+        if not isinstance(value, str) or not value.isidentifier() or len(value) > _MOST_CHARACTERS:
+            raise WrongOption(name, f"must name one argument of the payload, such as customer_id, not {shown(value)}")
+        return value
+
+
 class Names:
     """The name of an argument of the payload, or a few."""
 
@@ -168,6 +178,15 @@ class PolicyOptions(TypedDict, total=False):
     ]
     rate_per_key: Annotated[str | None, Row(HowOften(), "The rate limit of each key", absent="no limit")]
     burst_per_key: Annotated[int | None, Row(_COUNT, "The `burst` of each key", absent="as for `burst`")]
+    fair_by: Annotated[
+        str | None,
+        Row(
+            Name(),
+            "The name of an argument of the payload, such as `customer_id`: claims"
+            " [go round](limits.md#a-fair-share-between-keys) its values that wait, so that many runs of one do not"
+            " hold up those of another",
+        ),
+    ]
     max_waiting: Annotated[
         int | None,
         Row(

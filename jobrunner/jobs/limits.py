@@ -26,7 +26,14 @@ def make_limits(given: Mapping[str, Any]) -> Limits | None:
         concurrency_key=given.get("concurrency_key") or (),
         max_running_per_key=given.get("max_running_per_key"),
         rate_per_key=_rate("rate_per_key", "burst_per_key", given),
+        fair_by=given.get("fair_by"),
     )
+    if limits.fair_by is not None and limits.key != (limits.fair_by,):
+        raise WrongOption(
+            "fair_by",
+            f"is {limits.fair_by!r}, and the concurrency_key is {', '.join(limits.key)}: a run waits in one line only;"
+            " give both the same name, or leave one of them out",
+        )
     if limits.concurrency_key and limits.max_running_per_key is None and limits.rate_per_key is None:
         limits = limits._replace(max_running_per_key=1)
     return None if limits == Limits() else limits

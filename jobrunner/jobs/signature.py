@@ -63,11 +63,11 @@ def _is_in_class(function: Function) -> bool:
     return bool(outer) and not outer.endswith("<locals>")
 
 
-def check_names(function: Function, names: Collection[str]) -> None:
-    """Raise ConfigurationError unless the function takes arguments of all these names, as a concurrency_key needs."""
-    for name in names:
+def check_names(function: Function, names: Collection[tuple[str, str]]) -> None:
+    """Raise ConfigurationError unless the function takes arguments of all these names: option and name."""
+    for option, name in names:
         if not takes(function, name):
-            raise ConfigurationError(f"its concurrency_key names {name!r}, which it does not take")
+            raise ConfigurationError(f"its {option} names {name!r}, which it does not take")
 
 
 def takes(function: Function, name: str) -> bool:

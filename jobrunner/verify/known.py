@@ -12,7 +12,9 @@ from jobrunner.store.verify.reading import moment, read
 from jobrunner.store.verify.records import Event, Host, Limit
 from jobrunner.verify.promise import ONE_TICK, SLACK, Facts
 
-_LIMITS = ("max_running", "rate", "burst", "concurrency_key", "max_running_per_key", "rate_per_key", "burst_per_key")
+_LIMITS = (
+    "max_running", "rate", "burst", "concurrency_key", "max_running_per_key", "rate_per_key", "burst_per_key",
+)  # fmt: skip
 _PUT_BACK = ("restore", "archive restore")
 
 
@@ -79,5 +81,7 @@ def agreed(hosts: Iterable[Host], limits: Iterable[Limit]) -> Mapping[str, datet
 
 def _declared(told: Mapping[str, Any]) -> Mapping[str, Any]:
     found = {name: told[name] for name in _LIMITS if told.get(name)}
-    key = found.get("concurrency_key")
+    # A type that is only fair has its runs behind the gates of that argument.
+    key = found.get("concurrency_key") or told.get("fair_by")
+    found |= {"concurrency_key": key} if key else {}
     return found | ({"concurrency_key": ",".join(key)} if isinstance(key, list) else {})

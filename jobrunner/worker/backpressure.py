@@ -8,7 +8,7 @@ from functools import partial
 from jobrunner.errors import LimitHeld
 from jobrunner.model import Policy
 from jobrunner.store.drivers.database import Connection
-from jobrunner.store.queue import backpressure, limits
+from jobrunner.store.queue import backpressure, declared_limits
 from jobrunner.worker.context import TickContext
 
 
@@ -18,8 +18,8 @@ def declare_limits(context: TickContext, policies: Sequence[Policy]) -> None:
     Hosts with different code write different limits in turn. The last one counts for those who do not know the code.
     """
     _declare_waiting(context, policies)
-    for policy in context.database.read(partial(limits.changed, policies=policies)):
-        while context.database.write(partial(limits.declare, policy=policy)):
+    for policy in context.database.read(partial(declared_limits.changed, policies=policies)):
+        while context.database.write(partial(declared_limits.declare, policy=policy)):
             pass
         told = {} if policy.limits is None else {key: value for key, value in policy.limits.as_data().items() if value}
         context.log.info("limit", job_type=policy.job_type, result="changed" if told else "removed", **told)

@@ -18,7 +18,7 @@ from jobrunner.application import registry
 from jobrunner.application.handler_options import OF_JOB, Exceptions, When, Zone
 from jobrunner.application.job import Job
 from jobrunner.errors import ConfigurationError, UsageError
-from jobrunner.jobs.job_options import OF_POLICY, FormerNames, HowOften, Length, Names, Waits
+from jobrunner.jobs.job_options import OF_POLICY, FormerNames, HowOften, Length, Name, Names, Waits
 from jobrunner.jobs.options import Kind, Number, OneOf
 from jobrunner.jobs.policy import as_data, from_data
 from jobrunner.model import Policy
@@ -51,6 +51,7 @@ OF_KINDS: dict[type[Kind], list[str]] = {
         "'x'", "'2s'", "'60'", "[]", "['x']", "['a', 'b', 'c', 'd']", "'x' * 101", "'none'", "'drop'", "'active'",
         "'window'", "'10/s'", "'1/999999999d'", "'UTC'",
     ],
+    Name: ["'x'", "'none'", "'drop'", "'active'", "'window'", "'UTC'"],
     Exceptions: ["[]", "ValueError", "[ValueError]", "(ValueError, (KeyError, OSError))"],
     When: ["None", "[]", "'@daily'", "Schedule('@daily')", "[Schedule('@daily')]"],
     Zone: ["'UTC'"],
@@ -63,6 +64,7 @@ IN_FILES = {
     Waits: ['{ fixed = "2s" }', '{ waits = "1s" }'],
     HowOften: ['"10/s"'],
     Names: ['"x"', '["x"]', '"none"', '"drop"', '"active"', '"window"'],
+    Name: ['"x"', '"none"', '"drop"', '"active"', '"window"'],
     FormerNames: [
         '"x"', '"2s"', '"60"', '"none"', '"drop"', '"active"', '"window"', '"10/s"', '"1/999999999d"', "[]", '["x"]',
     ],

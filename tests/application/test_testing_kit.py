@@ -216,6 +216,19 @@ def test_arguments_are_compared_as_the_handler_gets_them(database: Database) -> 
         connection.rollback()
 
 
+@pytest.mark.parametrize("options", [{"concurrency_key": "n"}, {"fair_by": "n"}, {"max_running": 1}], ids=str)
+def test_drain_takes_all_runs_of_limited_and_fair_types(options: dict[str, Any], database: Database) -> None:
+    """They wait behind gates from the first claim on, and all but one of them stayed there."""
+    with opened("driver", database) as connection:
+
+        @jobrunner.job("each", **options)
+        def each(ctx: Context, n: int) -> None: ...
+
+        for n in (1, 1, 2):
+            each.enqueue(connection, n=n)
+        assert Jobs(connection).drain().counts == {"succeeded": 3}
+
+
 def test_jobs_without_a_connection_say_how_to_give_one() -> None:
     with pytest.raises(UsageError, match=r"define the fixture jobrunner_connection in conftest\.py"):
         Jobs().all()

@@ -10,7 +10,7 @@ from harness.scenes import FAILED, HOUR, LIMITS, PERSON, SUCCEEDED, Scene
 from harness.tallying import count_all
 from jobrunner.model import Limits, Policy, TickKind
 from jobrunner.store.changes import archive, one_run, settlement
-from jobrunner.store.queue import limits, set_limits
+from jobrunner.store.queue import declared_limits, set_limits
 from jobrunner.store.queue.ticks import hosts
 from jobrunner.store.queue.ticks.hosts import HostReport
 
@@ -165,7 +165,7 @@ def effects_once(scene: Scene) -> object:
 
 def limits_kept(scene: Scene) -> object:
     policy = Policy("limited", limits=LIMITS["limited"])
-    scene.store.write(partial(limits.declare, policy=policy))
+    scene.store.write(partial(declared_limits.declare, policy=policy))
     scene.store.write(
         partial(hosts.write, report=HostReport(TickKind("here", "", ""), (policy,), {"concurrency": 9}, "here", "b"))
     )

@@ -114,6 +114,7 @@ RUNS: dict[str, Reason] = {
         scenes.limited, "the limit max_running 1 of its type, which is used by run", Cure(("run ",), end_holder)
     ),
     "set_limit": Reason(scenes.limit_set, ": mail is slow", COMMAND),
+    "fair": Reason(scenes.of_fair_type, "claims go round with 1 other value of customer", COMMAND, DONE),
     "key_limit": Reason(
         scenes.of_limited_key, "the limit max_running_per_key 1 of customer", Cure(("run ",), end_holder)
     ),

@@ -27,6 +27,9 @@ rate = "1/h"
 command = ["true"]
 concurrency_key = "customer"
 max_running_per_key = 1
+[jobs.fair]
+command = ["true"]
+fair_by = "customer"
 [jobs.slow_keyed]
 command = ["true"]
 concurrency_key = "customer"
@@ -146,6 +149,14 @@ def of_limited_key(scene: Scene) -> int:
     gate = scene.database.value("SELECT gate FROM job_gates WHERE job_type = 'keyed'")
     scene.made["holder"] = scene.running("keyed", payload=payload, gate=gate)
     return scene.queue("keyed", payload=payload)
+
+
+def of_fair_type(scene: Scene) -> int:
+    scene.queue("fair", payload={"customer": "a"})
+    scene.tick()
+    for _ in range(3):
+        scene.queue("fair", payload={"customer": "a"})
+    return scene.queue("fair", payload={"customer": "b"})
 
 
 def rated(scene: Scene, job_type: str = "slow") -> int:

@@ -11,7 +11,7 @@ from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease, Owner, Policy
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.queue import claims, finalize, limits
+from jobrunner.store.queue import backpressure, claims, declared_limits, finalize
 from jobrunner.store.queue.claims import Claim
 
 DONE = AttemptResult(Outcome.SUCCEEDED)
@@ -52,8 +52,10 @@ def at_work(database: Database) -> list[Lease]:
 
 def declare(store: Store, policy: Policy) -> None:
     """As a tick does whose code has these limits."""
-    while store.write(lambda connection: limits.declare(connection, policy)):
+    while store.write(lambda connection: declared_limits.declare(connection, policy)):
         pass
+    if differing := store.read(lambda connection: backpressure.changed_limits(connection, [policy])):
+        store.write(lambda connection: backpressure.declare(connection, differing))
 
 
 def at_once(stores: Sequence[Store], work: Callable[[Store, str], None]) -> None:

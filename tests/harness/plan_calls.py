@@ -27,6 +27,7 @@ from jobrunner.store.queue import (
     backpressure,
     claims,
     deadlines,
+    declared_limits,
     dependants,
     effects,
     enqueue,
@@ -63,6 +64,7 @@ LIMITED = [
     Policy(
         "keyed", limits=Limits(10**6, parse_rate("rate", "9/s", None), ("customer",), 1, parse_rate("rate", "9/s", 1))
     ),
+    Policy("fair", limits=Limits(fair_by="customer")),
 ]
 AT_WORK = [Lease(run_id, "t" * 32) for run_id in range(2_000_001, 2_000_021)]
 EVER = datetime(2026, 1, 1, tzinfo=UTC)
@@ -72,6 +74,7 @@ KEPT = ("succeeded", "cancelled", "dead", "ticks", "events")
 ALL_DONE = [(held, DONE) for held in AT_WORK]
 KEYED = [{"payload": "{}", "idempotency_key": f"k{n}"} for n in range(9)]
 STRAYS = strays.Strays([{"job_type": "keyed", "gate": f"customer [{n}]"} for n in (4, 5)], [1, 2])
+STRAYS.gates.append({"job_type": "fair", "gate": "customer [3]"})
 SETTLED = [{"id": 1, "outcome": "sent", "error": None}]
 
 
@@ -209,8 +212,8 @@ BUSY: dict[str, Call] = {
     ),
     "limits.open_gates": on(limits.open_gates, [(Policy("nobody's", limits=Limits(1)), 5)], False),
     "limits.count_open": on(limits.count_open, LIMITED, 5),
-    "limits.changed": on(limits.changed, LIMITED),
-    "limits.declare": on(limits.declare, LIMITED[0]),
+    "limits.changed": on(declared_limits.changed, LIMITED),
+    "limits.declare": on(declared_limits.declare, LIMITED[0]),
     "strays.free": on(strays.free, STRAYS),
     "dependants.is_any_ended": dependants.is_any_ended,
     "dependants.follow": dependants.follow,

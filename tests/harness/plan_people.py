@@ -23,6 +23,8 @@ PEOPLE = {
     "overview.counts": "what overview.status sends",
     "run_values.of_runs": "a list of the page: at most some hundred runs, by their ids",
     "claims.lock_permits": "what the claims call",
+    **dict.fromkeys(("fair.find_gates", "fair.pick"), "what the claims call"),
+    "fair.find_these": "what strays.free calls",
     "backpressure.short_lock_waits": "a setting, no table",
     "enqueue.make_durable": "no table",
     "lent_connection.engine_on": "what migrate calls",

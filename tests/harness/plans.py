@@ -70,7 +70,7 @@ RUNNING = f"""
 INSERT INTO job_runs (id, {COLUMNS}, locked_by, host, lease_token, claimed_at, started_at, attempts, max_attempts,
                       locked_until)
 SELECT 2000000 + n, 'known', '{{}}', 'running', 0, jobrunner_now(), jobrunner_now(), jobrunner_now(), 'here:1:a',
-       CASE WHEN n <= 30 THEN 'here' ELSE 'there' END, repeat(CASE WHEN n <= 30 THEN 't' ELSE 'o' END, 32),
+       CASE WHEN n <= 20 THEN 'here' ELSE 'there' END, repeat(CASE WHEN n <= 20 THEN 't' ELSE 'o' END, 32),
        jobrunner_now(), jobrunner_now(), 1, 5,
        jobrunner_now() + CASE WHEN n BETWEEN 21 AND 30 THEN interval '-1 second' ELSE interval '9 minutes' END
 FROM generate_series(1, 130) AS n
@@ -112,6 +112,13 @@ SELECT CASE WHEN n % 4 = 3 THEN 'capped' WHEN n % 4 = 2 THEN 'rated' ELSE 'keyed
             ELSE 'customer [7]' END
 FROM ({{numbers}}) AS numbered
 """
+# Most of one key, and of some others; some of their gates no claim has seen yet.
+FAIR = f"""
+INSERT INTO job_runs ({COLUMNS}, gate)
+SELECT 'fair', '{{{{"customer": 7}}}}', 'queued', 0, {{now}}, {{now}}, {{now}},
+       CASE WHEN n <= 20 THEN 'customer [' || n || ']' ELSE 'customer [7]' END
+FROM ({{numbers}}) AS numbered
+"""
 GATED_AT_WORK = f"""
 INSERT INTO job_runs ({COLUMNS}, gate, locked_by, host, lease_token, claimed_at, started_at, attempts, locked_until)
 SELECT CASE WHEN n > 1 THEN 'capped' ELSE 'keyed' END, '{{{{}}}}', 'running', 0, {{now}}, {{now}}, {{now}},
@@ -120,14 +127,18 @@ FROM ({{numbers}}) AS numbered
 """
 GATES = """
 INSERT INTO job_gates (job_type, gate, turn_at)
-SELECT DISTINCT job_type, gate, {now} FROM job_runs WHERE status = 'queued' AND gate <> ''
+SELECT DISTINCT job_type, gate, {now} FROM job_runs
+WHERE status = 'queued' AND gate <> '' AND (job_type <> 'fair' OR gate < 'customer [8')
 """
+FAIR_BY = (
+    "INSERT INTO job_types (job_type, when_full, updated_at, fair_by) VALUES ('fair', 'refuse', {now}, 'customer')"
+)
 DECLARED = """
 INSERT INTO job_limits (job_type, max_running, concurrency_key, max_running_per_key, spent_until, opens_at, asked_at)
-SELECT job_type, CASE WHEN job_type = 'capped' THEN 9 END, CASE WHEN job_type = 'keyed' THEN 'customer' END,
+SELECT job_type, CASE WHEN job_type = 'capped' THEN 9 END, CASE WHEN job_type IN ('keyed', 'fair') THEN 'customer' END,
        CASE WHEN job_type = 'keyed' THEN 1 END, CASE WHEN job_type = 'rated' THEN {later} END,
        CASE WHEN job_type = 'rated' THEN {later} END, {now}
-FROM (SELECT 'capped' AS job_type UNION ALL SELECT 'rated' UNION ALL SELECT 'keyed') AS limited
+FROM (SELECT 'capped' AS job_type UNION ALL SELECT 'rated' UNION ALL SELECT 'keyed' UNION ALL SELECT 'fair') AS limited
 """
 # Most of one host, and the first of a host that is gone.
 TRAIL = """
@@ -156,9 +167,16 @@ def fill_gates(database: Database, waiting: int, unmet: int = 5) -> None:
     """Runs behind gates, and some that no claim has put behind one."""
     at = "jobrunner_now()" if database.name == "postgresql" else "unixepoch() * 1000000"
     later = f"{at} + interval '9 minutes'" if database.name == "postgresql" else f"{at} + 540000000"
-    for statement, count in ((GATED, waiting), (GATED_AT_WORK, 10), (GATES, 0), (DECLARED, 0)):
+    for statement, count in (
+        (GATED, waiting),
+        (FAIR, waiting),
+        (GATED_AT_WORK, 10),
+        (GATES, 0),
+        (DECLARED, 0),
+        (FAIR_BY, 0),
+    ):
         database.execute(statement.format(now=at, later=later, numbers=numbers(database, count)))
-    for job_type in ("capped", "rated", "keyed"):
+    for job_type in ("capped", "rated", "keyed", "fair"):
         insert_runs(database, unmet, job_type)
     fill_parents(database, max(3, waiting // 10))
 

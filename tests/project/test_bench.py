@@ -19,6 +19,8 @@ BOTH = (
     "claim 100 behind unknown runs",
     "claim 100 with a limited type",
     "claim 100 behind limited runs",
+    "claim 100 of a fair type",
+    "claim 100 beside fair runs",
     "status, empty history",
     "status beside finished runs",
     "drain of few, default settings",

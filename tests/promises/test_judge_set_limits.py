@@ -12,7 +12,7 @@ from harness.judge import breaches
 from harness.scenes import LIMITS, PERSON, SUCCEEDED, Scene
 from jobrunner.model import Limits, Policy, TickKind
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.queue import limits, set_limits
+from jobrunner.store.queue import declared_limits, set_limits
 from jobrunner.store.queue.ticks import hosts
 from jobrunner.store.queue.ticks.hosts import HostReport
 
@@ -29,7 +29,7 @@ def scene(database: Database, store: Store) -> Scene:
 
 def report(scene: Scene, policy: Policy) -> None:
     made = HostReport(TickKind("here", "", ""), (policy,), {"concurrency": 9}, "here", "b")
-    scene.store.write(partial(limits.declare, policy=policy))
+    scene.store.write(partial(declared_limits.declare, policy=policy))
     scene.store.write(partial(hosts.write, report=made))
     scene.set("hosts", "host = 'here'", reported_at=scene.database.now() - 3 * HOUR)
 

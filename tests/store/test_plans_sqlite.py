@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from harness import Database, sqlite_only
-from harness.plan_calls import BUSY, IDLE, OLD, Call, idle_statement, words_of
+from harness.limits import declare
+from harness.plan_calls import BUSY, IDLE, LIMITED, OLD, Call, claiming, idle_statement, words_of
 from harness.plan_searches import ASKED, LOOK
-from harness.plans import COLUMNS, Undone, fill_a_little
+from harness.plans import COLUMNS, Undone, fill_a_little, numbers
 from harness.statements import before_statements
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
 
+FAIR = LIMITED[-1]
 CALLS = IDLE | BUSY | OLD | LOOK | ASKED
 # An index that holds only the rows in question may be read from end to end.
 SMALL = (
@@ -99,3 +101,17 @@ def test_sqlite_searches_the_partial_indexes_and_never_scans_the_runs(database: 
         "one_run.cancel",
     ):
         assert "PRIMARY KEY" in used[name], (name, used[name])
+
+
+@sqlite_only
+def test_claim_of_a_fair_type_searches_the_runs_also_by_statistics_of_one_large_key(database: Database) -> None:
+    """By these SQLite made an index of all runs in each claim, or read all of them."""
+    at = "unixepoch() * 1000000"
+    insert = f"INSERT INTO job_runs ({COLUMNS}) SELECT 'fair', ?, 'queued', 0, {at}, {at}, {at}"
+    with opened(database) as store:
+        declare(store, FAIR)
+        database.execute(f"{insert} FROM ({numbers(database, 2000)}) AS numbered", ['{"customer": 7}'])
+        database.execute("ANALYZE")
+        database.execute(insert, ['{"customer": 8}'])
+        (plan,) = plans_of(store, {"claim": claiming(policies=[FAIR])}).values()
+    assert [line for line in plan if "AUTOMATIC" in line or line.startswith("SCAN job_runs")] == []

@@ -23,7 +23,7 @@ from jobrunner.store.changes import one_run
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.questions.runs import run_details
-from jobrunner.store.queue import claims, expiries, limits
+from jobrunner.store.queue import claims, declared_limits, expiries
 from jobrunner.store.queue.claims import Claim
 from jobrunner.store.queue.ticks import retention, ticks
 
@@ -206,9 +206,9 @@ def test_a_host_whose_code_has_no_limit_any_more_finds_the_runs_that_wait_behind
     held = claim_all(store, "a", BY_CUSTOMER)
     assert len(held) == 1
     free = Policy("mail")
-    assert store.read(lambda connection: limits.changed(connection, [free])) == [free]
+    assert store.read(lambda connection: declared_limits.changed(connection, [free])) == [free]
     declare(store, free)
-    assert store.read(lambda connection: limits.changed(connection, [free])) == []
+    assert store.read(lambda connection: declared_limits.changed(connection, [free])) == []
     assert {lease.run_id for lease in claim_all(store, "b", free)} == {*runs} - {held[0].run_id}
     # An older host, in the middle of a deploy, goes on as before.
     more = insert_runs(database, 2, "mail")

@@ -29,10 +29,11 @@ engine = create_engine(os.environ["JOBRUNNER_DATABASE_URL"].replace("postgresql:
 
 def test_the_handlers_of_the_page_are_handlers(jobrunner: Commands, app: App, database: Database) -> None:
     name = "tests/worker/test_limits_docs.py::test_the_handlers_of_the_page_are_handlers"
-    handlers, enqueueing = (block.text for block in pages.checked_by(name))
-    app.write("handlers", HEAD + handlers)
+    *handlers, enqueueing = (block.text for block in pages.checked_by(name))
+    app.write("handlers", HEAD + "".join(handlers))
     limits = {each["job_type"]: each for each in jobrunner("types", "--json").json()}
     assert (limits["transcode"]["max_running"], limits["sync"]["max_running_per_key"]) == (3, 1)
+    assert (limits["export"]["fair_by"], limits["export"]["max_running_per_key"]) == ("customer_id", None)
     assert (limits["push"]["rate"], limits["push"]["burst"], limits["push"]["burst_per_key"]) == ("100/m", 10, 1)
     enqueued = jobrunner.start_python(SCRIPT + enqueueing)
     assert (enqueued.wait(30), enqueued.stderr and enqueued.stderr.read()) == (0, "")
@@ -56,6 +57,8 @@ WRONG = {
     "max_running = 0": "jobs.a.max_running: must be a whole number",
     'rate = "fast"': "jobs.a.rate: must be a text such as",
     "burst = 3": "jobs.a.burst: needs a rate",
+    'fair_by = ["a"]': "jobs.a.fair_by: must name one argument of the payload",
+    'fair_by = "a"\nconcurrency_key = "b"': "jobs.a.fair_by: is 'a', and the concurrency_key is b",
     "max_running_per_key = 1": "jobs.a.max_running_per_key: needs a concurrency_key",
     'concurrency_key = "a b"': "jobs.a.concurrency_key: must name an argument",
     "concurrency_key = []": "jobs.a.concurrency_key: must be the name",

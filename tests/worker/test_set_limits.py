@@ -21,7 +21,7 @@ from jobrunner.model import Actor, Limits, Owner, Policy
 from jobrunner.rates import parse_rate
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.database import Database as Store
-from jobrunner.store.queue import claims, limits, pauses, set_limits
+from jobrunner.store.queue import claims, declared_limits, pauses, set_limits
 from jobrunner.store.queue.set_limits import Done, Wanted
 from jobrunner.store.queue.ticks import ticks
 
@@ -95,9 +95,9 @@ def test_it_ends_at_its_instant_by_the_databases_clock_and_no_run_is_left_behind
     assert store.read(set_limits.listed) == []
     assert len(claim_all(store, "a", FREE)) == 4
     # The next tick that knows the type forgets it, and what it has needed.
-    assert store.read(partial(limits.changed, policies=[FREE])) == [FREE]
+    assert store.read(partial(declared_limits.changed, policies=[FREE])) == [FREE]
     declare(store, FREE)
-    assert store.read(partial(limits.changed, policies=[FREE])) == []
+    assert store.read(partial(declared_limits.changed, policies=[FREE])) == []
     tables = ("job_set_limits", "job_limits")
     assert [database.value(f"SELECT count(*) FROM {table}") for table in tables] == [0, 0]
     end_all(store, database)
@@ -294,7 +294,7 @@ def test_a_tick_of_code_without_the_limit_does_not_forget_what_is_set(store: Sto
     for policy in (TEN, FREE, BY_CUSTOMER, FREE):
         declare(store, policy)
         assert claim_all(store, "a", policy) == []
-    assert store.read(partial(limits.changed, policies=[FREE])) == []
+    assert store.read(partial(declared_limits.changed, policies=[FREE])) == []
     end(store, held)
     assert len(claim_all(store, "a", FREE)) == 2
 

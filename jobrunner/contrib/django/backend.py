@@ -131,8 +131,9 @@ class JobrunnerBackend(package.BaseTaskBackend):
             yield "E005", f"{where}: unknown in OPTIONS: {unknown[0]}; there are: {', '.join(_OPTIONS)}"
         if isinstance(self._policy, str):
             yield "E006", f"{where}: {self._policy}"
-        elif (limits := self._policy.limits) and not _ARGUMENTS.issuperset(limits.concurrency_key):
-            yield "E006", f"{where}: concurrency_key: a task has the arguments {' and '.join(sorted(_ARGUMENTS))} only"
+        elif (limits := self._policy.limits) and not _ARGUMENTS.issuperset(limits.key):
+            option = "concurrency_key" if limits.concurrency_key else "fair_by"
+            yield "E006", f"{where}: {option}: a task has the arguments {' and '.join(sorted(_ARGUMENTS))} only"
         named = self.options.get("DATABASE", conf.alias())
         if named not in connections:
             yield "E007", f"{where}: OPTIONS names the database {named!r}, which DATABASES lacks"

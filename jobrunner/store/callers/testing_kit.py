@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import bindparam, delete, func, select, text, update
+from sqlalchemy import bindparam, delete, func, select, text, union, update
 
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.reading import columns_of
 from jobrunner.store.schema import job_runs, job_state, metadata
-from jobrunner.store.schema.views import job_claimable
+from jobrunner.store.schema.views import job_claimable, job_gated
 from jobrunner.store.sql.dialect.values import now
 
 _NEWEST = select(func.max(job_runs.c.id))
-_DUE_TYPES = select(job_claimable.c.job_type).distinct().order_by(job_claimable.c.job_type)
+# Those of limited and fair types wait behind gates after the first claim.
+_DUE_TYPES = union(select(job_claimable.c.job_type), select(job_gated.c.job_type)).order_by("job_type")
 _NOW = select(now().label("now"))
 _MOVE_ON_FILE = update(job_state).values(clock_offset=job_state.c.clock_offset + bindparam("microseconds"))
 _MOVE_ON_SERVER = text(

@@ -130,6 +130,7 @@ class RunningLimit:
     max_running_per_key: int | None
     rate_per_key: str | None
     burst_per_key: int | None
+    fair_by: str | None
     opens_at: datetime | None
     running: int
     waiting: int
@@ -141,7 +142,8 @@ class RunningLimit:
         of_type = [each for each in [describe_limits(self.max_running, self.rate)] if each]
         of_key = [f"{self.max_running_per_key} running"] if self.max_running_per_key is not None else []
         of_key += [self.rate_per_key] if self.rate_per_key is not None else []
-        return ", ".join(of_type + [f"{' and '.join(of_key)} per {self.concurrency_key}"] * bool(of_key))
+        per_key = [f"{' and '.join(of_key)} per {self.concurrency_key}"] * bool(of_key)
+        return ", ".join(of_type + per_key + [f"fair by {self.fair_by}"] * (self.fair_by is not None))
 
 
 @dataclass(frozen=True)

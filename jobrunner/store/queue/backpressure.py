@@ -77,9 +77,10 @@ class _Rules(NamedTuple):
     when_full: str = "refuse"
     key_scope: str = "forever"
     key_window: float | None = None
+    fair_by: str | None = None
 
     def differ(self, stored: _Rules, keyed: bool) -> bool:
-        return self[:2] != stored[:2] or (keyed and self[2:] != stored[2:])
+        return self[:2] != stored[:2] or (keyed and self[2:4] != stored[2:4])
 
 
 _NO_RULES = _Rules()
@@ -89,7 +90,8 @@ def rules_of(policy: Policy) -> _Rules:
     """The rules to store for a policy."""
     # Without a limit, ``when_full`` does not matter.
     when_full = "refuse" if policy.max_waiting is None else policy.when_full
-    return _Rules(policy.max_waiting, when_full, policy.key_scope, window_of(policy))
+    fair_by = None if policy.limits is None else policy.limits.fair_by
+    return _Rules(policy.max_waiting, when_full, policy.key_scope, window_of(policy), fair_by)
 
 
 def window_of(policy: Policy) -> float | None:

@@ -6,8 +6,7 @@ Every function expects to be the body of one write transaction (``Database.write
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import timedelta
-from operator import attrgetter
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -17,11 +16,11 @@ from jobrunner.model import Capacity, ClaimedRun, Lease, Owner, Policy
 from jobrunner.store.drivers import locks
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.queue import limits, own_runs
+from jobrunner.store.queue.declared_limits import is_limited
 from jobrunner.store.queue.ticks import tallies
 from jobrunner.store.sql.statement import Prepared, Row
 
 _HELD_BY_TYPE = Prepared("claims.held_by_type")
-_urgency = attrgetter("turn_at", "run_at", "id")
 
 
 class ClaimRequest(NamedTuple):
@@ -84,10 +83,10 @@ def claim(connection: Connection, request: ClaimRequest) -> Claim:
 
 def _claim_within(connection: Connection, request: ClaimRequest, found: _Most) -> Claim:
     permits, places, limit, most, set_types, _ = found
-    is_limited = [limits.is_limited(policy, set_types) for policy in request.policies]
+    have_limits = [is_limited(policy, set_types) for policy in request.policies]
     limited = [
         (policy, each)
-        for policy, each, has_limits in zip(request.policies, most, is_limited, strict=True)
+        for policy, each, has_limits in zip(request.policies, most, have_limits, strict=True)
         if has_limits and each > 0
     ]
     if not limited:
@@ -95,11 +94,11 @@ def _claim_within(connection: Connection, request: ClaimRequest, found: _Most) -
         return Claim(_claimed(rows), permits, places, set_types=set_types)
     openings = limits.open_gates(connection, limited, request.quarantined)
     # Runs of limited types come from behind their gates only.
-    plain = [0 if has_limits else each for has_limits, each in zip(is_limited, most, strict=True)]
-    is_any = bool(openings.run_ids) or any(plain)
-    rows = _claim(connection, request, limit, plain, most, openings.run_ids) if is_any else []
-    openings.settle(connection, rows)
-    return Claim(_claimed(rows), permits, places, openings.opens_in, openings.may_be_more, set_types)
+    plain = [0 if has_limits else each for has_limits, each in zip(have_limits, most, strict=True)]
+    gated = [{"id": each, "turn_at": openings.turns.get(each)} for each in openings.run_ids]
+    rows = _claim(connection, request, limit, plain, most, gated) if gated or any(plain) else []
+    openings.settle(connection, rows, is_full=len(rows) >= limit)
+    return Claim(_claimed(rows, openings.turns), permits, places, openings.opens_in, openings.may_be_more, set_types)
 
 
 def _claim(
@@ -108,7 +107,7 @@ def _claim(
     limit: int,
     most: Sequence[int],
     together: Sequence[int],
-    gated: Sequence[int] = (),
+    gated: Sequence[Mapping[str, Any]] = (),
 ) -> list[Row]:
     """Claim so many runs, and of each type so many, besides the ``gated`` ones; of all names of a type ``together``."""
     values: dict[str, Any] = {
@@ -129,7 +128,7 @@ def _claim(
     ]
     variant: tuple[Any, ...] = (connection.database, request.quarantined, request.without_payload)
     if gated:
-        values["gated"] = [{"id": run_id} for run_id in gated]
+        values["gated"] = gated
         variant += (True,)
     # One run is not too many of any type.
     if limit > 1 and any(policy.current_name for policy in request.policies):
@@ -209,7 +208,7 @@ def _most(connection: Connection, request: ClaimRequest) -> _Most:
             if policy.is_async:
                 places[policy.job_type] = free + mine
                 # A run that waits would take the place of a limited type from other hosts.
-                if free + mine > 0 and not limits.is_limited(policy, set_types):
+                if free + mine > 0 and not is_limited(policy, set_types):
                     free += request.may_wait.get(policy.job_type, 0)
             limit = min(limit, free)
         # The view says so, too, of the same name. But with a limit of 0 a long queue that is paused is not even read.
@@ -220,7 +219,10 @@ def _most(connection: Connection, request: ClaimRequest) -> _Most:
     return _Most(permits, places, in_all, most, set_types, ("own", "") in paused)
 
 
-def _claimed(rows: Sequence[Row]) -> list[ClaimedRun]:
+def _claimed(rows: Sequence[Row], turns: Mapping[int, datetime] = MappingProxyType({})) -> list[ClaimedRun]:
+    def urgency(row: Row) -> tuple[Any, ...]:
+        return turns.get(row.id, row.turn_at), row.run_at, row.id
+
     # By position, because this is done for every run.
     return [
         ClaimedRun(
@@ -237,5 +239,5 @@ def _claimed(rows: Sequence[Row]) -> list[ClaimedRun]:
             row.traceparent,
             getattr(row, "checkpoint", None),
         )
-        for row in sorted(rows, key=_urgency)
+        for row in sorted(rows, key=urgency)
     ]

@@ -9,111 +9,26 @@ their own, and are counted together: a claim locks the rows of all. Every functi
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from jobrunner.model import Limits, Policy
-from jobrunner.rates import Rate
 from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.queue import fair
+from jobrunner.store.queue.declared_limits import is_limited, key_of
+from jobrunner.store.queue.openings import LimitedType, Openings, opens_at
 from jobrunner.store.sql.statement import Prepared, Row
 
-_ADMITTED, _RELEASED = 1000, 2000
-"""How many due runs of a type one claim puts behind their gates at most; and how many are taken away again at once."""
+Wanted: TypeAlias = tuple[LimitedType, int]
+"""A name of a type, and how many runs of it the claim can take."""
+_ADMITTED = 1000
+"""How many due runs of a type one claim puts behind their gates at most."""
 _BUSY_SECONDS = 0.05
 """After this time it is worth another claim if another one had locked the limits."""
-_GATHERED = timedelta(milliseconds=250)
-"""How long a rate lets permissions gather, so that a claim takes several runs; no longer than half a burst."""
 _UNLIMITED = 2**31 - 1
-_LIMITS = Prepared("limits.declared")
 _AT_WORK, _ALL_AT_WORK = Prepared("limits.at_work"), Prepared("limits.all_at_work")
 _OPEN_GATES, _BEHIND_OPEN_GATE = Prepared("limits.open_gates"), Prepared("limits.behind_open_gate")
-
-
-class _Gate(NamedTuple):
-    job_type: str
-    gate: str
-
-
-class Openings:
-    """What a claim may take from behind gates: the ids of runs. After the claim, ``settle`` writes what that changes.
-
-    ``opens_in`` is in how many seconds another claim is worth while, because then a rate allows runs that wait, or
-    because another claim had locked the limits. None: for no such reason. ``may_be_more``: one is worth while now.
-    """
-
-    def __init__(self) -> None:
-        self.run_ids: list[int] = []
-        self.opens_in: float | None = None
-        self.may_be_more = False
-        self._types: list[_Type] = []
-
-    def note_opening(self, seconds: float) -> None:
-        """Note that another claim is worth while in so many seconds."""
-        self.opens_in = seconds if self.opens_in is None else min(self.opens_in, seconds)
-
-    def add(self, looked_at: _Type) -> None:
-        """Add what was found out about a type."""
-        self._types.append(looked_at)
-        self.run_ids += looked_at.run_ids
-
-    def settle(self, connection: Connection, claimed: Sequence[Row]) -> None:
-        """Write what the claim of these runs changes."""
-        for of_type in self._types if claimed else ():
-            # Rates count from the instant that the attempts have, which is a little later than the look before.
-            of_type.now = claimed[0].claimed_at
-        taken = Counter(_Gate(row.job_type, row.gate) for row in claimed)
-        gates = [each for of_type in self._types for each in of_type.settled_gates(taken)]
-        if gates:
-            connection.execute(Prepared("gates.settle"), {"given": gates})
-        for of_type in self._types:
-            count = sum(each for gate, each in taken.items() if gate.job_type in of_type.names)
-            rate = of_type.limits.rate
-            if rate is not None and (spent := of_type.spent(rate, of_type.spent_until, count)):
-                connection.execute(Prepared("limits.settle_types"), {"given": [{"job_type": of_type.name, **spent}]})
-            # The next claim looks for more behind the same gates, or finds out when the rate allows more.
-            self.may_be_more |= count > 0 and of_type.has_more_room
-
-
-class _Type:
-    """What one claim finds out about a limited type. ``gates`` are those it looked at, with their ``spent_until``.
-
-    ``is_declared``: the limits are the stored ones. When others open is no matter for those who know the stored ones.
-    ``names`` are all names of the type, of which this is one, and ``rows`` their rows.
-    """
-
-    def __init__(self, policy: Policy, rows: Mapping[str, Row]) -> None:
-        self.name = policy.job_type
-        self.names = policy.names
-        row = rows[self.name]
-        self.limits, self.is_set = limits, is_set = _in_force(policy.limits or Limits(), rows.values())
-        # Every claim writes it to the row of its name. The latest one has counted the others.
-        self.spent_until = max((each.spent_until for each in rows.values() if each.spent_until), default=None)
-        self.now: datetime = row.now
-        stored = _stored(row)
-        if is_set:
-            set_here = {name: getattr(row, f"set_{name}") for name in ("max_running", "rate", "burst")}
-            stored |= {name: value for name, value in set_here.items() if value is not None}
-        self.is_declared = stored == _columns(limits)
-        self.run_ids: list[int] = []
-        self.gates: dict[str, datetime | None] = {}
-        self.has_more_room = False
-
-    def settled_gates(self, taken: Mapping[_Gate, int]) -> Iterator[dict[str, Any]]:
-        """The rows of the gates it looked at, in the order of all claims."""
-        rate = self.limits.rate_per_key
-        for gate, spent_until in sorted(self.gates.items()):
-            count = sum(taken.get(_Gate(name, gate), 0) for name in self.names)
-            spent = {} if rate is None else self.spent(rate, spent_until, count)
-            yield {"job_type": self.name, "gate": gate, **spent}
-
-    def spent(self, rate: Rate, spent_until: datetime | None, count: int) -> dict[str, datetime]:
-        """What changes about the state of a rate when so many runs have begun."""
-        bounded = rate.bounded(spent_until, self.now)
-        if not count and bounded == spent_until:
-            return {}
-        spent = rate.spend(bounded, self.now, count)
-        return {"spent_until": spent, "opens_at": _opens_at(rate, spent, self.now) if self.is_declared else self.now}
 
 
 def open_gates(connection: Connection, wanted: Sequence[tuple[Policy, int]], quarantined: bool) -> Openings:
@@ -126,11 +41,11 @@ def open_gates(connection: Connection, wanted: Sequence[tuple[Policy, int]], qua
     locked = _locked(connection, asked)
     if len(locked) < len(asked):
         openings.note_opening(_BUSY_SECONDS)
-    families = defaultdict[str, list[tuple[_Type, int]]](list)
+    families = defaultdict[str, list[Wanted]](list)
     for policy, most in wanted:
         if locked.keys() >= {*policy.names}:
             rows = {name: locked[name] for name in policy.names}
-            families[policy.family].append((_Type(policy, rows), most))
+            families[policy.family].append((LimitedType(policy, rows), most))
     at_work = _at_work(connection, [each for found in families.values() for each, _ in found])
     for found in families.values():
         _look_at_family(connection, found, at_work, openings, quarantined)
@@ -139,7 +54,7 @@ def open_gates(connection: Connection, wanted: Sequence[tuple[Policy, int]], qua
 
 def _look_at_family(
     connection: Connection,
-    found: Sequence[tuple[_Type, int]],
+    found: Sequence[Wanted],
     at_work: Mapping[str, int],
     openings: Openings,
     quarantined: bool,
@@ -155,7 +70,7 @@ def _look_at_family(
         openings.add(of_type)
 
 
-def _longest_waiting_first(connection: Connection, found: Sequence[tuple[_Type, int]]) -> Sequence[tuple[_Type, int]]:
+def _longest_waiting_first(connection: Connection, found: Sequence[Wanted]) -> Sequence[Wanted]:
     """The names of one type, so that a name under which runs come all the time keeps no other one waiting."""
     if len(found) == 1:
         return found
@@ -164,7 +79,7 @@ def _longest_waiting_first(connection: Connection, found: Sequence[tuple[_Type, 
     return sorted(found, key=lambda each: (each[0].name not in first, first.get(each[0].name), each[0].name))
 
 
-def _at_work(connection: Connection, types: Iterable[_Type]) -> dict[str, int]:
+def _at_work(connection: Connection, types: Iterable[LimitedType]) -> dict[str, int]:
     """How many runs are at work of each type for which that is limited."""
     counted = [each for each in types if each.limits.max_running is not None]
     at_work: dict[str, int] = {}
@@ -183,20 +98,6 @@ def _locked(connection: Connection, names: Collection[str]) -> dict[str, Row]:
     return found
 
 
-def _in_force(limits: Limits, rows: Iterable[Row]) -> tuple[Limits, bool]:
-    """The limits that hold instead of these, which the code has, and whether operators have set any of them.
-
-    Of what they have set for several names of the type, the lowest holds.
-    """
-    most = min((row.set_max_running for row in rows if row.set_max_running is not None), default=None)
-    rates = [Rate(row.set_rate, row.set_burst) for row in rows if row.set_rate is not None]
-    if most is not None:
-        limits = limits._replace(max_running=most)
-    if rates:
-        limits = limits._replace(rate=max(rates, key=lambda rate: (rate.interval, -rate.burst)))
-    return limits, most is not None or bool(rates)
-
-
 class _Room(NamedTuple):
     """How many runs of a type a claim may take. ``by_rate``: its rate allows no more."""
 
@@ -204,7 +105,7 @@ class _Room(NamedTuple):
     by_rate: bool
 
 
-def _room(of_type: _Type, most: int, at_work: int, taken: int) -> _Room:
+def _room(of_type: LimitedType, most: int, at_work: int, taken: int) -> _Room:
     """``taken`` is how many runs of other names of the type this claim takes."""
     limits = of_type.limits
     runs = most if limits.max_running is None else min(most, limits.max_running - at_work)
@@ -215,7 +116,12 @@ def _room(of_type: _Type, most: int, at_work: int, taken: int) -> _Room:
 
 
 def _look(
-    connection: Connection, of_type: _Type, room: _Room, taken: Counter[str], openings: Openings, quarantined: bool
+    connection: Connection,
+    of_type: LimitedType,
+    room: _Room,
+    taken: Counter[str],
+    openings: Openings,
+    quarantined: bool,
 ) -> None:
     """``taken`` counts what the claim takes of all names of the type, by gate."""
     values: dict[str, Any] = {"of_type": of_type.name, "limit": room.runs}
@@ -228,13 +134,14 @@ def _look(
             and of_type.spent_until is not None
             and _is_waited_for(connection, of_type)
         ):
-            openings.note_opening((_opens_at(rate, of_type.spent_until, of_type.now) - of_type.now).total_seconds())
-    elif not of_type.limits.concurrency_key:
+            openings.note_opening((opens_at(rate, of_type.spent_until, of_type.now) - of_type.now).total_seconds())
+    elif not of_type.limits.key:
         of_type.run_ids = connection.execute(Prepared("limits.first_runs", (quarantined,)), values).scalars()
         of_type.gates["all"] = None
         taken["all"] += len(of_type.run_ids)
     else:
-        _look_at_each(connection, of_type, room.runs, taken, openings, quarantined)
+        look = _look_at_each if of_type.limits.fair_by is None else _look_along_the_line
+        look(connection, of_type, room.runs, taken, openings, quarantined)
         if of_type.limits.rate_per_key is not None and len(of_type.gates) < room.runs:
             row = connection.execute(Prepared("gates.next_opening"), values).one()
             if row.opens_at is not None:
@@ -242,40 +149,71 @@ def _look(
 
 
 def _look_at_each(
-    connection: Connection, of_type: _Type, limit: int, taken: Counter[str], openings: Openings, quarantined: bool
+    connection: Connection, of_type: LimitedType, limit: int, taken: Counter[str], openings: Openings, quarantined: bool
 ) -> None:
     """Find the first run behind each open gate. A further one behind the same gate is for the next claim."""
-    limits = of_type.limits
-    most = _UNLIMITED if limits.max_running_per_key is None else limits.max_running_per_key
-    longest = timedelta(0) if limits.rate_per_key is None else limits.rate_per_key.longest
-    values = {"of_type": of_type.name, "limit": limit, "most_at_work": most, "longest": longest.total_seconds()}
-    values["prefix"] = f"{_key(limits)} "
-    variant: tuple[bool, ...] = (quarantined,)
-    if len(of_type.names) > 1:
-        variant, values = (quarantined, True), values | _given(of_type.names)
+    values = _asked(of_type, limit)
+    variant = (quarantined, True) if len(of_type.names) > 1 else (quarantined,)
     for row in connection.execute(Prepared("limits.first_run_of_each", variant), values):
         of_type.gates[row.gate] = row.spent_until
-        if row.run_id is None:
-            continue
-        allowed, rate = most - row.at_work - taken[row.gate], limits.rate_per_key
-        if rate is not None:
-            allowed = min(allowed, rate.allowed(row.spent_until, of_type.now) - taken[row.gate])
-            if allowed <= 0 and not taken[row.gate]:
-                # Not stored yet, because the code has had another rate until now.
-                openings.note_opening((_opens_at(rate, row.spent_until, of_type.now) - of_type.now).total_seconds())
-        if allowed > 0:
+        if row.run_id is not None and (allowed := _allowed(of_type, row, taken, openings)) > 0:
             of_type.run_ids.append(row.run_id)
             taken[row.gate] += 1
             of_type.has_more_room |= allowed > 1
 
 
-def _admit(connection: Connection, of_type: _Type) -> int:
+def _look_along_the_line(
+    connection: Connection, of_type: LimitedType, limit: int, taken: Counter[str], openings: Openings, quarantined: bool
+) -> None:
+    """Find the first runs behind the open gates of a fair type, in the order of the line."""
+    values, variant = _asked(of_type, limit), (len(of_type.names) > 1,)
+    if quarantined:
+        for row in connection.execute(Prepared("fair.quarantined", variant), values):
+            of_type.gates[row.gate] = row.spent_until
+            if _allowed(of_type, row, taken, openings) > 0:
+                of_type.run_ids.append(row.id)
+                taken[row.gate] += 1
+        return
+    is_looked_through = fair.find_gates(connection, of_type.name, key_of(of_type.limits), of_type.looked_to)
+    line, spent_until = {}, {}
+    for row in connection.execute(Prepared("fair.line", variant), {**values, "limit": limit + fair.SPARE}):
+        line[row.gate], spent_until[row.gate] = _allowed(of_type, row, taken, openings), row.spent_until
+    picked = fair.pick(connection, of_type.name, line, limit)
+    of_type.gates = {gate: spent_until[gate] for gate in picked.gates}
+    of_type.run_ids, of_type.turns = list(picked.turns), picked.turns
+    taken.update(picked.taken)
+    of_type.has_more_room |= picked.may_be_more or not is_looked_through
+    openings.may_be_more |= not (is_looked_through or picked.turns)
+
+
+def _asked(of_type: LimitedType, limit: int) -> dict[str, Any]:
+    limits = of_type.limits
+    most = _UNLIMITED if limits.max_running_per_key is None else limits.max_running_per_key
+    longest = timedelta(0) if limits.rate_per_key is None else limits.rate_per_key.longest
+    values = {"of_type": of_type.name, "limit": limit, "most_at_work": most, "longest": longest.total_seconds()}
+    values["prefix"] = f"{key_of(limits)} "
+    return values | _given(of_type.names) if len(of_type.names) > 1 else values
+
+
+def _allowed(of_type: LimitedType, row: Row, taken: Mapping[str, int], openings: Openings) -> int:
+    """How many runs of a key may begin now, by its limits. ``taken``: what the claim takes under other names."""
+    most, rate = of_type.limits.max_running_per_key, of_type.limits.rate_per_key
+    allowed: int = (_UNLIMITED if most is None else most) - row.at_work - taken[row.gate]
+    if rate is not None:
+        allowed = min(allowed, rate.allowed(row.spent_until, of_type.now) - taken[row.gate])
+        if allowed <= 0 and not taken[row.gate]:
+            # Not stored yet, because the code has had another rate until now.
+            openings.note_opening((opens_at(rate, row.spent_until, of_type.now) - of_type.now).total_seconds())
+    return allowed
+
+
+def _admit(connection: Connection, of_type: LimitedType) -> int:
     """Put due runs behind their gates; how many."""
-    names = of_type.limits.concurrency_key
+    names = of_type.limits.key
     values = {
         "of_type": of_type.name,
         "limit": _ADMITTED,
-        "key": _key(of_type.limits),
+        "key": key_of(of_type.limits),
         **{f"name_{index}": each for index, each in enumerate(names)},
     }
     admitted = connection.execute(Prepared("limits.admit", (len(names),)), values).all()
@@ -285,26 +223,17 @@ def _admit(connection: Connection, of_type: _Type) -> int:
     if first:
         # In one order, as wherever several gates are written.
         given = [{"job_type": of_type.name, "gate": gate, "turn_at": first[gate]} for gate in sorted(first)]
-        connection.execute(Prepared("gates.enter"), {"given": given})
+        enter = Prepared("gates.enter" if of_type.limits.fair_by is None else "fair.enter")
+        connection.execute(enter, {"given": given})
     return len(admitted)
 
 
-def _is_waited_for(connection: Connection, of_type: _Type) -> bool:
+def _is_waited_for(connection: Connection, of_type: LimitedType) -> bool:
     return connection.execute(Prepared("gates.is_waited_for"), {"of_type": of_type.name}).first() is not None
-
-
-def _opens_at(rate: Rate, spent_until: datetime, now: datetime) -> datetime:
-    spent = min(spent_until, now + rate.longest)
-    return rate.opens_at(spent, max(1, min(rate.burst // 2, _GATHERED // rate.interval)))
 
 
 def _given(names: Iterable[str]) -> dict[str, Any]:
     return {"given": [{"job_type": name} for name in sorted(names)]}
-
-
-def is_limited(policy: Policy, set_types: Collection[str]) -> bool:
-    """Whether the runs of a type come from behind gates: its code or operators limit it, or what they set has ended."""
-    return policy.limits is not None or any(name in set_types for name in policy.names)
 
 
 def count_open(connection: Connection, policies: Sequence[Policy], limit: int, set_types: Collection[str] = ()) -> int:
@@ -317,81 +246,10 @@ def count_open(connection: Connection, policies: Sequence[Policy], limit: int, s
         if not is_limited(policy, set_types):
             continue
         limits = policy.limits or Limits()
-        question = _OPEN_GATES if limits.concurrency_key else _BEHIND_OPEN_GATE
+        question = _OPEN_GATES if limits.key else _BEHIND_OPEN_GATE
+        if limits.fair_by is not None and limits.max_running_per_key is None and limits.rate_per_key is None:
+            # Several of one key may begin at once, also of those whose gates no claim has found yet.
+            question = Prepared("fair.behind_gates")
         most = limit if policy.job_type in set_types else min(limit, limits.max_running or limit)
         count += len(connection.execute(question, {"of_type": policy.job_type, "limit": most}).all())
     return min(limit, count)
-
-
-# The declared limits, for those who do not know the code.
-
-
-class _Stored(NamedTuple):
-    """The stored limits of each type, and the types for which operators have set some: whether these have ended."""
-
-    limits: dict[str, dict[str, Any]]
-    set_types: dict[str, bool]
-
-
-def _read_stored(connection: Connection) -> _Stored:
-    rows = connection.execute(_LIMITS).all()
-    return _Stored(
-        {row.job_type: _stored(row) for row in rows if row.has_ended is None},
-        {row.job_type: bool(row.has_ended) for row in rows if row.has_ended is not None},
-    )
-
-
-def changed(connection: Connection, policies: Sequence[Policy]) -> list[Policy]:
-    """The policies whose limits are not the stored ones, or for whose types something was set that has ended.
-
-    Expects any transaction.
-    """
-    known, set_types = _read_stored(connection)
-    return [
-        each
-        for each in policies
-        if set_types.get(each.job_type) or known.get(each.job_type) != _wanted(each, set_types.keys())
-    ]
-
-
-def declare(connection: Connection, policy: Policy) -> bool:
-    """Store the limits of this type, or forget them if it has none now. True: call it once more.
-
-    Runs that wait behind gates of another key, or of no limit, are taken from there, and the next claim meets them
-    anew. Then what operators had set, and has ended, is forgotten: until then claims look behind the gates for it.
-    """
-    stored = _read_stored(connection).limits.get(policy.job_type)
-    columns = _columns(policy.limits or Limits())
-    values = {"of_type": policy.job_type, **{f"new_{name}": value for name, value in columns.items()}}
-    # This is also the lock on the type: from here on no claim of it is under way, and nobody sets limits of it.
-    ended = connection.execute(Prepared("limits.declare"), values).scalar_one()
-    has_limits = policy.limits is not None or ended == 0
-    if has_limits and (stored is None or stored["concurrency_key"] == columns["concurrency_key"]):
-        connection.execute(Prepared("gates.reopen"), values)
-    else:
-        if len(connection.execute(Prepared("limits.release"), {**values, "limit": _RELEASED}).all()) == _RELEASED:
-            return True
-        connection.execute(Prepared("gates.forget"), values)
-        if not has_limits:
-            connection.execute(Prepared("limits.forget"), values)
-    if ended == 1:
-        connection.execute(Prepared("set_limits.forget"), values)
-    return False
-
-
-def _wanted(policy: Policy, set_types: Collection[str]) -> dict[str, Any] | None:
-    """The row that a type should have; None: none."""
-    return _columns(policy.limits or Limits()) if is_limited(policy, set_types) else None
-
-
-def _columns(limits: Limits) -> dict[str, Any]:
-    return {**limits.as_data(), "concurrency_key": _key(limits) or None}
-
-
-def _key(limits: Limits) -> str:
-    """How the names of the key are stored. The gates of the type begin with it."""
-    return ",".join(limits.concurrency_key)
-
-
-def _stored(row: Row) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in _columns(Limits())}

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.queue import fair
 from jobrunner.store.sql.statement import Prepared, Row
 
 MOST_FREED = 2000
@@ -41,13 +42,13 @@ def find(connection: Connection, *, every: bool = False) -> Strays:
 def free(connection: Connection, strays: Strays) -> int:
     """Let the next claim meet these runs anew, but for locked rows. Returns how many. Expects a write transaction.
 
-    A run that waits for others goes on waiting for them.
+    A run that waits for others goes on waiting for them. Behind a new gate of a fair type runs stay.
     """
     freed: list[Row] = []
-    if strays.gates:
+    if gates := fair.find_these(connection, strays.gates):
         statement = Prepared("strays.free", (connection.database,))
-        freed += connection.execute(statement, {"given": strays.gates, "limit": MOST_FREED}).all()
-        connection.execute(Prepared("strays.settle"), {"given": strays.gates})
+        freed += connection.execute(statement, {"given": gates, "limit": MOST_FREED}).all()
+        connection.execute(Prepared("strays.settle"), {"given": gates})
     if strays.dependants:
         given = {"given": [{"id": each} for each in strays.dependants]}
         freed += connection.execute(Prepared("strays.free_dependants"), given).all()

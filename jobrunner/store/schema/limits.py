@@ -22,8 +22,8 @@ job_keys = Table(
 # lock could be taken by any role that may connect.
 job_locks = Table("job_locks", metadata, Column("name", short_text(300), primary_key=True))
 
-# One row for each job type that has or had a limit, or a scope of its keys. An enqueue of a limited type locks its row
-# (see backpressure.py).
+# One row for each job type that has or had a limit, a scope of its keys, or a fair share between keys. An enqueue of a
+# limited type locks its row (see backpressure.py).
 job_types = Table(
     "job_types",
     metadata,
@@ -37,6 +37,8 @@ job_types = Table(
     # How long a key stays taken: see ``model.Policy``.
     Column("key_scope", short_text(20), nullable=False, server_default="forever"),
     Column("key_window", Seconds),
+    # The argument by whose values claims go round. A trigger puts a due run behind its gate (dialect/fair.py).
+    Column("fair_by", short_text(200), info={"is_added": True}),
     Column("updated_at", UtcTime, nullable=False),
     CheckConstraint("max_waiting > 0", name="limit"),
     CheckConstraint("when_full IN ('refuse', 'drop')", name="when_full"),
@@ -64,6 +66,8 @@ job_limits = Table(
     # When the rate allows the next runs; and when a claim last asked.
     Column("opens_at", UtcTime),
     Column("asked_at", UtcTime),
+    # Up to which gate claims have looked for gates that have no row yet: see fair.py.
+    Column("looked_to", short_text(600), info={"is_added": True}),
 )
 
 # What operators have set instead of the limits of the code, until ``ends_at``; NULL: until they take it back. One row
@@ -96,9 +100,13 @@ job_gates = Table(
     Column("turn_at", UtcTime),
     Column("spent_until", UtcTime),
     Column("opens_at", UtcTime),
+    # Its place in the line of gates round which claims go, in microseconds: see statements/queue/fair.py. Code that
+    # knows no line comes to its front.
+    Column("place", BigKey, nullable=False, server_default="0"),
 )
 _WAITED_AT = text("turn_at IS NOT NULL")
 partial("job_gates_turn", job_gates.c.job_type, job_gates.c.turn_at, where=_WAITED_AT)
+partial("job_gates_line", job_gates.c.job_type, job_gates.c.place, where=_WAITED_AT)
 partial(
     "job_gates_opens", job_gates.c.job_type, job_gates.c.opens_at, where=text(f"{_WAITED_AT} AND opens_at IS NOT NULL")
 )

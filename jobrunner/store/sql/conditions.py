@@ -49,9 +49,13 @@ _KNOWN_GATE = """EXISTS (SELECT 1 FROM {schema}job_limits
           AND job_gates.turn_at IS NOT NULL AND {of_limits})"""
 BEHIND_KNOWN_GATE = _KNOWN_GATE.replace("{of_limits}", GATE_OF_LIMITS)
 """Whether a claim looks behind a gate that runs wait behind. ``{runs}`` has their type and the gate."""
+BEHIND_FAIR_GATE = """EXISTS (SELECT 1 FROM {schema}job_types WHERE job_types.job_type = {runs}.job_type
+        AND substr({runs}.gate, 1, length(fair_by) + 1) = fair_by || ' ')"""
+"""Whether a gate is one of a fair type. Claims find it, also before it has a row."""
 BEHIND_PARENTS = "EXISTS (SELECT 1 FROM {schema}job_parents WHERE run_id = {runs}.id)"
 """Whether a run that waits for the end of others will be let go."""
-SEEN = f"""CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN {BEHIND_PARENTS} ELSE {BEHIND_KNOWN_GATE} END"""
+SEEN = f"""CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN {BEHIND_PARENTS}
+      ELSE {BEHIND_KNOWN_GATE} OR {BEHIND_FAIR_GATE} END"""
 """Whether a claim will ever see a waiting run, as it stands."""
 EXPAND: Mapping[str, str] = {
     "has_schedule": "schedule IS NOT NULL",

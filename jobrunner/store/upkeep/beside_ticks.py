@@ -93,13 +93,12 @@ def _make_on_server(database: Database, progress: Callable[[int, int], None]) ->
     waits = of_build(database.waits)
 
     def make(connection: Connection) -> list[str]:
-        # An open transaction without a snapshot holds up no index that is made concurrently.
-        connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         lock(connection)
         wrong = _wrong_indexes(connection, location.label)
-        # Also where one is named: the server keeps the snapshot of a statement with parameters until the next one.
-        current = connection.execute("SELECT current_schema()").scalar_one()
-        place = location.schema or current
+        place = location.schema or connection.execute("SELECT current_schema()").scalar_one()
+        # An open transaction without a snapshot holds up no index that is made concurrently. This is the last one here,
+        # because a SELECT keeps its snapshot until the next one.
+        connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         for number, each in enumerate(wrong):
             progress(min(number, 1), len(wrong))
             for statement in (f"DROP INDEX CONCURRENTLY IF EXISTS {MARK}.{each.name}", _concurrently(each)):

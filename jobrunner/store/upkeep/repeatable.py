@@ -18,7 +18,7 @@ from jobrunner.store.drivers import notify
 from jobrunner.store.schema import metadata
 from jobrunner.store.sql import conditions
 from jobrunner.store.sql.compiler import dialect_of
-from jobrunner.store.sql.dialect import ddl, parents
+from jobrunner.store.sql.dialect import ddl, fair, parents
 from jobrunner.store.sql.dialect.application_functions import application_statements
 from jobrunner.store.sql.dialect.enqueue_function import SCHEMA, enqueue_statements
 from jobrunner.store.sql.dialect.gates import gate_statements
@@ -96,6 +96,7 @@ def programs(dialect_name: str, schema: str | None) -> list[str]:
         *application_statements(dialect_name, schema),
         *enqueue_statements(dialect_name, schema),
         *parents.note_end(dialect_name, schema),
+        *fair.line_up(dialect_name, schema, parts["now"]),
         *(statement.strip().format(**parts) for statement in script.split(";\n") if statement.strip()),
         *gate_statements(dialect_name, schema),
     ]

@@ -93,6 +93,7 @@ class Gate(NamedTuple):
     has_turn: datetime | None
     limited: str | None
     concurrency_key: str | None
+    fair_by: str | None
 
 
 class Effect(NamedTuple):

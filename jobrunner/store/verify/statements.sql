@@ -82,10 +82,11 @@ LEFT JOIN job_runs h ON h.id = k.run_id
 LEFT JOIN job_types t ON t.job_type = r.job_type
 WHERE r.idempotency_key IS NOT NULL AND r.id BETWEEN :first AND :last
 -- name: gates
-SELECT r.id, g.turn_at, l.job_type, l.concurrency_key
+SELECT r.id, g.turn_at, l.job_type, l.concurrency_key, t.fair_by
 FROM job_runs r
 LEFT JOIN job_gates g ON g.job_type = r.job_type AND g.gate = r.gate
 LEFT JOIN job_limits l ON l.job_type = r.job_type
+LEFT JOIN job_types t ON t.job_type = r.job_type
 WHERE r.gate <> '' AND r.status IN ('queued', 'failed') AND r.id BETWEEN :first AND :last
 -- name: effects
 -- Limited first: without statistics, PostgreSQL joined all of them before it sorted and cut.

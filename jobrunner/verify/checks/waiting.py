@@ -77,7 +77,8 @@ def gates_exist(history: History, facts: Facts) -> Iterator[str]:
         return
     if gate.limited is None:
         yield f"run {run.id} waits for the limits of its type {run.job_type}, which has none"
-    elif gate.has_turn is None:
+    elif gate.has_turn is None and gate.fair_by is None:
+        # Claims find the gate of a fair type also without its row.
         yield f"run {run.id} waits behind a gate that has no row, so that no claim looks there"
     elif run.gate.partition(" ")[0] != (gate.concurrency_key or "all"):
         yield f"run {run.id} waits behind a gate that is none of the limits of its type {run.job_type}"

@@ -16,6 +16,7 @@ ASKED_FOR = f"{AT_ONCE}::test_quarantined_run_is_claimed_only_by_a_claim_for_it_
 ALONE = f"{POISON}::test_quarantined_run_is_started_alone_in_its_tick"
 QUARANTINE = "jobrunner/worker/life.py:Life._claim_quarantined"
 MOST_URGENT = "test_gate_of_the_most_urgent_run_is_the_first_whatever_it_is_called"
+NEXT_CLAIM = "test_run_of_another_customer_is_in_the_next_claim_behind_any_number_of_one_customer"
 BEGUN_AGAIN = "test_key_whose_run_was_begun_again_before_it_is_taken_over_stays_with_that_run"
 PLACES = "test_run_whose_lease_has_expired_takes_no_permit_of_its_host_before_it_is_recovered"
 
@@ -213,6 +214,24 @@ MUTATIONS = (
         f"{STATEMENTS}/queue/limits.py:first_run_of_each",
         Drop(".order_by(columns.turn_at)"),
         [f"tests/worker/test_limits.py::{MOST_URGENT}"],
+    ),
+    Mutation(
+        "line of a fair type that is not in its order",
+        f"{STATEMENTS}/queue/fair.py:line",
+        Drop(".order_by(columns.place)"),
+        [f"tests/worker/test_fair.py::{NEXT_CLAIM}"],
+    ),
+    Mutation(
+        "gate of a fair type that keeps its place after its turn",
+        "jobrunner/store/queue/limits.py:_Type.settled_gates",
+        Swap("moves = count > 0 or not is_full", "moves = False"),
+        [f"tests/worker/test_fair.py::{NEXT_CLAIM}"],
+    ),
+    Mutation(
+        "claim that looks at the same gates for new ones each time",
+        "jobrunner/store/queue/fair.py:find_gates",
+        Swap("waited[-1].gate", '""'),
+        ["tests/worker/test_fair.py::test_each_round_has_one_run_of_each_key_that_waited_when_it_began"],
     ),
     Mutation(
         "parents not locked at the enqueue",

@@ -17,6 +17,8 @@ from jobrunner.text import iso_instant
 
 MOST_IN_FRONT = 10_000
 _HELD_IDS, _NAMED_IDS = 20, 5
+_MOST_KEYS, _MOST_OF_KEY = 300, 100
+"""At the runs of so many other keys it looks, and of each at no more than so many."""
 _SPEED_OF = timedelta(hours=1)
 _SHORTEST_LOOK = timedelta(minutes=1)
 
@@ -34,23 +36,40 @@ class LimitInTheWay:
 class Place(NamedTuple):
     """The limits of the type of a run, if it has any, and how many runs of the type a claim takes before it.
 
-    ``names`` are those of the type: what is at work under any of them counts.
+    ``names`` are those of the type: what is at work under any of them counts. ``keys``: for a fair type, how many other
+    keys wait. ``of_key`` is how many of these runs have the key of this one.
     """
 
     limits: Row | None
     in_front: int
     names: Sequence[str]
+    keys: int | None = None
+    of_key: int = 0
 
 
 def place_of(connection: Connection, run: Row, names: Sequence[str] = ()) -> Place:
     """Where a due run stands among those of its type. ``names`` are all names of the type; without: that of the run."""
     limits = connection.execute(Prepared("explain.limits"), {"of_type": run.job_type}).first()
-    return Place(limits, _in_front_of_type(connection, run, limits), names or [run.job_type])
+    names = names or [run.job_type]
+    if limits is None or limits.fair_by is None:
+        return Place(limits, _in_front_of_type(connection, run, limits), names)
+    gate = run.gate or _gate_of(connection, run.id, limits.concurrency_key)
+    of_key = _in_front_of_gate(connection, run, gate, limits.concurrency_key)
+    others = connection.execute(*_line(run, gate, of_key)).all()
+    # Each round takes one of each key.
+    in_front = of_key + sum(min(row.waiting, of_key + bool(row.is_before)) for row in others)
+    is_more = len(others) == _MOST_KEYS or of_key > _MOST_OF_KEY
+    return Place(limits, max(in_front, MOST_IN_FRONT + 1) if is_more else in_front, names, len(others), of_key)
+
+
+def _line(run: Row, gate: str, of_key: int) -> Question:
+    values = {"of_type": run.job_type, "gate": gate, "share": min(of_key, _MOST_OF_KEY) + 1, "limit": _MOST_KEYS}
+    return Prepared("fair.others_in_line"), values
 
 
 def limit_in_the_way(connection: Connection, run: Row, place: Place) -> LimitInTheWay | None:
     """The limit that a due run waits for, also if the runs in front of it are those that will use it up."""
-    found, in_front, names = place
+    found, in_front, names = place.limits, place.in_front, place.names
     if found is None or not _is_of(run.gate, found.concurrency_key):
         return None
     if found.concurrency_key is None:
@@ -58,8 +77,17 @@ def limit_in_the_way(connection: Connection, run: Row, place: Place) -> LimitInT
     of_key = _limit_of_type(connection, run, place, 0) or _limit_of_key(connection, run, found, names)
     if of_key is not None or (found.max_running is None and found.rate is None):
         return of_key
-    before = in_front if in_front > MOST_IN_FRONT else _taken_first(connection, run, found)
+    is_known = in_front > MOST_IN_FRONT or place.keys is not None
+    before = in_front if is_known else _taken_first(connection, run, found)
     return _limit_of_type(connection, run, Place(found, before, names), before)
+
+
+def in_line(place: Place) -> str:
+    """For whom a run of a fair type waits, in words."""
+    assert place.limits is not None
+    others = f"{place.keys} other value{'s' * (place.keys != 1)} of {place.limits.fair_by}"
+    own = f", and {_behind(place.of_key)} with its own value" if place.of_key else ""
+    return f"waits for its turn while claims go round with {others}{own}"
 
 
 def _taken_first(connection: Connection, run: Row, limits: Row) -> int:
@@ -77,7 +105,7 @@ def _taken_first(connection: Connection, run: Row, limits: Row) -> int:
 
 def _limit_of_type(connection: Connection, run: Row, place: Place, before: int) -> LimitInTheWay | None:
     """The limit of the type, if it is used up, or will be by so many runs ``before`` this one."""
-    found, in_front, names = place
+    found, in_front, names = place.limits, place.in_front, place.names
     if found is not None and found.max_running is not None:
         held = sorted(each for name in names for each in connection.execute(*_at_work(name, found)).scalars())
         if before + len(held) >= found.max_running:
@@ -239,6 +267,7 @@ def questions_of_key(connection: Connection, run: Row) -> list[Question]:
     first = [] if limits.max_running is None and limits.rate is None else [_first(run, limits.concurrency_key)]
     return [
         *first,
+        _line(run, gate, _MOST_OF_KEY),
         (Prepared("explain.at_work", (True,)), of_gate),
         (Prepared("explain.gate"), of_gate),
         (Prepared("explain.behind_gate_in_front"), turn),

@@ -18,6 +18,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "set_limit": "waits for a limit of its type that somebody has set at run time: who, why, and until when",
         "key_limit": "waits for `max_running_per_key`",
         "key_rate": "waits for `rate_per_key`",
+        "fair": "waits for its turn: claims go round the values of `fair_by` that wait; with a forecast",
         "gate": "waits for a limit or for runs that no longer hold it back, as after a deploy; a tick corrects it",
         "host_away": "waits for the only host that may run it, and no tick of that host comes any more",
         "unknown_type": "is of a type that no host works on, by its newest ticks",

@@ -259,6 +259,9 @@ def _in_line(asked: Asked, free: list[HostView]) -> Explanation:
     if not says:
         sentence = f"is due; the next tick of {hosts} finds out whether it can run it.{lone}"
         return asked.say("unreported", sentence, "jobrunner tick", **facts)
+    if place.keys and forecast.in_front:
+        sentence = f"is due, and {queue.in_line(place)}: {forecast}."
+        return asked.say("fair", sentence, "jobrunner tick", forecast, keys=place.keys, **facts)
     late = [view for view in free if view.ended_by in ("budget", "batch")]
     if late and forecast.in_front:
         ended_by = late[0].ended_by

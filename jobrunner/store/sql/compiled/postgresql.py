@@ -33,32 +33,32 @@ WHERE jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR AND jobrunner_sc
         (),
     ),
     ('backpressure.declare', ()): (
-        """INSERT INTO jobrunner_schema.job_types (job_type, max_waiting, when_full, key_scope, key_window, updated_at) VALUES (%(of_type)s::VARCHAR, %(new_max_waiting)s::BIGINT, %(new_when_full)s::VARCHAR, %(new_key_scope)s::VARCHAR, %(new_key_window)s::FLOAT(53), jobrunner_schema.jobrunner_now()) ON CONFLICT (job_type) DO UPDATE SET max_waiting = %(new_max_waiting)s::BIGINT, when_full = %(new_when_full)s::VARCHAR, key_scope = %(new_key_scope)s::VARCHAR, key_window = %(new_key_window)s::FLOAT(53), updated_at = jobrunner_schema.jobrunner_now()""",
+        """INSERT INTO jobrunner_schema.job_types (job_type, max_waiting, when_full, key_scope, key_window, fair_by, updated_at) VALUES (%(of_type)s::VARCHAR, %(new_max_waiting)s::BIGINT, %(new_when_full)s::VARCHAR, %(new_key_scope)s::VARCHAR, %(new_key_window)s::FLOAT(53), %(new_fair_by)s::VARCHAR, jobrunner_schema.jobrunner_now()) ON CONFLICT (job_type) DO UPDATE SET max_waiting = %(new_max_waiting)s::BIGINT, when_full = %(new_when_full)s::VARCHAR, key_scope = %(new_key_scope)s::VARCHAR, key_window = %(new_key_window)s::FLOAT(53), fair_by = %(new_fair_by)s::VARCHAR, updated_at = jobrunner_schema.jobrunner_now()""",
         {},
         {},
         (),
     ),
     ('backpressure.lock', ()): (
-        """UPDATE jobrunner_schema.job_types SET job_type=jobrunner_schema.job_types.job_type WHERE jobrunner_schema.job_types.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_types.max_waiting IS NOT NULL RETURNING jobrunner_schema.job_types.max_waiting, jobrunner_schema.job_types.when_full, jobrunner_schema.job_types.key_scope, jobrunner_schema.job_types.key_window""",
+        """UPDATE jobrunner_schema.job_types SET job_type=jobrunner_schema.job_types.job_type WHERE jobrunner_schema.job_types.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_types.max_waiting IS NOT NULL RETURNING jobrunner_schema.job_types.max_waiting, jobrunner_schema.job_types.when_full, jobrunner_schema.job_types.key_scope, jobrunner_schema.job_types.key_window, jobrunner_schema.job_types.fair_by""",
         {},
         {},
-        (('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None)),
+        (('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None), ('fair_by', None)),
     ),
     ('backpressure.rules', ()): (
-        """SELECT jobrunner_schema.job_types.job_type, jobrunner_schema.job_types.max_waiting, jobrunner_schema.job_types.when_full, jobrunner_schema.job_types.key_scope, jobrunner_schema.job_types.key_window
+        """SELECT jobrunner_schema.job_types.job_type, jobrunner_schema.job_types.max_waiting, jobrunner_schema.job_types.when_full, jobrunner_schema.job_types.key_scope, jobrunner_schema.job_types.key_window, jobrunner_schema.job_types.fair_by
 FROM jobrunner_schema.job_types
-WHERE jobrunner_schema.job_types.max_waiting IS NOT NULL OR jobrunner_schema.job_types.key_scope != %(key_scope_1)s::VARCHAR""",
+WHERE jobrunner_schema.job_types.max_waiting IS NOT NULL OR jobrunner_schema.job_types.key_scope != %(key_scope_1)s::VARCHAR OR jobrunner_schema.job_types.fair_by IS NOT NULL""",
         {'key_scope_1': 'forever'},
         {},
-        (('job_type', None), ('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None)),
+        (('job_type', None), ('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None), ('fair_by', None)),
     ),
     ('backpressure.rules_of_type', ()): (
-        """SELECT jobrunner_schema.job_types.max_waiting, jobrunner_schema.job_types.when_full, jobrunner_schema.job_types.key_scope, jobrunner_schema.job_types.key_window
+        """SELECT jobrunner_schema.job_types.max_waiting, jobrunner_schema.job_types.when_full, jobrunner_schema.job_types.key_scope, jobrunner_schema.job_types.key_window, jobrunner_schema.job_types.fair_by
 FROM jobrunner_schema.job_types
 WHERE jobrunner_schema.job_types.job_type = %(of_type)s::VARCHAR""",
         {},
         {},
-        (('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None)),
+        (('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None), ('fair_by', None)),
     ),
     ('claims.claim', ('postgresql', False, False)): (
         """WITH picked AS
@@ -96,13 +96,13 @@ FROM (SELECT job_type, most, max_attempts, timeout FROM json_to_recordset(CAST(%
 FROM jobrunner_schema.job_claimable
 WHERE jobrunner_schema.job_claimable.job_type = types.job_type AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT types.most FOR NO KEY UPDATE SKIP LOCKED) AS of_type ON true UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at, of_list.job_type AS job_type, of_list.most AS most, of_list.max_attempts AS max_attempts, of_list.timeout AS timeout
-FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.turn_at AS turn_at, jobrunner_schema.job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.max_attempts AS max_attempts, types.timeout AS timeout
-FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id JOIN (SELECT job_type, most, max_attempts, timeout FROM json_to_recordset(CAST(%(types)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), most INTEGER, max_attempts INTEGER, timeout FLOAT(53))) AS types ON jobrunner_schema.job_runs.job_type = types.job_type
+FROM (SELECT jobrunner_schema.job_runs.id AS id, coalesce(gated.turn_at, jobrunner_schema.job_runs.turn_at) AS turn_at, jobrunner_schema.job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.max_attempts AS max_attempts, types.timeout AS timeout
+FROM (SELECT id, turn_at FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT, turn_at TIMESTAMP WITH TIME ZONE)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id JOIN (SELECT job_type, most, max_attempts, timeout FROM json_to_recordset(CAST(%(types)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), most INTEGER, max_attempts INTEGER, timeout FLOAT(53))) AS types ON jobrunner_schema.job_runs.job_type = types.job_type
 WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, picked.max_attempts), timeout=coalesce(jobrunner_schema.job_runs.timeout, picked.timeout), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() FROM picked WHERE jobrunner_schema.job_runs.id = picked.id AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent, jobrunner_schema.job_runs.checkpoint""",
         {'attempts_1': 1},
-        {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None)), 'gated': (('id', None),)},
+        {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None)), 'gated': (('id', None), ('turn_at', 'instant'))},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json')),
     ),
     ('claims.claim', ('postgresql', False, False, False, True)): (
@@ -132,14 +132,14 @@ FROM (SELECT job_type, most, max_attempts, timeout, family, together FROM json_t
 FROM jobrunner_schema.job_claimable
 WHERE jobrunner_schema.job_claimable.job_type = types.job_type AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT types.most FOR NO KEY UPDATE SKIP LOCKED) AS of_type ON true UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at, of_list.job_type AS job_type, of_list.most AS most, of_list.max_attempts AS max_attempts, of_list.timeout AS timeout, of_list.family AS family, of_list.together AS together
-FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.turn_at AS turn_at, jobrunner_schema.job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.max_attempts AS max_attempts, types.timeout AS timeout, types.family AS family, types.together AS together
-FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id JOIN (SELECT job_type, most, max_attempts, timeout, family, together FROM json_to_recordset(CAST(%(types)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), most INTEGER, max_attempts INTEGER, timeout FLOAT(53), family VARCHAR(200), together INTEGER)) AS types ON jobrunner_schema.job_runs.job_type = types.job_type
+FROM (SELECT jobrunner_schema.job_runs.id AS id, coalesce(gated.turn_at, jobrunner_schema.job_runs.turn_at) AS turn_at, jobrunner_schema.job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.max_attempts AS max_attempts, types.timeout AS timeout, types.family AS family, types.together AS together
+FROM (SELECT id, turn_at FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT, turn_at TIMESTAMP WITH TIME ZONE)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id JOIN (SELECT job_type, most, max_attempts, timeout, family, together FROM json_to_recordset(CAST(%(types)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), most INTEGER, max_attempts INTEGER, timeout FLOAT(53), family VARCHAR(200), together INTEGER)) AS types ON jobrunner_schema.job_runs.job_type = types.job_type
 WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found) AS counted
 WHERE counted.place <= counted.together) AS first ORDER BY first.turn_at, first.run_at, first.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, picked.max_attempts), timeout=coalesce(jobrunner_schema.job_runs.timeout, picked.timeout), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s::FLOAT)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() FROM picked WHERE jobrunner_schema.job_runs.id = picked.id AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.traceparent, jobrunner_schema.job_runs.checkpoint""",
         {'attempts_1': 1},
-        {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None), ('family', None), ('together', None)), 'gated': (('id', None),)},
+        {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None), ('family', None), ('together', None)), 'gated': (('id', None), ('turn_at', 'instant'))},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json')),
     ),
     ('claims.held_by_type', ()): (
@@ -869,12 +869,14 @@ FROM jobrunner_schema.job_ticks)) ORDER BY jobrunner_schema.job_ticks.host DESC,
         (('host', None), ('started_at', 'instant'), ('is_of_host', None)),
     ),
     ('explain.limits', ()): (
-        """SELECT jobrunner_schema.job_limits_in_force.job_type, jobrunner_schema.job_limits_in_force.max_running, jobrunner_schema.job_limits_in_force.rate, jobrunner_schema.job_limits_in_force.burst, jobrunner_schema.job_limits_in_force.concurrency_key, jobrunner_schema.job_limits_in_force.max_running_per_key, jobrunner_schema.job_limits_in_force.rate_per_key, jobrunner_schema.job_limits_in_force.burst_per_key, jobrunner_schema.job_limits_in_force.spent_until, jobrunner_schema.job_limits_in_force.opens_at, jobrunner_schema.job_limits_in_force.is_set, jobrunner_schema.job_set_limits.reason, jobrunner_schema.job_set_limits.actor, jobrunner_schema.job_set_limits.set_at, jobrunner_schema.job_set_limits.ends_at, jobrunner_schema.job_set_limits.max_running AS set_max_running, jobrunner_schema.job_set_limits.rate AS set_rate, jobrunner_schema.jobrunner_now() AS now
+        """SELECT jobrunner_schema.job_limits_in_force.job_type, jobrunner_schema.job_limits_in_force.max_running, jobrunner_schema.job_limits_in_force.rate, jobrunner_schema.job_limits_in_force.burst, jobrunner_schema.job_limits_in_force.concurrency_key, jobrunner_schema.job_limits_in_force.max_running_per_key, jobrunner_schema.job_limits_in_force.rate_per_key, jobrunner_schema.job_limits_in_force.burst_per_key, jobrunner_schema.job_limits_in_force.spent_until, jobrunner_schema.job_limits_in_force.opens_at, jobrunner_schema.job_limits_in_force.is_set, jobrunner_schema.job_set_limits.reason, jobrunner_schema.job_set_limits.actor, jobrunner_schema.job_set_limits.set_at, jobrunner_schema.job_set_limits.ends_at, jobrunner_schema.job_set_limits.max_running AS set_max_running, jobrunner_schema.job_set_limits.rate AS set_rate, (SELECT jobrunner_schema.job_types.fair_by
+FROM jobrunner_schema.job_types
+WHERE jobrunner_schema.job_types.job_type = %(of_type)s::VARCHAR) AS fair_by, jobrunner_schema.jobrunner_now() AS now
 FROM jobrunner_schema.job_limits_in_force LEFT OUTER JOIN jobrunner_schema.job_set_limits ON jobrunner_schema.job_limits_in_force.is_set AND jobrunner_schema.job_set_limits.job_type = jobrunner_schema.job_limits_in_force.job_type
 WHERE jobrunner_schema.job_limits_in_force.job_type = %(of_type)s::VARCHAR""",
         {},
         {},
-        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('is_set', 'boolean'), ('reason', None), ('actor', None), ('set_at', 'instant'), ('ends_at', 'instant'), ('set_max_running', None), ('set_rate', None), ('now', 'instant')),
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('is_set', 'boolean'), ('reason', None), ('actor', None), ('set_at', 'instant'), ('ends_at', 'instant'), ('set_max_running', None), ('set_rate', None), ('fair_by', None), ('now', 'instant')),
     ),
     ('explain.newest_tick', ()): (
         """SELECT jobrunner_schema.job_ticks.started_at
@@ -946,11 +948,13 @@ FROM jobrunner_schema.job_hosts""",
         AND NOT EXISTS (SELECT 1 FROM jobrunner_schema.job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
-            AND other.run_at <= jobrunner_schema.jobrunner_now() AND (other.start_deadline_at IS NULL OR other.start_deadline_at > jobrunner_schema.jobrunner_now()))))) AS is_key, (job_type <> ALL (ARRAY(SELECT name FROM jobrunner_schema.job_pauses WHERE kind = 'type'))) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM jobrunner_schema.job_pauses WHERE kind = 'all')) AS is_all_unpaused, (CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END) AS is_any_host, (CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN EXISTS (SELECT 1 FROM jobrunner_schema.job_parents WHERE run_id = job_runs.id) ELSE EXISTS (SELECT 1 FROM jobrunner_schema.job_limits
+            AND other.run_at <= jobrunner_schema.jobrunner_now() AND (other.start_deadline_at IS NULL OR other.start_deadline_at > jobrunner_schema.jobrunner_now()))))) AS is_key, (job_type <> ALL (ARRAY(SELECT name FROM jobrunner_schema.job_pauses WHERE kind = 'type'))) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM jobrunner_schema.job_pauses WHERE kind = 'all')) AS is_all_unpaused, (CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END) AS is_any_host, (CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN EXISTS (SELECT 1 FROM jobrunner_schema.job_parents WHERE run_id = job_runs.id)
+      ELSE EXISTS (SELECT 1 FROM jobrunner_schema.job_limits
         JOIN jobrunner_schema.job_gates ON job_gates.job_type = job_limits.job_type
         WHERE job_limits.job_type = job_runs.job_type AND job_gates.gate = job_runs.gate
           AND job_gates.turn_at IS NOT NULL AND CASE WHEN job_limits.concurrency_key IS NULL THEN job_gates.gate = 'all'
-      ELSE substr(job_gates.gate, 1, length(job_limits.concurrency_key) + 1) = job_limits.concurrency_key || ' ' END) END) AS is_seen, EXISTS (SELECT jobrunner_schema.job_recoverable.id
+      ELSE substr(job_gates.gate, 1, length(job_limits.concurrency_key) + 1) = job_limits.concurrency_key || ' ' END) OR EXISTS (SELECT 1 FROM jobrunner_schema.job_types WHERE job_types.job_type = job_runs.job_type
+        AND substr(job_runs.gate, 1, length(fair_by) + 1) = fair_by || ' ') END) AS is_seen, EXISTS (SELECT jobrunner_schema.job_recoverable.id
 FROM jobrunner_schema.job_recoverable
 WHERE jobrunner_schema.job_recoverable.id = %(run)s::BIGINT) AS is_expired, jobrunner_schema.jobrunner_now() AS now
 FROM jobrunner_schema.job_runs
@@ -1085,6 +1089,181 @@ WHERE its.id = %(run)s::BIGINT AND (ranked.nth, ranked.turn_at, ranked.run_at, r
         {},
         {},
         (('nth', None), ('at_work', None), ('spent_until', 'instant')),
+    ),
+    ('fair.behind_gates', ()): (
+        """SELECT jobrunner_schema.job_gated.id
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate > '' AND jobrunner_schema.job_gated.gate != 'after' ORDER BY jobrunner_schema.job_gated.gate, jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
+ LIMIT %(limit)s::INTEGER""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('fair.enter', ()): (
+        """INSERT INTO jobrunner_schema.job_gates (job_type, gate, turn_at, place) SELECT given.job_type, given.gate, given.turn_at, (SELECT (CAST(EXTRACT(EPOCH FROM jobrunner_schema.jobrunner_now()) * 1000000 AS BIGINT) - jobrunner_schema.job_runs.priority * 60000000) AS anon_2
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = given.job_type AND jobrunner_schema.job_runs.gate = given.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+ LIMIT 1) AS anon_1
+FROM (SELECT job_type, gate, turn_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600), turn_at TIMESTAMP WITH TIME ZONE)) AS given
+WHERE true ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_at = CASE WHEN (jobrunner_schema.job_gates.turn_at IS NULL OR excluded.turn_at < jobrunner_schema.job_gates.turn_at) THEN excluded.turn_at ELSE jobrunner_schema.job_gates.turn_at END, place = CASE WHEN (jobrunner_schema.job_gates.turn_at IS NULL OR excluded.place < jobrunner_schema.job_gates.place) THEN excluded.place ELSE jobrunner_schema.job_gates.place END""",
+        {},
+        {'given': (('job_type', None), ('gate', None), ('turn_at', 'instant'))},
+        (),
+    ),
+    ('fair.first_runs', ('postgresql',)): (
+        """SELECT given.gate, behind.id, behind.turn_at, behind.run_at
+FROM (SELECT job_type, gate FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600))) AS given JOIN LATERAL (SELECT jobrunner_schema.job_gated.id AS id, jobrunner_schema.job_gated.turn_at AS turn_at, jobrunner_schema.job_gated.run_at AS run_at
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.lease_expiries < 2 AND jobrunner_schema.job_gated.job_type = given.job_type AND jobrunner_schema.job_gated.gate = given.gate ORDER BY jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
+ LIMIT %(limit)s::INTEGER) AS behind ON true""",
+        {},
+        {'given': (('job_type', None), ('gate', None))},
+        (('gate', None), ('id', None), ('turn_at', 'instant'), ('run_at', 'instant')),
+    ),
+    ('fair.line', (False,)): (
+        """SELECT jobrunner_schema.job_gates.gate, jobrunner_schema.job_gates.spent_until, (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '' AND jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type) AS at_work
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND substr(jobrunner_schema.job_gates.gate, %(substr_1)s::INTEGER, length(%(prefix)s::VARCHAR)) = %(prefix)s::VARCHAR AND (jobrunner_schema.job_gates.opens_at IS NULL OR jobrunner_schema.job_gates.opens_at <= jobrunner_schema.jobrunner_now() OR jobrunner_schema.job_gates.opens_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(longest)s::FLOAT))) AND (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '' AND jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type) < %(most_at_work)s::INTEGER ORDER BY jobrunner_schema.job_gates.place
+ LIMIT %(limit)s::INTEGER""",
+        {'substr_1': 1},
+        {},
+        (('gate', None), ('spent_until', 'instant'), ('at_work', None)),
+    ),
+    ('fair.line', (True,)): (
+        """SELECT jobrunner_schema.job_gates.gate, (SELECT max(same.spent_until) AS max_1
+FROM jobrunner_schema.job_gates AS same
+WHERE same.job_type IN (SELECT given.job_type
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given) AND same.gate = jobrunner_schema.job_gates.gate) AS spent_until, (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '' AND jobrunner_schema.job_runs.job_type IN (SELECT given.job_type
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given)) AS at_work
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND substr(jobrunner_schema.job_gates.gate, %(substr_1)s::INTEGER, length(%(prefix)s::VARCHAR)) = %(prefix)s::VARCHAR AND (jobrunner_schema.job_gates.opens_at IS NULL OR jobrunner_schema.job_gates.opens_at <= jobrunner_schema.jobrunner_now() OR jobrunner_schema.job_gates.opens_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(longest)s::FLOAT))) AND (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '' AND jobrunner_schema.job_runs.job_type IN (SELECT given.job_type
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given)) < %(most_at_work)s::INTEGER ORDER BY jobrunner_schema.job_gates.place
+ LIMIT %(limit)s::INTEGER""",
+        {'substr_1': 1},
+        {'given': (('job_type', None),)},
+        (('gate', None), ('spent_until', 'instant'), ('at_work', None)),
+    ),
+    ('fair.look_from', ()): (
+        """UPDATE jobrunner_schema.job_limits SET looked_to=%(looked_to)s::VARCHAR WHERE jobrunner_schema.job_limits.job_type = %(of_type)s::VARCHAR""",
+        {},
+        {},
+        (),
+    ),
+    ('fair.of_fair_types', ()): (
+        """SELECT given.job_type, given.gate, (SELECT jobrunner_schema.job_runs.turn_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = given.job_type AND jobrunner_schema.job_runs.gate >= given.gate ORDER BY jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+ LIMIT 1) AS turn_at
+FROM (SELECT job_type, gate FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600))) AS given JOIN jobrunner_schema.job_types ON jobrunner_schema.job_types.job_type = given.job_type AND substr(given.gate, %(substr_1)s::INTEGER, length(jobrunner_schema.job_types.fair_by || ' ')) = (jobrunner_schema.job_types.fair_by || ' ')""",
+        {'substr_1': 1},
+        {'given': (('job_type', None), ('gate', None))},
+        (('job_type', None), ('gate', None), ('turn_at', 'instant')),
+    ),
+    ('fair.others_in_line', ()): (
+        """WITH RECURSIVE walk(gate, steps) AS
+(SELECT CAST('' AS VARCHAR(600)) AS gate, 0 AS steps UNION ALL SELECT (SELECT jobrunner_schema.job_runs.gate
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_runs.gate > walk.gate ORDER BY jobrunner_schema.job_runs.gate
+ LIMIT 1) AS anon_1, walk.steps + 1 AS anon_2
+FROM walk
+WHERE walk.gate IS NOT NULL AND walk.steps < %(limit)s::INTEGER)
+ SELECT CASE WHEN ((SELECT jobrunner_schema.job_gates.place
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND jobrunner_schema.job_gates.gate = %(gate)s::VARCHAR) IS NULL OR (SELECT jobrunner_schema.job_gates.place
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND jobrunner_schema.job_gates.gate = walk.gate) < (SELECT jobrunner_schema.job_gates.place
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND jobrunner_schema.job_gates.gate = %(gate)s::VARCHAR)) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END AS is_before, (SELECT count(*) AS count_1
+FROM (SELECT jobrunner_schema.job_gated.id AS id
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate >= walk.gate AND jobrunner_schema.job_gated.gate <= walk.gate
+ LIMIT %(share)s::INTEGER) AS "some") AS waiting
+FROM walk
+WHERE walk.steps > 0 AND (walk.gate NOT IN ('', 'after', %(gate)s::VARCHAR))""",
+        {'param_1': 1, 'param_2': 0},
+        {},
+        (('is_before', None), ('waiting', None)),
+    ),
+    ('fair.quarantined', (False,)): (
+        """SELECT first.id, first.gate, first.turn_at, first.run_at, jobrunner_schema.job_gates.spent_until, (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '' AND jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type) AS at_work
+FROM (SELECT jobrunner_schema.job_gated.id AS id, jobrunner_schema.job_gated.gate AS gate, jobrunner_schema.job_gated.turn_at AS turn_at, jobrunner_schema.job_gated.run_at AS run_at
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate > '' AND jobrunner_schema.job_gated.lease_expiries >= 2 ORDER BY jobrunner_schema.job_gated.gate, jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
+ LIMIT 100) AS first JOIN jobrunner_schema.job_gates ON jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.gate = first.gate
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND substr(jobrunner_schema.job_gates.gate, %(substr_1)s::INTEGER, length(%(prefix)s::VARCHAR)) = %(prefix)s::VARCHAR AND (jobrunner_schema.job_gates.opens_at IS NULL OR jobrunner_schema.job_gates.opens_at <= jobrunner_schema.jobrunner_now() OR jobrunner_schema.job_gates.opens_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(longest)s::FLOAT))) AND (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '' AND jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type) < %(most_at_work)s::INTEGER
+ LIMIT %(limit)s::INTEGER""",
+        {'substr_1': 1},
+        {},
+        (('id', None), ('gate', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('spent_until', 'instant'), ('at_work', None)),
+    ),
+    ('fair.quarantined', (True,)): (
+        """SELECT first.id, first.gate, first.turn_at, first.run_at, (SELECT max(same.spent_until) AS max_1
+FROM jobrunner_schema.job_gates AS same
+WHERE same.job_type IN (SELECT given.job_type
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given) AND same.gate = jobrunner_schema.job_gates.gate) AS spent_until, (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '' AND jobrunner_schema.job_runs.job_type IN (SELECT given.job_type
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given)) AS at_work
+FROM (SELECT jobrunner_schema.job_gated.id AS id, jobrunner_schema.job_gated.gate AS gate, jobrunner_schema.job_gated.turn_at AS turn_at, jobrunner_schema.job_gated.run_at AS run_at
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate > '' AND jobrunner_schema.job_gated.lease_expiries >= 2 ORDER BY jobrunner_schema.job_gated.gate, jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
+ LIMIT 100) AS first JOIN jobrunner_schema.job_gates ON jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.gate = first.gate
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND substr(jobrunner_schema.job_gates.gate, %(substr_1)s::INTEGER, length(%(prefix)s::VARCHAR)) = %(prefix)s::VARCHAR AND (jobrunner_schema.job_gates.opens_at IS NULL OR jobrunner_schema.job_gates.opens_at <= jobrunner_schema.jobrunner_now() OR jobrunner_schema.job_gates.opens_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(longest)s::FLOAT))) AND (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '' AND jobrunner_schema.job_runs.job_type IN (SELECT given.job_type
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given)) < %(most_at_work)s::INTEGER
+ LIMIT %(limit)s::INTEGER""",
+        {'substr_1': 1},
+        {'given': (('job_type', None),)},
+        (('id', None), ('gate', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('spent_until', 'instant'), ('at_work', None)),
+    ),
+    ('fair.settle', ()): (
+        """UPDATE jobrunner_schema.job_gates SET turn_at=(SELECT jobrunner_schema.job_runs.turn_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+ LIMIT %(param_1)s::INTEGER), spent_until=coalesce(given.spent_until, jobrunner_schema.job_gates.spent_until), opens_at=coalesce(given.opens_at, jobrunner_schema.job_gates.opens_at), place=CASE WHEN (given.moves = 1) THEN coalesce((SELECT (CAST(EXTRACT(EPOCH FROM %(at)s::TIMESTAMP WITH TIME ZONE) * 1000000 AS BIGINT) - jobrunner_schema.job_runs.priority * 60000000) AS anon_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+ LIMIT 1) + CASE WHEN ((SELECT max(jobrunner_schema.job_gates.place) AS max_1
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND jobrunner_schema.job_gates.place <= (CAST(EXTRACT(EPOCH FROM %(at)s::TIMESTAMP WITH TIME ZONE) * 1000000 AS BIGINT) - 0 * 60000000) + 1000000) > (CAST(EXTRACT(EPOCH FROM %(at)s::TIMESTAMP WITH TIME ZONE) * 1000000 AS BIGINT) - 0 * 60000000)) THEN (SELECT max(jobrunner_schema.job_gates.place) AS max_1
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND jobrunner_schema.job_gates.place <= (CAST(EXTRACT(EPOCH FROM %(at)s::TIMESTAMP WITH TIME ZONE) * 1000000 AS BIGINT) - 0 * 60000000) + 1000000) - (CAST(EXTRACT(EPOCH FROM %(at)s::TIMESTAMP WITH TIME ZONE) * 1000000 AS BIGINT) - 0 * 60000000) ELSE 0 END + 1, jobrunner_schema.job_gates.place) ELSE jobrunner_schema.job_gates.place END FROM (SELECT job_type, gate, spent_until, opens_at, moves FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(600), spent_until TIMESTAMP WITH TIME ZONE, opens_at TIMESTAMP WITH TIME ZONE, moves INTEGER)) AS given WHERE jobrunner_schema.job_gates.job_type = given.job_type AND jobrunner_schema.job_gates.gate = given.gate""",
+        {'param_1': 1},
+        {'at': 'instant', 'given': (('job_type', None), ('gate', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('moves', None))},
+        (),
+    ),
+    ('fair.waited', ()): (
+        """WITH RECURSIVE walk(gate, steps) AS
+(SELECT CAST(%(looked_to)s::VARCHAR AS VARCHAR(600)) AS gate, 0 AS steps UNION ALL SELECT (SELECT jobrunner_schema.job_runs.gate
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_runs.gate > walk.gate ORDER BY jobrunner_schema.job_runs.gate
+ LIMIT 1) AS anon_1, walk.steps + 1 AS anon_2
+FROM walk
+WHERE walk.gate IS NOT NULL AND walk.steps < %(limit)s::INTEGER)
+ SELECT %(of_type)s::VARCHAR AS job_type, walk.gate, (SELECT jobrunner_schema.job_runs.turn_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_runs.gate >= walk.gate ORDER BY jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+ LIMIT 1) AS turn_at, (SELECT jobrunner_schema.job_gates.turn_at
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.gate = walk.gate) AS known_at
+FROM walk
+WHERE walk.steps > 0 AND walk.gate IS NOT NULL ORDER BY walk.steps""",
+        {},
+        {},
+        (('job_type', None), ('gate', None), ('turn_at', 'instant'), ('known_at', 'instant')),
     ),
     ('finalize.complete', ()): (
         """UPDATE jobrunner_schema.job_attempts SET output=given.output, peak_memory_bytes=given.peak_memory_bytes, processor_seconds=given.processor_seconds FROM (SELECT id, lease_token, output, peak_memory_bytes, processor_seconds FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), output TEXT, peak_memory_bytes BIGINT, processor_seconds FLOAT(53))) AS given WHERE jobrunner_schema.job_attempts.run_id = given.id AND jobrunner_schema.job_attempts.lease_token = given.lease_token""",
@@ -1957,7 +2136,7 @@ WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_s
 (SELECT jobrunner_schema.job_limits.job_type AS job_type
 FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given JOIN jobrunner_schema.job_limits ON jobrunner_schema.job_limits.job_type = given.job_type FOR NO KEY UPDATE OF job_limits SKIP LOCKED)
  UPDATE jobrunner_schema.job_limits SET asked_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_limits.job_type IN (SELECT free.job_type
-FROM free) RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, (SELECT jobrunner_schema.job_set_limits.max_running
+FROM free) RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.job_limits.looked_to, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, (SELECT jobrunner_schema.job_set_limits.max_running
 FROM jobrunner_schema.job_set_limits
 WHERE jobrunner_schema.job_set_limits.job_type = job_limits.job_type AND (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now())) AS set_max_running, (SELECT jobrunner_schema.job_set_limits.rate
 FROM jobrunner_schema.job_set_limits
@@ -1966,7 +2145,7 @@ FROM jobrunner_schema.job_set_limits
 WHERE jobrunner_schema.job_set_limits.job_type = job_limits.job_type AND (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now())) AS set_burst""",
         {},
         {'given': (('job_type', None),)},
-        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
+        (('job_type', None), ('spent_until', 'instant'), ('looked_to', None), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
     ),
     ('limits.open_gates', ()): (
         """SELECT jobrunner_schema.job_open_gates.gate
@@ -1999,7 +2178,7 @@ FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunn
         """INSERT INTO jobrunner_schema.job_limits (job_type, asked_at) SELECT %(of_type)s::VARCHAR AS anon_1, jobrunner_schema.jobrunner_now() AS anon_2
 WHERE NOT (EXISTS (SELECT jobrunner_schema.job_limits.job_type
 FROM jobrunner_schema.job_limits
-WHERE jobrunner_schema.job_limits.job_type = %(of_type)s::VARCHAR)) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, (SELECT jobrunner_schema.job_set_limits.max_running
+WHERE jobrunner_schema.job_limits.job_type = %(of_type)s::VARCHAR)) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.job_limits.looked_to, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, (SELECT jobrunner_schema.job_set_limits.max_running
 FROM jobrunner_schema.job_set_limits
 WHERE jobrunner_schema.job_set_limits.job_type = job_limits.job_type AND (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now())) AS set_max_running, (SELECT jobrunner_schema.job_set_limits.rate
 FROM jobrunner_schema.job_set_limits
@@ -2008,7 +2187,7 @@ FROM jobrunner_schema.job_set_limits
 WHERE jobrunner_schema.job_set_limits.job_type = job_limits.job_type AND (jobrunner_schema.job_set_limits.ends_at IS NULL OR jobrunner_schema.job_set_limits.ends_at > jobrunner_schema.jobrunner_now())) AS set_burst""",
         {},
         {},
-        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
+        (('job_type', None), ('spent_until', 'instant'), ('looked_to', None), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
     ),
     ('listen.look_ahead', ()): (
         """SELECT EXISTS (SELECT jobrunner_schema.job_ticks.id
@@ -2374,7 +2553,9 @@ WHERE jobrunner_schema.job_runs.status = 'running' ORDER BY jobrunner_schema.job
         (('id', None), ('job_type', None), ('host', None), ('locked_by', None), ('started_at', 'instant'), ('heartbeat_at', 'instant'), ('locked_until', 'instant'), ('max_attempts', None), ('progress', 'json'), ('cancel_requested_at', 'instant'), ('attempt', None)),
     ),
     ('overview.running_limits', ()): (
-        """SELECT jobrunner_schema.job_limits_in_force.job_type, jobrunner_schema.job_limits_in_force.max_running, jobrunner_schema.job_limits_in_force.rate, jobrunner_schema.job_limits_in_force.burst, jobrunner_schema.job_limits_in_force.concurrency_key, jobrunner_schema.job_limits_in_force.max_running_per_key, jobrunner_schema.job_limits_in_force.rate_per_key, jobrunner_schema.job_limits_in_force.burst_per_key, jobrunner_schema.job_limits_in_force.opens_at, CASE WHEN jobrunner_schema.job_limits_in_force.is_set THEN (SELECT count(*) AS count_1
+        """SELECT jobrunner_schema.job_limits_in_force.job_type, jobrunner_schema.job_limits_in_force.max_running, jobrunner_schema.job_limits_in_force.rate, jobrunner_schema.job_limits_in_force.burst, jobrunner_schema.job_limits_in_force.concurrency_key, jobrunner_schema.job_limits_in_force.max_running_per_key, jobrunner_schema.job_limits_in_force.rate_per_key, jobrunner_schema.job_limits_in_force.burst_per_key, (SELECT jobrunner_schema.job_types.fair_by
+FROM jobrunner_schema.job_types
+WHERE jobrunner_schema.job_types.job_type = jobrunner_schema.job_limits_in_force.job_type) AS fair_by, jobrunner_schema.job_limits_in_force.opens_at, CASE WHEN jobrunner_schema.job_limits_in_force.is_set THEN (SELECT count(*) AS count_1
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_limits_in_force.job_type AND jobrunner_schema.job_runs.status = 'running') ELSE (SELECT count(*) AS count_1
 FROM jobrunner_schema.job_runs
@@ -2385,7 +2566,7 @@ FROM jobrunner_schema.job_limits_in_force
 WHERE jobrunner_schema.job_limits_in_force.max_running IS NOT NULL OR jobrunner_schema.job_limits_in_force.rate IS NOT NULL OR jobrunner_schema.job_limits_in_force.concurrency_key IS NOT NULL ORDER BY jobrunner_schema.job_limits_in_force.job_type""",
         {},
         {},
-        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('opens_at', 'instant'), ('running', None), ('waiting', None)),
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('fair_by', None), ('opens_at', 'instant'), ('running', None), ('waiting', None)),
     ),
     ('overview.unknown', ()): (
         """SELECT jobrunner_schema.job_runs.job_type, count(*) AS waiting, min(jobrunner_schema.job_runs.run_at) AS oldest_run_at

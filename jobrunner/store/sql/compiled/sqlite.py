@@ -33,32 +33,32 @@ WHERE job_runs.job_type = :of_type AND job_runs.status IN ('queued', 'failed')
         (),
     ),
     ('backpressure.declare', ()): (
-        """INSERT INTO job_types (job_type, max_waiting, when_full, key_scope, key_window, updated_at) VALUES (:of_type, :new_max_waiting, :new_when_full, :new_key_scope, :new_key_window, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) ON CONFLICT (job_type) DO UPDATE SET max_waiting = :new_max_waiting, when_full = :new_when_full, key_scope = :new_key_scope, key_window = :new_key_window, updated_at = (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))""",
+        """INSERT INTO job_types (job_type, max_waiting, when_full, key_scope, key_window, fair_by, updated_at) VALUES (:of_type, :new_max_waiting, :new_when_full, :new_key_scope, :new_key_window, :new_fair_by, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) ON CONFLICT (job_type) DO UPDATE SET max_waiting = :new_max_waiting, when_full = :new_when_full, key_scope = :new_key_scope, key_window = :new_key_window, fair_by = :new_fair_by, updated_at = (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))""",
         {},
         {},
         (),
     ),
     ('backpressure.lock', ()): (
-        """UPDATE job_types SET job_type=job_types.job_type WHERE job_types.job_type = :of_type AND job_types.max_waiting IS NOT NULL RETURNING max_waiting, when_full, key_scope, key_window""",
+        """UPDATE job_types SET job_type=job_types.job_type WHERE job_types.job_type = :of_type AND job_types.max_waiting IS NOT NULL RETURNING max_waiting, when_full, key_scope, key_window, fair_by""",
         {},
         {},
-        (('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None)),
+        (('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None), ('fair_by', None)),
     ),
     ('backpressure.rules', ()): (
-        """SELECT job_types.job_type, job_types.max_waiting, job_types.when_full, job_types.key_scope, job_types.key_window
+        """SELECT job_types.job_type, job_types.max_waiting, job_types.when_full, job_types.key_scope, job_types.key_window, job_types.fair_by
 FROM job_types
-WHERE job_types.max_waiting IS NOT NULL OR job_types.key_scope != :key_scope_1""",
+WHERE job_types.max_waiting IS NOT NULL OR job_types.key_scope != :key_scope_1 OR job_types.fair_by IS NOT NULL""",
         {'key_scope_1': 'forever'},
         {},
-        (('job_type', None), ('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None)),
+        (('job_type', None), ('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None), ('fair_by', None)),
     ),
     ('backpressure.rules_of_type', ()): (
-        """SELECT job_types.max_waiting, job_types.when_full, job_types.key_scope, job_types.key_window
+        """SELECT job_types.max_waiting, job_types.when_full, job_types.key_scope, job_types.key_window, job_types.fair_by
 FROM job_types
 WHERE job_types.job_type = :of_type""",
         {},
         {},
-        (('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None)),
+        (('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None), ('fair_by', None)),
     ),
     ('claims.claim', ('sqlite', False, False)): (
         """WITH picked AS
@@ -105,13 +105,13 @@ WHERE job_claimable.job_type = types.job_type AND job_claimable.lease_expiries <
  LIMIT :limit OFFSET :param_1)
 WHERE types.most > :most_1) AS of_type
 WHERE of_type.number <= of_type.most UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at, of_list.job_type AS job_type, of_list.most AS most, of_list.max_attempts AS max_attempts, of_list.timeout AS timeout
-FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.max_attempts AS max_attempts, types.timeout AS timeout
-FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id JOIN (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.most') AS most, json_extract(value, '$.max_attempts') AS max_attempts, json_extract(value, '$.timeout') AS timeout FROM json_each(:types)) AS types ON job_runs.job_type = types.job_type
+FROM (SELECT job_runs.id AS id, coalesce(gated.turn_at, job_runs.turn_at) AS turn_at, job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.max_attempts AS max_attempts, types.timeout AS timeout
+FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.turn_at') AS turn_at FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id JOIN (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.most') AS most, json_extract(value, '$.max_attempts') AS max_attempts, json_extract(value, '$.timeout') AS timeout FROM json_each(:types)) AS types ON job_runs.job_type = types.job_type
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_2)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, picked.max_attempts), timeout=coalesce(job_runs.timeout, picked.timeout), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM picked WHERE job_runs.id = picked.id AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent, checkpoint""",
         {'attempts_1': 1, 'param_1': 0, 'most_1': 0, 'param_2': 0},
-        {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None)), 'gated': (('id', None),)},
+        {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None)), 'gated': (('id', None), ('turn_at', 'instant'))},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json')),
     ),
     ('claims.claim', ('sqlite', False, False, False, True)): (
@@ -147,14 +147,14 @@ WHERE job_claimable.job_type = types.job_type AND job_claimable.lease_expiries <
  LIMIT :limit OFFSET :param_1)
 WHERE types.most > :most_1) AS of_type
 WHERE of_type.number <= of_type.most UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at, of_list.job_type AS job_type, of_list.most AS most, of_list.max_attempts AS max_attempts, of_list.timeout AS timeout, of_list.family AS family, of_list.together AS together
-FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.max_attempts AS max_attempts, types.timeout AS timeout, types.family AS family, types.together AS together
-FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id JOIN (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.most') AS most, json_extract(value, '$.max_attempts') AS max_attempts, json_extract(value, '$.timeout') AS timeout, json_extract(value, '$.family') AS family, json_extract(value, '$.together') AS together FROM json_each(:types)) AS types ON job_runs.job_type = types.job_type
+FROM (SELECT job_runs.id AS id, coalesce(gated.turn_at, job_runs.turn_at) AS turn_at, job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.max_attempts AS max_attempts, types.timeout AS timeout, types.family AS family, types.together AS together
+FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.turn_at') AS turn_at FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id JOIN (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.most') AS most, json_extract(value, '$.max_attempts') AS max_attempts, json_extract(value, '$.timeout') AS timeout, json_extract(value, '$.family') AS family, json_extract(value, '$.together') AS together FROM json_each(:types)) AS types ON job_runs.job_type = types.job_type
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found) AS counted
 WHERE counted.place <= counted.together) AS first ORDER BY first.turn_at, first.run_at, first.id
  LIMIT :limit OFFSET :param_2)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, picked.max_attempts), timeout=coalesce(job_runs.timeout, picked.timeout), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM picked WHERE job_runs.id = picked.id AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent, checkpoint""",
         {'attempts_1': 1, 'param_1': 0, 'most_1': 0, 'param_2': 0},
-        {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None), ('family', None), ('together', None)), 'gated': (('id', None),)},
+        {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None), ('family', None), ('together', None)), 'gated': (('id', None), ('turn_at', 'instant'))},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json')),
     ),
     ('claims.held_by_type', ()): (
@@ -878,12 +878,14 @@ FROM job_ticks)) ORDER BY job_ticks.host DESC, job_ticks.id DESC
         (('host', None), ('started_at', 'instant'), ('is_of_host', None)),
     ),
     ('explain.limits', ()): (
-        """SELECT job_limits_in_force.job_type, job_limits_in_force.max_running, job_limits_in_force.rate, job_limits_in_force.burst, job_limits_in_force.concurrency_key, job_limits_in_force.max_running_per_key, job_limits_in_force.rate_per_key, job_limits_in_force.burst_per_key, job_limits_in_force.spent_until, job_limits_in_force.opens_at, job_limits_in_force.is_set, job_set_limits.reason, job_set_limits.actor, job_set_limits.set_at, job_set_limits.ends_at, job_set_limits.max_running AS set_max_running, job_set_limits.rate AS set_rate, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+        """SELECT job_limits_in_force.job_type, job_limits_in_force.max_running, job_limits_in_force.rate, job_limits_in_force.burst, job_limits_in_force.concurrency_key, job_limits_in_force.max_running_per_key, job_limits_in_force.rate_per_key, job_limits_in_force.burst_per_key, job_limits_in_force.spent_until, job_limits_in_force.opens_at, job_limits_in_force.is_set, job_set_limits.reason, job_set_limits.actor, job_set_limits.set_at, job_set_limits.ends_at, job_set_limits.max_running AS set_max_running, job_set_limits.rate AS set_rate, (SELECT job_types.fair_by
+FROM job_types
+WHERE job_types.job_type = :of_type) AS fair_by, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
 FROM job_limits_in_force LEFT OUTER JOIN job_set_limits ON job_limits_in_force.is_set = 1 AND job_set_limits.job_type = job_limits_in_force.job_type
 WHERE job_limits_in_force.job_type = :of_type""",
         {},
         {},
-        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('is_set', 'boolean'), ('reason', None), ('actor', None), ('set_at', 'instant'), ('ends_at', 'instant'), ('set_max_running', None), ('set_rate', None), ('now', 'instant')),
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('is_set', 'boolean'), ('reason', None), ('actor', None), ('set_at', 'instant'), ('ends_at', 'instant'), ('set_max_running', None), ('set_rate', None), ('fair_by', None), ('now', 'instant')),
     ),
     ('explain.newest_tick', ()): (
         """SELECT job_ticks.started_at
@@ -955,11 +957,13 @@ FROM job_hosts""",
         AND NOT EXISTS (SELECT 1 FROM job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
-            AND other.run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND (other.start_deadline_at IS NULL OR other.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))))))) AS is_key, (job_type NOT IN (SELECT name FROM job_pauses WHERE kind = 'type')) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all')) AS is_all_unpaused, (CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END) AS is_any_host, (CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN EXISTS (SELECT 1 FROM job_parents WHERE run_id = job_runs.id) ELSE EXISTS (SELECT 1 FROM job_limits
+            AND other.run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND (other.start_deadline_at IS NULL OR other.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))))))) AS is_key, (job_type NOT IN (SELECT name FROM job_pauses WHERE kind = 'type')) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all')) AS is_all_unpaused, (CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END) AS is_any_host, (CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN EXISTS (SELECT 1 FROM job_parents WHERE run_id = job_runs.id)
+      ELSE EXISTS (SELECT 1 FROM job_limits
         JOIN job_gates ON job_gates.job_type = job_limits.job_type
         WHERE job_limits.job_type = job_runs.job_type AND job_gates.gate = job_runs.gate
           AND job_gates.turn_at IS NOT NULL AND CASE WHEN job_limits.concurrency_key IS NULL THEN job_gates.gate = 'all'
-      ELSE substr(job_gates.gate, 1, length(job_limits.concurrency_key) + 1) = job_limits.concurrency_key || ' ' END) END) AS is_seen, EXISTS (SELECT job_recoverable.id
+      ELSE substr(job_gates.gate, 1, length(job_limits.concurrency_key) + 1) = job_limits.concurrency_key || ' ' END) OR EXISTS (SELECT 1 FROM job_types WHERE job_types.job_type = job_runs.job_type
+        AND substr(job_runs.gate, 1, length(fair_by) + 1) = fair_by || ' ') END) AS is_seen, EXISTS (SELECT job_recoverable.id
 FROM job_recoverable
 WHERE job_recoverable.id = :run) AS is_expired, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
 FROM job_runs
@@ -1094,6 +1098,180 @@ WHERE its.id = :run AND (ranked.nth, ranked.turn_at, ranked.run_at, ranked.id) <
         {'param_1': 0, 'param_2': 0, 'param_3': 0},
         {},
         (('nth', None), ('at_work', None), ('spent_until', 'instant')),
+    ),
+    ('fair.behind_gates', ()): (
+        """SELECT job_gated.id
+FROM job_gated
+WHERE job_gated.job_type = :of_type AND job_gated.gate > '' AND job_gated.gate != 'after' ORDER BY job_gated.gate, job_gated.turn_at, job_gated.run_at, job_gated.id
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('id', None),),
+    ),
+    ('fair.enter', ()): (
+        """INSERT INTO job_gates (job_type, gate, turn_at, place) SELECT given.job_type, given.gate, given.turn_at, (SELECT ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) - job_runs.priority * 60000000) AS anon_2
+FROM job_runs
+WHERE job_runs.job_type = given.job_type AND job_runs.gate = given.gate AND job_runs.status IN ('queued', 'failed') ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
+ LIMIT 1 OFFSET :param_1) AS anon_1
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate, json_extract(value, '$.turn_at') AS turn_at FROM json_each(:given)) AS given
+WHERE 1 = 1 ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_at = CASE WHEN (job_gates.turn_at IS NULL OR excluded.turn_at < job_gates.turn_at) THEN excluded.turn_at ELSE job_gates.turn_at END, place = CASE WHEN (job_gates.turn_at IS NULL OR excluded.place < job_gates.place) THEN excluded.place ELSE job_gates.place END""",
+        {'param_1': 0},
+        {'given': (('job_type', None), ('gate', None), ('turn_at', 'instant'))},
+        (),
+    ),
+    ('fair.first_runs', ('sqlite',)): (
+        """SELECT job_gated.id, job_gated.turn_at, job_gated.run_at, job_gated.gate
+FROM job_gated
+WHERE job_gated.lease_expiries < 2 AND job_gated.job_type = :of_type AND job_gated.gate = :gate ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('id', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('gate', None)),
+    ),
+    ('fair.line', (False,)): (
+        """SELECT job_gates.gate, job_gates.spent_until, (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '' AND job_runs.job_type = job_gates.job_type) AS at_work
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND substr(job_gates.gate, :substr_1, length(:prefix)) = :prefix AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) OR job_gates.opens_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:longest * 1000000 AS INTEGER))) AND (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '' AND job_runs.job_type = job_gates.job_type) < :most_at_work ORDER BY job_gates.place
+ LIMIT :limit OFFSET :param_1""",
+        {'substr_1': 1, 'param_1': 0},
+        {},
+        (('gate', None), ('spent_until', 'instant'), ('at_work', None)),
+    ),
+    ('fair.line', (True,)): (
+        """SELECT job_gates.gate, (SELECT max(same.spent_until) AS max_1
+FROM job_gates AS same
+WHERE same.job_type IN (SELECT given.job_type
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given) AND same.gate = job_gates.gate) AS spent_until, (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '' AND job_runs.job_type IN (SELECT given.job_type
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given)) AS at_work
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND substr(job_gates.gate, :substr_1, length(:prefix)) = :prefix AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) OR job_gates.opens_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:longest * 1000000 AS INTEGER))) AND (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '' AND job_runs.job_type IN (SELECT given.job_type
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given)) < :most_at_work ORDER BY job_gates.place
+ LIMIT :limit OFFSET :param_1""",
+        {'substr_1': 1, 'param_1': 0},
+        {'given': (('job_type', None),)},
+        (('gate', None), ('spent_until', 'instant'), ('at_work', None)),
+    ),
+    ('fair.look_from', ()): (
+        """UPDATE job_limits SET looked_to=:looked_to WHERE job_limits.job_type = :of_type""",
+        {},
+        {},
+        (),
+    ),
+    ('fair.of_fair_types', ()): (
+        """SELECT given.job_type, given.gate, (SELECT job_runs.turn_at
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = given.job_type AND job_runs.gate >= given.gate ORDER BY job_runs.gate, job_runs.turn_at, job_runs.run_at, job_runs.id
+ LIMIT 1 OFFSET :param_1) AS turn_at
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate FROM json_each(:given)) AS given JOIN job_types ON job_types.job_type = given.job_type AND substr(given.gate, :substr_1, length(job_types.fair_by || ' ')) = (job_types.fair_by || ' ')""",
+        {'param_1': 0, 'substr_1': 1},
+        {'given': (('job_type', None), ('gate', None))},
+        (('job_type', None), ('gate', None), ('turn_at', 'instant')),
+    ),
+    ('fair.others_in_line', ()): (
+        """WITH RECURSIVE walk(gate, steps) AS
+(SELECT CAST('' AS TEXT) AS gate, 0 AS steps UNION ALL SELECT (SELECT job_runs.gate
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = :of_type AND job_runs.gate > walk.gate ORDER BY job_runs.gate
+ LIMIT 1 OFFSET :param_4) AS anon_1, walk.steps + 1 AS anon_2
+FROM walk
+WHERE walk.gate IS NOT NULL AND walk.steps < :limit)
+ SELECT CASE WHEN ((SELECT job_gates.place
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND job_gates.gate = :gate) IS NULL OR (SELECT job_gates.place
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND job_gates.gate = walk.gate) < (SELECT job_gates.place
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND job_gates.gate = :gate)) THEN :param_1 ELSE :param_2 END AS is_before, (SELECT count(*) AS count_1
+FROM (SELECT job_gated.id AS id
+FROM job_gated
+WHERE job_gated.job_type = :of_type AND job_gated.gate >= walk.gate AND job_gated.gate <= walk.gate
+ LIMIT :share OFFSET :param_3) AS some) AS waiting
+FROM walk
+WHERE walk.steps > 0 AND (walk.gate NOT IN ('', 'after', :gate))""",
+        {'param_1': 1, 'param_2': 0, 'param_3': 0, 'param_4': 0},
+        {},
+        (('is_before', None), ('waiting', None)),
+    ),
+    ('fair.quarantined', (False,)): (
+        """SELECT first.id, first.gate, first.turn_at, first.run_at, job_gates.spent_until, (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '' AND job_runs.job_type = job_gates.job_type) AS at_work
+FROM (SELECT job_gated.id AS id, job_gated.gate AS gate, job_gated.turn_at AS turn_at, job_gated.run_at AS run_at
+FROM job_gated
+WHERE job_gated.job_type = :of_type AND job_gated.gate > '' AND job_gated.lease_expiries >= 2 ORDER BY job_gated.gate, job_gated.turn_at, job_gated.run_at, job_gated.id
+ LIMIT 100 OFFSET :param_1) AS first JOIN job_gates ON job_gates.job_type = :of_type AND job_gates.gate = first.gate
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND substr(job_gates.gate, :substr_1, length(:prefix)) = :prefix AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) OR job_gates.opens_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:longest * 1000000 AS INTEGER))) AND (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '' AND job_runs.job_type = job_gates.job_type) < :most_at_work
+ LIMIT :limit OFFSET :param_2""",
+        {'param_1': 0, 'substr_1': 1, 'param_2': 0},
+        {},
+        (('id', None), ('gate', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('spent_until', 'instant'), ('at_work', None)),
+    ),
+    ('fair.quarantined', (True,)): (
+        """SELECT first.id, first.gate, first.turn_at, first.run_at, (SELECT max(same.spent_until) AS max_1
+FROM job_gates AS same
+WHERE same.job_type IN (SELECT given.job_type
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given) AND same.gate = job_gates.gate) AS spent_until, (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '' AND job_runs.job_type IN (SELECT given.job_type
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given)) AS at_work
+FROM (SELECT job_gated.id AS id, job_gated.gate AS gate, job_gated.turn_at AS turn_at, job_gated.run_at AS run_at
+FROM job_gated
+WHERE job_gated.job_type = :of_type AND job_gated.gate > '' AND job_gated.lease_expiries >= 2 ORDER BY job_gated.gate, job_gated.turn_at, job_gated.run_at, job_gated.id
+ LIMIT 100 OFFSET :param_1) AS first JOIN job_gates ON job_gates.job_type = :of_type AND job_gates.gate = first.gate
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND substr(job_gates.gate, :substr_1, length(:prefix)) = :prefix AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) OR job_gates.opens_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:longest * 1000000 AS INTEGER))) AND (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '' AND job_runs.job_type IN (SELECT given.job_type
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given)) < :most_at_work
+ LIMIT :limit OFFSET :param_2""",
+        {'param_1': 0, 'substr_1': 1, 'param_2': 0},
+        {'given': (('job_type', None),)},
+        (('id', None), ('gate', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('spent_until', 'instant'), ('at_work', None)),
+    ),
+    ('fair.settle', ()): (
+        """UPDATE job_gates SET turn_at=(SELECT job_runs.turn_at
+FROM job_runs
+WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.status IN ('queued', 'failed') ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
+ LIMIT :param_1 OFFSET :param_2), spent_until=coalesce(given.spent_until, job_gates.spent_until), opens_at=coalesce(given.opens_at, job_gates.opens_at), place=CASE WHEN (given.moves = 1) THEN coalesce((SELECT (:at - job_runs.priority * 60000000) AS anon_1
+FROM job_runs
+WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.status IN ('queued', 'failed') ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
+ LIMIT 1 OFFSET :param_3) + CASE WHEN ((SELECT max(job_gates.place) AS max_1
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND job_gates.place <= (:at - 0 * 60000000) + 1000000) > (:at - 0 * 60000000)) THEN (SELECT max(job_gates.place) AS max_1
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND job_gates.place <= (:at - 0 * 60000000) + 1000000) - (:at - 0 * 60000000) ELSE 0 END + 1, job_gates.place) ELSE job_gates.place END FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate, json_extract(value, '$.spent_until') AS spent_until, json_extract(value, '$.opens_at') AS opens_at, json_extract(value, '$.moves') AS moves FROM json_each(:given)) AS given WHERE job_gates.job_type = given.job_type AND job_gates.gate = given.gate""",
+        {'param_1': 1, 'param_2': 0, 'param_3': 0},
+        {'at': 'instant', 'given': (('job_type', None), ('gate', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('moves', None))},
+        (),
+    ),
+    ('fair.waited', ()): (
+        """WITH RECURSIVE walk(gate, steps) AS
+(SELECT CAST(:looked_to AS TEXT) AS gate, 0 AS steps UNION ALL SELECT (SELECT job_runs.gate
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = :of_type AND job_runs.gate > walk.gate ORDER BY job_runs.gate
+ LIMIT 1 OFFSET :param_2) AS anon_1, walk.steps + 1 AS anon_2
+FROM walk
+WHERE walk.gate IS NOT NULL AND walk.steps < :limit)
+ SELECT :of_type AS job_type, walk.gate, (SELECT job_runs.turn_at
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = :of_type AND job_runs.gate >= walk.gate ORDER BY job_runs.gate, job_runs.turn_at, job_runs.run_at, job_runs.id
+ LIMIT 1 OFFSET :param_1) AS turn_at, (SELECT job_gates.turn_at
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.gate = walk.gate) AS known_at
+FROM walk
+WHERE walk.steps > 0 AND walk.gate IS NOT NULL ORDER BY walk.steps""",
+        {'param_1': 0, 'param_2': 0},
+        {},
+        (('job_type', None), ('gate', None), ('turn_at', 'instant'), ('known_at', 'instant')),
     ),
     ('finalize.complete', ()): (
         """UPDATE job_attempts SET output=given.output, peak_memory_bytes=given.peak_memory_bytes, processor_seconds=given.processor_seconds FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.output') AS output, json_extract(value, '$.peak_memory_bytes') AS peak_memory_bytes, json_extract(value, '$.processor_seconds') AS processor_seconds FROM json_each(:given)) AS given WHERE job_attempts.run_id = given.id AND job_attempts.lease_token = given.lease_token""",
@@ -1947,7 +2125,7 @@ WHERE job_gated.job_type = :of_type AND job_gated.gate = 'all' AND job_gated.lea
 (SELECT job_limits.job_type AS job_type
 FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given JOIN job_limits ON job_limits.job_type = given.job_type)
  UPDATE job_limits SET asked_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_limits.job_type IN (SELECT free.job_type
-FROM free) RETURNING job_type, spent_until, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key, (SELECT job_set_limits.max_running
+FROM free) RETURNING job_type, spent_until, looked_to, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key, (SELECT job_set_limits.max_running
 FROM job_set_limits
 WHERE job_type = job_limits.job_type AND (ends_at IS NULL OR ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AS set_max_running, (SELECT job_set_limits.rate
 FROM job_set_limits
@@ -1956,7 +2134,7 @@ FROM job_set_limits
 WHERE job_type = job_limits.job_type AND (ends_at IS NULL OR ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AS set_burst""",
         {},
         {'given': (('job_type', None),)},
-        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
+        (('job_type', None), ('spent_until', 'instant'), ('looked_to', None), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
     ),
     ('limits.open_gates', ()): (
         """SELECT job_open_gates.gate
@@ -1989,7 +2167,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING id""",
         """INSERT INTO job_limits (job_type, asked_at) SELECT :of_type AS anon_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2
 WHERE NOT (EXISTS (SELECT job_limits.job_type
 FROM job_limits
-WHERE job_limits.job_type = :of_type)) ON CONFLICT DO NOTHING RETURNING job_type, spent_until, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key, (SELECT job_set_limits.max_running
+WHERE job_limits.job_type = :of_type)) ON CONFLICT DO NOTHING RETURNING job_type, spent_until, looked_to, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key, (SELECT job_set_limits.max_running
 FROM job_set_limits
 WHERE job_type = job_limits.job_type AND (ends_at IS NULL OR ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AS set_max_running, (SELECT job_set_limits.rate
 FROM job_set_limits
@@ -1998,7 +2176,7 @@ FROM job_set_limits
 WHERE job_type = job_limits.job_type AND (ends_at IS NULL OR ends_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AS set_burst""",
         {},
         {},
-        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
+        (('job_type', None), ('spent_until', 'instant'), ('looked_to', None), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
     ),
     ('listen.look_ahead', ()): (
         """SELECT EXISTS (SELECT job_ticks.id
@@ -2350,7 +2528,9 @@ WHERE job_runs.status = 'running' ORDER BY job_runs.started_at, job_runs.id""",
         (('id', None), ('job_type', None), ('host', None), ('locked_by', None), ('started_at', 'instant'), ('heartbeat_at', 'instant'), ('locked_until', 'instant'), ('max_attempts', None), ('progress', 'json'), ('cancel_requested_at', 'instant'), ('attempt', None)),
     ),
     ('overview.running_limits', ()): (
-        """SELECT job_limits_in_force.job_type, job_limits_in_force.max_running, job_limits_in_force.rate, job_limits_in_force.burst, job_limits_in_force.concurrency_key, job_limits_in_force.max_running_per_key, job_limits_in_force.rate_per_key, job_limits_in_force.burst_per_key, job_limits_in_force.opens_at, CASE WHEN job_limits_in_force.is_set THEN (SELECT count(*) AS count_1
+        """SELECT job_limits_in_force.job_type, job_limits_in_force.max_running, job_limits_in_force.rate, job_limits_in_force.burst, job_limits_in_force.concurrency_key, job_limits_in_force.max_running_per_key, job_limits_in_force.rate_per_key, job_limits_in_force.burst_per_key, (SELECT job_types.fair_by
+FROM job_types
+WHERE job_types.job_type = job_limits_in_force.job_type) AS fair_by, job_limits_in_force.opens_at, CASE WHEN job_limits_in_force.is_set THEN (SELECT count(*) AS count_1
 FROM job_runs
 WHERE job_runs.job_type = job_limits_in_force.job_type AND job_runs.status = 'running') ELSE (SELECT count(*) AS count_1
 FROM job_runs
@@ -2361,7 +2541,7 @@ FROM job_limits_in_force
 WHERE job_limits_in_force.max_running IS NOT NULL OR job_limits_in_force.rate IS NOT NULL OR job_limits_in_force.concurrency_key IS NOT NULL ORDER BY job_limits_in_force.job_type""",
         {},
         {},
-        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('opens_at', 'instant'), ('running', None), ('waiting', None)),
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('fair_by', None), ('opens_at', 'instant'), ('running', None), ('waiting', None)),
     ),
     ('overview.unknown', ()): (
         """SELECT job_runs.job_type, count(*) AS waiting, min(job_runs.run_at) AS oldest_run_at

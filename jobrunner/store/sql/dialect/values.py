@@ -142,6 +142,16 @@ class after(Expression[datetime]):  # noqa: N801 - as above
     )
 
 
+class place_in_line(Expression[int]):  # noqa: N801 - as above
+    """A time in microseconds, a minute earlier for each step of a priority, for the places of gates in their line."""
+
+    type = BigInteger()
+    words = Words(
+        postgresql="(CAST(EXTRACT(EPOCH FROM {0}) * 1000000 AS BIGINT) - {1} * 60000000)",
+        sqlite="({0} - {1} * 60000000)",
+    )
+
+
 class promoted(Expression[str]):  # noqa: N801 - as above
     """The server, if it is a standby that was promoted since a tick last noted one (``servers``). NULL: it is not."""
 

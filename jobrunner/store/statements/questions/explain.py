@@ -31,6 +31,7 @@ from jobrunner.store.schema import (
     job_set_limits,
     job_tallies,
     job_ticks,
+    job_types,
 )
 from jobrunner.store.schema.views import job_claimable, job_gated, job_limits_in_force, job_recoverable
 from jobrunner.store.sql.conditions import CLAIM, SEEN
@@ -172,7 +173,8 @@ def limits() -> Select[Any]:
     limits, set_here = job_limits_in_force, job_set_limits.c
     of_operators = (set_here[name] for name in ("reason", "actor", "set_at", "ends_at"))
     labelled = (set_here[name].label(f"set_{name}") for name in ("max_running", "rate"))
-    found = select(limits, *of_operators, *labelled, now().label("now")).select_from(
+    fair_by = select(job_types.c.fair_by).where(job_types.c.job_type == _OF_TYPE).scalar_subquery().label("fair_by")
+    found = select(limits, *of_operators, *labelled, fair_by, now().label("now")).select_from(
         limits.outerjoin(job_set_limits, and_(limits.c.is_set, set_here.job_type == limits.c.job_type))
     )
     return found.where(limits.c.job_type == _OF_TYPE)

@@ -94,10 +94,12 @@ def running_limits() -> Select[Any]:
     of_type = job_runs.c.job_type == limits.c.job_type
     names = (
         "job_type", "max_running", "rate", "burst", "concurrency_key", "max_running_per_key", "rate_per_key",
-        "burst_per_key", "opens_at",
+        "burst_per_key",
     )  # fmt: skip
+    fair_by = select(job_types.c.fair_by).where(job_types.c.job_type == limits.c.job_type).correlate(limits)
     waiting = select(func.count()).where(of_type, WAITING).correlate(limits).scalar_subquery().label("waiting")
-    found = select(*_columns(limits, *names), count_at_work(limits).label("running"), waiting)
+    more = (fair_by.scalar_subquery().label("fair_by"), limits.c.opens_at)
+    found = select(*_columns(limits, *names), *more, count_at_work(limits).label("running"), waiting)
     # A row may be there only for its lock.
     has_some = or_(*(limits.c[name].is_not(None) for name in ("max_running", "rate", "concurrency_key")))
     return found.where(has_some).order_by(limits.c.job_type)

@@ -29,7 +29,13 @@ WAITING: ColumnElement[bool] = job_runs.c.status.in_((literal_column("'queued'")
 
 # Not the name of the column, which SQLAlchemy reserves in an UPDATE.
 _OF_TYPE: ColumnElement[str] = bindparam("of_type", type_=job_types.c.job_type.type)
-_RULES = (job_types.c.max_waiting, job_types.c.when_full, job_types.c.key_scope, job_types.c.key_window)
+_RULES = (
+    job_types.c.max_waiting,
+    job_types.c.when_full,
+    job_types.c.key_scope,
+    job_types.c.key_window,
+    job_types.c.fair_by,
+)
 
 
 def is_limited(job_type: ColumnElement[str]) -> ColumnElement[bool]:
@@ -41,7 +47,7 @@ def is_limited(job_type: ColumnElement[str]) -> ColumnElement[bool]:
 def rules() -> Select[Any]:
     """The rules of all types that have any."""
     columns = job_types.c
-    is_any = or_(columns.max_waiting.is_not(None), columns.key_scope != "forever")
+    is_any = or_(columns.max_waiting.is_not(None), columns.key_scope != "forever", columns.fair_by.is_not(None))
     return select(columns.job_type, *_RULES).where(is_any)
 
 
@@ -79,6 +85,7 @@ def declare() -> Executable:
         "when_full": bindparam("new_when_full", type_=columns.when_full.type),
         "key_scope": bindparam("new_key_scope", type_=columns.key_scope.type),
         "key_window": bindparam("new_key_window", type_=columns.key_window.type),
+        "fair_by": bindparam("new_fair_by", type_=columns.fair_by.type),
         "updated_at": now(),
     }
     insert = inserting(job_types).values(job_type=_OF_TYPE, **values)

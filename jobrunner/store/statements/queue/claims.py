@@ -115,8 +115,10 @@ def _first_of_each(found: FromClause) -> FromClause:
 
 
 def _of_list(types: FromClause) -> Select[Any]:
-    columns, given = job_runs.c, rows("gated", {"id": job_runs.c.id.type})
-    found = select(columns.id, columns.turn_at, columns.run_at, *types.c).select_from(
+    columns, given = job_runs.c, rows("gated", {"id": job_runs.c.id.type, "turn_at": job_runs.c.turn_at.type})
+    # Of a fair type the turn of another one (``fair``).
+    turn_at = func.coalesce(given.c.turn_at, columns.turn_at).label("turn_at")
+    found = select(columns.id, turn_at, columns.run_at, *types.c).select_from(
         given.join(job_runs, columns.id == given.c.id).join(types, types.c.job_type == columns.job_type)
     )
     # They were found in this transaction. In these words no partial index offers itself, as one over all that waits.

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Float,
     FromClause,
     Integer,
+    ScalarSelect,
     Select,
     Text,
     Update,
@@ -121,7 +122,7 @@ def _looked_at() -> list[ColumnElement[Any]]:
     # What is set is read under the lock: who sets it has locked the row, too.
     of_operators = (of_type_in_force(name) for name in SET)
     named = (columns[name] for name in DECLARED)
-    return [columns.job_type, columns.spent_until, now().label("now"), *named, *of_operators]
+    return [columns.job_type, columns.spent_until, columns.looked_to, now().label("now"), *named, *of_operators]
 
 
 def admit(name_count: int) -> Update:
@@ -193,7 +194,7 @@ def is_of_limits() -> ColumnElement[bool]:
 def first_runs(quarantined: bool) -> Select[Any]:
     """The most urgent runs behind the only gate of a type, locked."""
     due = job_gated.c
-    found = select(due.id).where(due.job_type == _OF_TYPE, due.gate == literal_column("'all'"), _fits(quarantined))
+    found = select(due.id).where(due.job_type == _OF_TYPE, due.gate == literal_column("'all'"), fits(quarantined))
     found = found.order_by(due.turn_at, due.run_at, due.id).limit(bindparam("limit", type_=Integer))
     return found.with_for_update(skip_locked=True, key_share=True)
 
@@ -202,50 +203,61 @@ def first_run_of_each(quarantined: bool, of_family: bool = False) -> Select[Any]
     """The open gates of a type, most urgent first: the most urgent run behind each, and how many are at work under it.
 
     A gate with so many at work as ``most_at_work``, or whose rate does not allow a run yet, is not open. ``of_family``:
-    of all names of a list what is at work under a key, and has spent its rate, counts.
+    see ``state_of_gate``.
     """
     columns, due = job_gates.c, job_gated.c
-    busy = select(func.count()).where(job_runs.c.gate == columns.gate, is_at_work())
-    spent_until: ColumnElement[Any] = columns.spent_until
-    if of_family:
-        names = select(rows("given", _TYPES).c.job_type)
-        busy = busy.where(job_runs.c.job_type.in_(names))
-        same = job_gates.alias("same")
-        last = select(func.max(same.c.spent_until)).where(same.c.job_type.in_(names), same.c.gate == columns.gate)
-        spent_until = last.correlate(job_gates).scalar_subquery().label("spent_until")
-    else:
-        busy = busy.where(job_runs.c.job_type == columns.job_type)
-    first = select(due.id).where(due.job_type == columns.job_type, due.gate == columns.gate, _fits(quarantined))
+    at_work, spent_until = state_of_gate(of_family)
+    first = select(due.id).where(due.job_type == columns.job_type, due.gate == columns.gate, fits(quarantined))
     first = first.order_by(due.turn_at, due.run_at, due.id).limit(1)
-    count = busy.correlate(job_gates).scalar_subquery()
-    most = bindparam("most_at_work", type_=Integer)
-    prefix: ColumnElement[str] = bindparam("prefix", type_=Text())
     return (
         select(
             columns.gate,
             spent_until,
-            count.label("at_work"),
+            at_work.label("at_work"),
             first.correlate(job_gates).scalar_subquery().label("run_id"),
         )
-        .where(
-            columns.job_type == _OF_TYPE,
-            columns.turn_at.is_not(None),
-            # Those of another key are not counted right. Housekeeping takes the runs from there.
-            func.substr(columns.gate, 1, func.length(prefix)) == prefix,
-            # Later than the rate can say: it was written before the clock stepped back, or by a slower rate.
-            or_(
-                columns.opens_at.is_(None),
-                columns.opens_at <= now(),
-                columns.opens_at > later(bindparam("longest", type_=Float)),
-            ),
-            count < most,
-        )
+        .where(*are_open(at_work))
         .order_by(columns.turn_at)
         .limit(bindparam("limit", type_=Integer))
     )
 
 
-def _fits(quarantined: bool) -> ColumnElement[bool]:
+def are_open(at_work: ColumnElement[int]) -> list[ColumnElement[bool]]:
+    """The conditions that a gate of ``job_gates`` is waited for and open: so many runs are at work under it."""
+    columns, prefix = job_gates.c, bindparam("prefix", type_=Text())
+    return [
+        columns.job_type == _OF_TYPE,
+        columns.turn_at.is_not(None),
+        # Those of another key are not counted right. Housekeeping takes the runs from there.
+        func.substr(columns.gate, 1, func.length(prefix)) == prefix,
+        # Later than the rate can say: it was written before the clock stepped back, or by a slower rate.
+        or_(
+            columns.opens_at.is_(None),
+            columns.opens_at <= now(),
+            columns.opens_at > later(bindparam("longest", type_=Float)),
+        ),
+        at_work < bindparam("most_at_work", type_=Integer),
+    ]
+
+
+def state_of_gate(of_family: bool) -> tuple[ScalarSelect[int], ColumnElement[Any]]:
+    """How many runs are at work under a gate of ``job_gates``, and up to when its rate is spent.
+
+    ``of_family``: under the gates of this key of all names of a list, and the latest state of all of their rates.
+    """
+    columns = job_gates.c
+    busy = select(func.count()).where(job_runs.c.gate == columns.gate, is_at_work())
+    if not of_family:
+        own = busy.where(job_runs.c.job_type == columns.job_type)
+        return own.correlate(job_gates).scalar_subquery(), columns.spent_until
+    names = select(rows("given", _TYPES).c.job_type)
+    same = job_gates.alias("same")
+    last = select(func.max(same.c.spent_until)).where(same.c.job_type.in_(names), same.c.gate == columns.gate)
+    spent_until = last.correlate(job_gates).scalar_subquery().label("spent_until")
+    return busy.where(job_runs.c.job_type.in_(names)).correlate(job_gates).scalar_subquery(), spent_until
+
+
+def fits(quarantined: bool) -> ColumnElement[bool]:
     is_quarantined = job_gated.c.lease_expiries >= literal_column(str(QUARANTINE_AFTER_EXPIRIES))
     return is_quarantined if quarantined else ~is_quarantined
 

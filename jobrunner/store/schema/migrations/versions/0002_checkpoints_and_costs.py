@@ -1,4 +1,4 @@
-"""A place to go on from, what attempts have cost, where rows were moved to, set limits, and runs of one host.
+"""A place to go on from, what attempts have cost, where rows were moved to, set limits, runs of one host, fair types.
 
 It expands: older programs leave them empty.
 """
@@ -63,6 +63,9 @@ UP = {
         "ALTER TABLE {schema}job_tallies ADD COLUMN most_memory BIGINT DEFAULT 0 NOT NULL",
         "ALTER TABLE {schema}job_tallies ADD COLUMN memories JSONB DEFAULT '[]' NOT NULL",
         "ALTER TABLE {schema}job_state ADD COLUMN moved TEXT",
+        "ALTER TABLE {schema}job_types ADD COLUMN fair_by VARCHAR(200)",
+        "ALTER TABLE {schema}job_limits ADD COLUMN looked_to VARCHAR(600)",
+        "ALTER TABLE {schema}job_gates ADD COLUMN place BIGINT DEFAULT 0 NOT NULL",
         SET_LIMITS_POSTGRESQL,
         SAME_RIGHTS,
         "ALTER TABLE {schema}job_runs ADD COLUMN only_host VARCHAR(255)",
@@ -82,6 +85,9 @@ UP = {
         "ALTER TABLE job_tallies ADD COLUMN memories TEXT DEFAULT '[]' NOT NULL "
         + _readable("job_tallies", "memories"),
         "ALTER TABLE job_state ADD COLUMN moved TEXT",
+        "ALTER TABLE job_types ADD COLUMN fair_by TEXT",
+        "ALTER TABLE job_limits ADD COLUMN looked_to TEXT",
+        "ALTER TABLE job_gates ADD COLUMN place INTEGER DEFAULT 0 NOT NULL",
         SET_LIMITS_SQLITE,
         "ALTER TABLE job_runs ADD COLUMN only_host TEXT",
         f"ALTER TABLE job_definitions ADD COLUMN \"on\" TEXT DEFAULT 'any-host' NOT NULL {ON}",
@@ -96,14 +102,22 @@ ONE_HOST_ENDS = [
       WHERE only_host IS NOT NULL AND status IN ('queued', 'failed')""",
 ]
 OF_HOST = ("job_runs_of_host", "job_definitions_of_host", "job_definitions_templates")
+# The triggers read a column that goes.
 DOWN = {
     "postgresql": [
+        "DROP TRIGGER IF EXISTS jobrunner_note_fair ON {schema}job_runs",
+        "DROP TRIGGER IF EXISTS jobrunner_line_up ON {schema}job_runs",
+        "DROP FUNCTION IF EXISTS {schema}jobrunner_note_fair()",
+        "DROP FUNCTION IF EXISTS {schema}jobrunner_line_up()",
         *ONE_HOST_ENDS,
         "ALTER TABLE {schema}job_definitions DROP COLUMN template",
         "ALTER TABLE {schema}job_definitions DROP COLUMN host",
         'ALTER TABLE {schema}job_definitions DROP COLUMN "on"',
         "ALTER TABLE {schema}job_runs DROP COLUMN only_host",
         "DROP TABLE {schema}job_set_limits",
+        "ALTER TABLE {schema}job_gates DROP COLUMN place",
+        "ALTER TABLE {schema}job_limits DROP COLUMN looked_to",
+        "ALTER TABLE {schema}job_types DROP COLUMN fair_by",
         "ALTER TABLE {schema}job_state DROP COLUMN moved",
         *(f"ALTER TABLE {{schema}}job_tallies DROP COLUMN {each}" for each in COSTS),
         "ALTER TABLE {schema}job_attempts DROP COLUMN processor_seconds",
@@ -111,6 +125,7 @@ DOWN = {
         "ALTER TABLE {schema}job_runs DROP COLUMN checkpoint",
     ],
     "sqlite": [
+        "DROP TRIGGER IF EXISTS jobrunner_line_up",
         *ONE_HOST_ENDS,
         # SQLite keeps a column that has an index.
         *(f"DROP INDEX IF EXISTS {name}" for name in OF_HOST),
@@ -119,6 +134,11 @@ DOWN = {
         'ALTER TABLE job_definitions DROP COLUMN "on"',
         "ALTER TABLE job_runs DROP COLUMN only_host",
         "DROP TABLE job_set_limits",
+        # SQLite drops no column that an index has.
+        "DROP INDEX IF EXISTS job_gates_line",
+        "ALTER TABLE job_gates DROP COLUMN place",
+        "ALTER TABLE job_limits DROP COLUMN looked_to",
+        "ALTER TABLE job_types DROP COLUMN fair_by",
         "ALTER TABLE job_state DROP COLUMN moved",
         *(f"ALTER TABLE job_tallies DROP COLUMN {each}" for each in COSTS),
         "ALTER TABLE job_attempts DROP COLUMN processor_seconds",
