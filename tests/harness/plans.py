@@ -116,7 +116,7 @@ FROM ({{numbers}}) AS numbered
 FAIR = f"""
 INSERT INTO job_runs ({COLUMNS}, gate)
 SELECT 'fair', '{{{{"customer": 7}}}}', 'queued', 0, {{now}}, {{now}}, {{now}},
-       CASE WHEN n <= 20 THEN 'customer [' || n || ']' ELSE 'customer [7]' END
+       CASE WHEN n <= 12 THEN 'customer [' || n || ']' ELSE 'customer [7]' END
 FROM ({{numbers}}) AS numbered
 """
 GATED_AT_WORK = f"""

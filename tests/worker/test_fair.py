@@ -104,6 +104,15 @@ def test_no_key_that_waits_is_passed_over_while_new_keys_come_all_the_time(store
     assert "m" in customers_of(database, [run for _ in range(20) for run in claimed(store, 20)])
 
 
+def test_run_of_one_host_has_its_turn_there_among_the_keys_that_wait(store: Store, database: Database) -> None:
+    declare(store, FAIR)
+    others = enqueue_some(store, ["A"] * 5)
+    own = queue(database, "export", {"customer_id": "B"}, only_host="a")
+    assert claimed(store, 2, host="b") == others[:2]
+    assert set(claimed(store, 2, host="a")) == {others[2], own}
+    assert claimed(store, 5, host="b") == others[3:]
+
+
 def test_limits_and_a_fair_share_hold_at_once(store: Store, database: Database) -> None:
     both = Policy(
         "export",

@@ -79,6 +79,7 @@ LIMITED: dict[str, tuple[Limits, int]] = {
     "key": (Limits(concurrency_key=("n",), max_running_per_key=1), 1),
     "keys and type": (Limits(max_running=2, concurrency_key=("n",), max_running_per_key=3), 2),
     "rate of a key": (Limits(concurrency_key=("n",), rate_per_key=parse_rate("rate_per_key", "2/h", 2)), 2),
+    "a fair share, too": (Limits(concurrency_key=("n",), max_running_per_key=2, fair_by="n"), 2),
 }
 
 

@@ -62,6 +62,10 @@ def _look_at_family(
     """Find what may be claimed of the names of one type, which are counted together."""
     for of_type, _ in found:
         openings.may_be_more |= _admit(connection, of_type) == _ADMITTED
+        if of_type.limits.fair_by is not None:
+            # Of all names, before one of them takes all the room: a gate that no claim has found waits for ever.
+            key = key_of(of_type.limits)
+            of_type.is_looked_through = fair.find_gates(connection, of_type.name, key, of_type.looked_to)
     taken = Counter[str]()
     for of_type, most in _longest_waiting_first(connection, found):
         busy = sum(at_work.get(name, 0) for name in of_type.names) + taken.total()
@@ -174,7 +178,6 @@ def _look_along_the_line(
                 of_type.run_ids.append(row.id)
                 taken[row.gate] += 1
         return
-    is_looked_through = fair.find_gates(connection, of_type.name, key_of(of_type.limits), of_type.looked_to)
     line, spent_until = {}, {}
     for row in connection.execute(Prepared("fair.line", variant), {**values, "limit": limit + fair.SPARE}):
         line[row.gate], spent_until[row.gate] = _allowed(of_type, row, taken, openings), row.spent_until
@@ -182,8 +185,8 @@ def _look_along_the_line(
     of_type.gates = {gate: spent_until[gate] for gate in picked.gates}
     of_type.run_ids, of_type.turns = list(picked.turns), picked.turns
     taken.update(picked.taken)
-    of_type.has_more_room |= picked.may_be_more or not is_looked_through
-    openings.may_be_more |= not (is_looked_through or picked.turns)
+    of_type.has_more_room |= picked.may_be_more or not of_type.is_looked_through
+    openings.may_be_more |= not (of_type.is_looked_through or picked.turns)
 
 
 def _asked(of_type: LimitedType, limit: int) -> dict[str, Any]:

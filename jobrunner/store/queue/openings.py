@@ -76,6 +76,7 @@ class LimitedType:
     """What one claim finds out about a limited type. ``gates`` are those it looked at, with their ``spent_until``.
 
     ``is_declared``: the limits are the stored ones. When others open is no matter for those who know the stored ones.
+    ``is_looked_through``: of a fair type there are no gates that no claim has found.
     ``names`` are all names of the type, of which this is one, and ``rows`` their rows.
     """
 
@@ -93,6 +94,7 @@ class LimitedType:
             stored |= {name: value for name, value in set_here.items() if value is not None}
         self.is_declared = stored == columns_of(limits)
         self.looked_to: str = row.looked_to or ""
+        self.is_looked_through = True
         self.run_ids: list[int] = []
         self.turns: dict[int, datetime] = {}
         self.gates: dict[str, datetime | None] = {}

@@ -2,7 +2,8 @@
 
 A statement of the enqueue could not: the roles of applications may not write that column, and older code and SQL insert
 runs, too. On PostgreSQL each statement asks once which types are fair, with the rights of the owner, and notes it for
-its rows: a question for each row would take a quarter of the time of a large INSERT.
+its rows: a question for each row would take a quarter of the time of a large INSERT. A run that only one host may claim
+waits behind no gate: its host puts it there within its claim (``own_runs``).
 """
 
 from __future__ import annotations
@@ -44,13 +45,14 @@ FOR EACH STATEMENT EXECUTE FUNCTION {schema}jobrunner_note_fair()
 """,
     """
 CREATE TRIGGER jobrunner_line_up BEFORE INSERT ON {schema}job_runs FOR EACH ROW
-WHEN (current_setting('jobrunner.fair_by', true) <> '' AND NEW.gate = '' AND NEW.status = 'queued')
+WHEN (current_setting('jobrunner.fair_by', true) <> '' AND NEW.gate = '' AND NEW.status = 'queued'
+  AND NEW.only_host IS NULL)
 EXECUTE FUNCTION {schema}jobrunner_line_up()
 """,
 )
 _SQLITE = """
 CREATE TRIGGER jobrunner_line_up AFTER INSERT ON job_runs FOR EACH ROW
-WHEN NEW.gate = '' AND NEW.status = 'queued'
+WHEN NEW.gate = '' AND NEW.status = 'queued' AND NEW.only_host IS NULL
   AND (SELECT fair_by FROM job_types WHERE job_type = NEW.job_type) IS NOT NULL
 BEGIN
   UPDATE job_runs SET gate = (
