@@ -63,7 +63,7 @@ def _look_at_family(
     for of_type, _ in found:
         openings.may_be_more |= _admit(connection, of_type) == _ADMITTED
         if of_type.limits.fair_by is not None:
-            # Of all names, before one of them takes all the room: a gate that no claim has found waits for ever.
+            # Of all names, before one of them takes all the room: a gate that no claim has found would wait forever.
             key = key_of(of_type.limits)
             of_type.is_looked_through = fair.find_gates(connection, of_type.name, key, of_type.looked_to)
     taken = Counter[str]()

@@ -223,7 +223,7 @@ MUTATIONS = (
     ),
     Mutation(
         "gate of a fair type that keeps its place after its turn",
-        "jobrunner/store/queue/limits.py:_Type.settled_gates",
+        "jobrunner/store/queue/openings.py:LimitedType.settled_gates",
         Swap("moves = count > 0 or not is_full", "moves = False"),
         [f"tests/worker/test_fair.py::{NEXT_CLAIM}"],
     ),
