@@ -100,8 +100,11 @@ def _span(attempt: Attempt) -> Iterator[None]:
             # It asks for a later time, and is no error.
             raise
         except BaseException as error:
-            span.record_exception(error)
-            span.set_status(trace.StatusCode.ERROR, f"{type(error).__name__}: {error}")
+            # Both read its message, which a class of the user's own may fail to write.
+            with suppress(Exception):
+                span.set_status(trace.StatusCode.ERROR, type(error).__name__)
+                span.record_exception(error)
+                span.set_status(trace.StatusCode.ERROR, f"{type(error).__name__}: {error}")
             raise
 
 

@@ -40,6 +40,8 @@ _OF_APPLICATIONS = (
     "jobrunner.web.django",
     "jobrunner.web.flask",
 )
+# It imports OpenTelemetry, by which a process traces what it does.
+_OF_AGENTS = ("jobrunner.cli.agents.server",)
 # Each does what it is for as soon as it is imported.
 _PROGRAMS = ("jobrunner.__main__", "jobrunner.children.inside.exec_command")
 # Commands that run handlers or ask for them. The others need no helper of `harness.siblings`.
@@ -91,7 +93,7 @@ def _import_all() -> None:
     """Whatever a command may import while it works."""
     import jobrunner
 
-    left_out = {*_PROGRAMS, *_OF_APPLICATIONS}
+    left_out = {*_PROGRAMS, *_OF_APPLICATIONS, *_OF_AGENTS}
     for room in pkgutil.iter_modules(jobrunner.__path__, "jobrunner."):
         if room.name in left_out:
             continue

@@ -20,7 +20,7 @@ from jobrunner.model import Limits, Owner, Policy, TickKind
 from jobrunner.rates import parse_rate
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.questions.explain.runs import explain_run
-from jobrunner.store.queue import claims, limits
+from jobrunner.store.queue import claims, declared_limits
 from jobrunner.store.queue.claims import ClaimRequest
 from jobrunner.store.queue.ticks import hosts
 from jobrunner.store.queue.ticks.hosts import HostReport
@@ -116,7 +116,7 @@ def begin(database: Database, store: Store, pause: tuple[str, str] | None) -> da
         database.execute(f"DELETE FROM {table}")
     at = now_of(store)
     for policy in POLICIES[1:]:
-        store.write(lambda connection, policy=policy: limits.declare(connection, policy))
+        store.write(lambda connection, policy=policy: declared_limits.declare(connection, policy))
     if pause is not None:
         database.execute("INSERT INTO job_pauses (kind, name, actor, paused_at) VALUES (?, ?, 'x', ?)", [*pause, at])
     return at

@@ -51,6 +51,13 @@ def work(ctx):
 def plain(ctx):
     work(ctx)
 
+@job("unreadable", max_attempts=1)
+def unreadable(ctx):
+    class Unreadable(Exception):
+        def __str__(self):
+            raise RuntimeError("no")
+    raise Unreadable
+
 @job("in_loop", max_attempts=2)
 async def in_loop(ctx):
     work(ctx)
@@ -101,6 +108,17 @@ def test_first_attempt_is_a_child_of_the_enqueueing_span_a_retry_a_linked_root_a
     assert retry["status"] == {"status_code": "UNSET"}
     within = [span["parent_id"] for span in found["of the handler"]]
     assert within == [child["context"]["span_id"], retry["context"]["span_id"]]
+
+
+def test_error_whose_message_cannot_be_read_is_the_one_of_the_handler_in_the_run_and_in_its_span(
+    jobrunner: Commands, app: App, database: Database, spans: Path
+) -> None:
+    app.write("handlers", HANDLERS)
+    run_id = jobrunner.enqueue("unreadable")
+    jobrunner.tick(env={"SPANS": str(spans)})
+    assert database.value("SELECT error_type FROM job_runs WHERE id = ?", [run_id]) == "Unreadable"
+    (span,) = exported(spans)["unreadable"]
+    assert span["status"] == {"status_code": "ERROR", "description": "Unreadable"}
 
 
 def test_exporter_that_hangs_delays_the_end_of_its_tick_by_a_second_at_most_and_no_run(

@@ -11,10 +11,10 @@ from harness.web import Asked, one_of_each, paths
 from jobrunner.store.drivers.connection import Connection
 
 MOST = 8
-# While a run waits for too long, it asks once more: who holds a lock.
-MOST_OF_FIRST = 9
+# It asks who keeps an old snapshot, and while a run waits for too long, who holds a lock.
+MOST_OF_FIRST = 10
 # With all that the page shows it explains a run.
-MOST_OF_STATUS = 12
+MOST_OF_STATUS = 13
 
 
 class Sent:

@@ -52,9 +52,12 @@ class Skipped:
     events: Sequence[dict[str, Any]] = ()
 
 
-def expand_or_skip(connection: Connection, row: ReadDefinition, plan: Plan, actor: Actor, reason: str) -> Skipped:
-    """Expand the due slots. If the definition is paused or cannot be read, they get no run."""
-    expand_due(connection, row, plan)
+def expand_or_skip(
+    connection: Connection, row: ReadDefinition, plan: Plan, actor: Actor, reason: str, *, expands: bool = True
+) -> Skipped:
+    """Expand the due slots. If the definition is paused or cannot be read, or ``expands`` is False, they get no run."""
+    if expands:
+        expand_due(connection, row, plan)
     old, at = read(connection, row.id), row.now
     slots = unhandled_slots(old, at)
     events = skip_events(actor, old, slots, "paused" if old.paused_at else reason, at)

@@ -144,7 +144,8 @@ def restore(connection: Connection, row: ReadDefinition, new: Declaration, plan:
 
 
 def remove(connection: Connection, name: str, plan: Plan, actor: Actor) -> None:
-    """Mark a definition as removed. Its runs and its history stay. Due slots are expanded, or an event says why not.
+    """Mark a definition as removed. Its runs and its history stay. Due slots are expanded, or an event says why not:
+    those of a host would make runs that wait for a host that may be gone.
 
     Raises NotFoundError, and the error of ``check_made_by_command``.
     """
@@ -162,7 +163,7 @@ def mark_removed(connection: Connection, removed: Sequence[ReadDefinition], plan
     events: list[dict[str, Any]] = []
     for row in removed:
         if row.paused_at is not None or row.next_run_at is None or row.next_run_at <= at:
-            skipped = expand_or_skip(connection, row, plan, actor, "removed")
+            skipped = expand_or_skip(connection, row, plan, actor, "removed", expands=row.host is None)
             write(connection, row.id, skipped.columns, at)
             events += skipped.events
         events.append(event(actor, "remove schedule", row.id, {"name": row.name}, at))

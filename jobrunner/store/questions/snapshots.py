@@ -47,7 +47,7 @@ SELECT kind, pid, role, name, address, state, transactions,
   extract(epoch FROM clock_timestamp() - since)::float8 AS seconds,
   extract(epoch FROM {now} - CASE WHEN since IS NULL THEN
     (SELECT min(at) FROM ended WHERE ended.age < held.transactions) END)::float8 AS least_seconds
-FROM held WHERE transactions >= %(transactions)s ORDER BY transactions DESC, kind, name
+FROM held WHERE transactions >= CAST(%(transactions)s AS bigint) ORDER BY transactions DESC, kind, name
 """
 _ON_STANDBY = (
     "end its long query there, or execute there: ALTER SYSTEM SET hot_standby_feedback = off; SELECT pg_reload_conf()"

@@ -226,7 +226,7 @@ def _admit(connection: Connection, of_type: LimitedType) -> int:
     if first:
         # In one order, as wherever several gates are written.
         given = [{"job_type": of_type.name, "gate": gate, "turn_at": first[gate]} for gate in sorted(first)]
-        enter = Prepared("gates.enter" if of_type.limits.fair_by is None else "fair.enter")
+        enter = Prepared("gates.enter") if of_type.limits.fair_by is None else Prepared("fair.enter")
         connection.execute(enter, {"given": given})
     return len(admitted)
 

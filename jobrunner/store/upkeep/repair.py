@@ -255,7 +255,8 @@ class Inventory:
 
     def _drop(self, piece: Piece, with_dependants: bool = False) -> None:
         others = " CASCADE" if with_dependants and self._traits.has_schemas else ""
-        self._connection.execute(f"{dropping(piece, has_server=self._traits.has_server)}{others}")
+        # A migration may have dropped it meanwhile.
+        self._connection.execute(f"{dropping(piece, has_server=self._traits.has_server, if_exists=True)}{others}")
 
 
 def dropping(piece: Piece, *, has_server: bool, if_exists: bool = False) -> str:

@@ -160,7 +160,7 @@ class OptionsTests(TestCase):
         given = {"timeout": "2m", "backoff": fixed("2s"), "kill_after": "9s", "on_stop": "drop", "key_scope": "window"}
         given |= {"key_window": "1d", "rate": "5/s", "rate_per_key": "4/s", "concurrency_key": ("args", "kwargs")}
         given |= {name: 7 for name, row in OF_POLICY.items() if isinstance(row.kind, Number)}
-        assert sorted(OF_POLICY.keys() - given.keys()) == ["formerly", "when_full"]
+        assert sorted(OF_POLICY.keys() - given.keys()) == ["fair_by", "formerly", "when_full"]
         backend = {**settings.TASKS["default"], "OPTIONS": given}
         known = mock.patch.dict(registry._registered), mock.patch.dict(policy._declared)
         with override_settings(TASKS={"default": backend}), known[0], known[1]:
