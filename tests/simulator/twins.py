@@ -88,9 +88,6 @@ TWINS: dict[str, Twin] = {
     ),
     "what has begun counts as never begun": Twin(lambda: patch.object(begun_page, "_read", _read_all)),
     "a result is written without the fence": Twin(_without_fence, first=1183),
-    "a checkpoint is written without the fence": Twin(
-        lambda: statements("holding.keep", old="job_runs.lease_token = given.lease_token", new=_HELD), first=243
-    ),
     "an attempt ends without its checkpoint": Twin(lambda: patch.object(finalizer, "_unwritten_of", lambda _: {})),
     "a handler goes on without its lease": Twin(lambda: patch.object(Heartbeat, "_fence", lambda _: None), first=508),
     "a run begins however late": Twin(lambda: patch.object(claimer, "FENCE_SHARE", 1000.0), first=17),
