@@ -51,8 +51,8 @@ def _own_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """How many workers `-n auto` means: a test waits for more than half of its time, so four of them fill two cores."""
-    return max(4, os.cpu_count() or 1)
+    """How many workers `-n auto` means: a test waits for more than half of its time, so five of them fill two cores."""
+    return max(5, os.cpu_count() or 1)
 
 
 def pytest_configure(config: pytest.Config) -> None:

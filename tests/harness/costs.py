@@ -14,8 +14,8 @@ from harness.waiting import stretched
 
 LONGEST_SECONDS = 60.0
 """What one test may take. What is rightly longer is marked `long` and runs in `make test-long`."""
-_USUAL_LOAD = 2.0
-"""That of each processor while the tests run and nothing else does: there are twice as many workers."""
+_USUAL_LOAD = 2.5
+"""That of each processor while the tests run and nothing else does: there are two and a half times as many workers."""
 _SLOWEST = 20
 _SPENT = "processor_seconds"
 
