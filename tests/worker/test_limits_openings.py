@@ -34,3 +34,12 @@ def test_gate_behind_which_only_a_quarantined_run_waits_opens_for_no_other(datab
     database.execute("UPDATE job_runs SET lease_expiries = 2")
     assert store.write(lambda each: limits.open_gates(each, wanted, False)).run_ids == []
     assert store.write(lambda each: limits.open_gates(each, wanted, True)).run_ids == [run_id]
+
+
+def test_quarantined_run_is_found_behind_the_gates_of_other_keys(database: Database, store: Store) -> None:
+    """Else it would wait for as long as runs of other keys come before it."""
+    first, second = (queue(database, "keyed", {"k": key}) for key in (1, 2))
+    declare(store, KEYED)
+    assert store.write(lambda each: limits.open_gates(each, [(KEYED, 10)], False)).run_ids == [first, second]
+    database.execute("UPDATE job_runs SET lease_expiries = 2 WHERE id = ?", [second])
+    assert store.write(lambda each: limits.open_gates(each, [(KEYED, 1)], True)).run_ids == [second]

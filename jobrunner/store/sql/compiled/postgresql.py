@@ -2080,7 +2080,10 @@ WHERE jobrunner_schema.job_gated.job_type = jobrunner_schema.job_gates.job_type 
 FROM jobrunner_schema.job_gates
 WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND substr(jobrunner_schema.job_gates.gate, %(substr_1)s::INTEGER, length(%(prefix)s::VARCHAR)) = %(prefix)s::VARCHAR AND (jobrunner_schema.job_gates.opens_at IS NULL OR jobrunner_schema.job_gates.opens_at <= jobrunner_schema.jobrunner_now() OR jobrunner_schema.job_gates.opens_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(longest)s::FLOAT))) AND (SELECT count(*) AS count_1
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '' AND jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type) < %(most_at_work)s::INTEGER ORDER BY jobrunner_schema.job_gates.turn_at
+WHERE jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '' AND jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type) < %(most_at_work)s::INTEGER AND (SELECT jobrunner_schema.job_gated.id
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_gated.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_gated.lease_expiries >= 2 ORDER BY jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
+ LIMIT %(param_1)s::INTEGER) IS NOT NULL ORDER BY jobrunner_schema.job_gates.turn_at
  LIMIT %(limit)s::INTEGER""",
         {'param_1': 1, 'substr_1': 1},
         {},

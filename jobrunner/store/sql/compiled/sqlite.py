@@ -2069,9 +2069,12 @@ WHERE job_gated.job_type = job_gates.job_type AND job_gated.gate = job_gates.gat
 FROM job_gates
 WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND substr(job_gates.gate, :substr_1, length(:prefix)) = :prefix AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) OR job_gates.opens_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:longest * 1000000 AS INTEGER))) AND (SELECT count(*) AS count_1
 FROM job_runs
-WHERE job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '' AND job_runs.job_type = job_gates.job_type) < :most_at_work ORDER BY job_gates.turn_at
- LIMIT :limit OFFSET :param_3""",
-        {'param_1': 1, 'param_2': 0, 'substr_1': 1, 'param_3': 0},
+WHERE job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '' AND job_runs.job_type = job_gates.job_type) < :most_at_work AND (SELECT job_gated.id
+FROM job_gated
+WHERE job_gated.job_type = job_gates.job_type AND job_gated.gate = job_gates.gate AND job_gated.lease_expiries >= 2 ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
+ LIMIT :param_1 OFFSET :param_3) IS NOT NULL ORDER BY job_gates.turn_at
+ LIMIT :limit OFFSET :param_4""",
+        {'param_1': 1, 'param_2': 0, 'substr_1': 1, 'param_3': 0, 'param_4': 0},
         {},
         (('gate', None), ('spent_until', 'instant'), ('at_work', None), ('run_id', None)),
     ),

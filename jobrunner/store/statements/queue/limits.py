@@ -209,14 +209,11 @@ def first_run_of_each(quarantined: bool, of_family: bool = False) -> Select[Any]
     at_work, spent_until = state_of_gate(of_family)
     first = select(due.id).where(due.job_type == columns.job_type, due.gate == columns.gate, fits(quarantined))
     first = first.order_by(due.turn_at, due.run_at, due.id).limit(1)
+    run_id = first.correlate(job_gates).scalar_subquery()
     return (
-        select(
-            columns.gate,
-            spent_until,
-            at_work.label("at_work"),
-            first.correlate(job_gates).scalar_subquery().label("run_id"),
-        )
-        .where(*are_open(at_work))
+        select(columns.gate, spent_until, at_work.label("at_work"), run_id.label("run_id"))
+        # A claim takes one quarantined run: gates without any must not stand in front of its gate.
+        .where(*are_open(at_work), *([run_id.is_not(None)] if quarantined else []))
         .order_by(columns.turn_at)
         .limit(bindparam("limit", type_=Integer))
     )
