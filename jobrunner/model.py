@@ -247,6 +247,11 @@ class SlotPolicy(NamedTuple):
     max_runs: int | None = None
     on: On = "any-host"
 
+    @property
+    def is_on_every_host(self) -> bool:
+        """Whether a slot gets a run on each host."""
+        return self.on == "every-host"
+
 
 class Declaration(NamedTuple):
     """What a definition should be. ``source`` is where this is declared: a command, the code or the file.
@@ -293,7 +298,7 @@ class Definition(NamedTuple):
     @property
     def is_template(self) -> bool:
         """Whether it has no slots itself: each host has a definition of its own that is made of this one."""
-        return self.policy.on == "every-host" and self.host is None
+        return self.policy.is_on_every_host and self.host is None
 
     @property
     def concurrency_key(self) -> str | None:

@@ -12,8 +12,6 @@ from jobrunner.settings.health import Thresholds
 from jobrunner.store.questions.facts import Comparison, Facts, Least
 from jobrunner.text import mebibytes
 
-_MIB = 2**20
-
 
 def least(limits: Thresholds) -> Least:
     """Of which types the attempts are compared."""
@@ -21,7 +19,7 @@ def least(limits: Thresholds) -> Least:
     return Least(
         limits.compared,
         limits.slower_from.total_seconds() if limits.slower else nothing.seconds,
-        limits.bigger_from * _MIB if limits.bigger else nothing.memory_bytes,
+        limits.bigger_from_bytes if limits.bigger else nothing.memory_bytes,
     )
 
 
@@ -53,7 +51,7 @@ def bigger_than_usual(facts: Facts, limits: Thresholds) -> Iterator[Said]:
     big = [
         (each, each.memory_bytes, each.usual_memory_bytes)
         for each in facts.compared
-        if _is_more(each.memory_bytes, each.usual_memory_bytes, limits.bigger, limits.bigger_from * _MIB)
+        if _is_more(each.memory_bytes, each.usual_memory_bytes, limits.bigger, limits.bigger_from_bytes)
     ]
     yield from _said("half of the attempts had more memory than is usual", big, mebibytes)
 

@@ -203,7 +203,7 @@ def _apply(connection: Connection, wanted: Declared, actor: Actor, progress: Pro
     for declaration in difference.new:
         if declaration.name in taken:
             raise _taken(declaration)
-    if any(each.policy.on == "every-host" for each in difference.new):
+    if any(each.policy.is_on_every_host for each in difference.new):
         host_schedules.follow(connection)
     return difference
 

@@ -71,6 +71,11 @@ class Thresholds(NamedTuple):
         """``old_log`` in bytes."""
         return self.old_log * 2**20
 
+    @property
+    def bigger_from_bytes(self) -> int:
+        """``bigger_from`` in bytes."""
+        return self.bigger_from * 2**20
+
 
 TICK_AGE: timedelta = Thresholds._field_defaults["tick_age"].value
 """The threshold of who has not set another one."""

@@ -9,7 +9,7 @@ from typing import Any, TextIO, cast
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp_types import CallToolResult, Implementation, InitializeResult, Tool
+from mcp_types import CallToolResult, Implementation, InitializeResult, TextContent, Tool
 
 from harness.commands import Commands
 
@@ -31,7 +31,8 @@ class Agent:
         assert not done.is_error, done.content
         (text,) = done.content
         found: dict[str, Any] = done.structured_content
-        assert json.loads(text.text) == found  # type: ignore[union-attr]
+        assert isinstance(text, TextContent)
+        assert json.loads(text.text) == found
         return found
 
     def refused(self, name: str, /, **arguments: Any) -> str:
@@ -39,7 +40,8 @@ class Agent:
         done = self._call(name, arguments)
         assert done.is_error, done.structured_content
         (text,) = done.content
-        said: str = text.text  # type: ignore[union-attr]
+        assert isinstance(text, TextContent)
+        said: str = text.text
         assert "\n" not in said
         return said
 

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 
 from harness import Database, PostgresDatabase, SQLiteDatabase
 from harness.database import to_sqlite, translated
 
+linux_tells = pytest.mark.skipif(not Path("/proc/locks").exists(), reason="only Linux tells who locks a file")
 Execute = Callable[[str, Iterable[Any]], object]
 
 

@@ -5,13 +5,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only
 from harness.explain_scene import HOUR, Scene, make_scene
+from harness.locks import linux_tells
 from harness.processes import Patient
 from harness.waiting import span
 from jobrunner.store.questions.lockers import TABLES
@@ -38,11 +38,6 @@ WHAT = {
     "a change of the row": ("UPDATE job_runs SET priority = 1 WHERE id = {run}", "the row of run {run}"),
     "the table": ("LOCK TABLE job_runs IN EXCLUSIVE MODE", "the table job_runs"),
 }
-
-
-linux_tells = pytest.mark.skipif(
-    not Path("/proc/locks").exists(), reason="only Linux tells who holds the lock of a file"
-)
 
 
 @pytest.fixture

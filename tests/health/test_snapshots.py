@@ -9,18 +9,15 @@ import subprocess
 import sys
 from contextlib import ExitStack, closing
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only
 from harness.invariants import insert_runs
+from harness.locks import linux_tells
 from harness.processes import Patient
 from harness.standby import Pair
 from harness.waiting import wait_for
 
-linux_tells = pytest.mark.skipif(not Path("/proc/locks").exists(), reason="only Linux tells who reads a file")
 SECOND = timedelta(seconds=1)
 HAS_FEEDBACK = "pg_stat_replication WHERE backend_xmin IS NOT NULL"
 ENV = {"JOBRUNNER_HEALTH_OLD_SNAPSHOT": "0s", "JOBRUNNER_HEALTH_OLD_TRANSACTIONS": "40"}

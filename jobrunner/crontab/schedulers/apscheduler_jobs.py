@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from jobrunner.crontab.schedulers import fields
-from jobrunner.crontab.schedulers.celery_beat import duration
 from jobrunner.crontab.schedulers.records import NotExact, When
 
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -28,13 +27,13 @@ def when(job: Mapping[str, Any], timezone: str | None) -> When:
     if job["end"] is not None:
         options["ends_at"] = job["end"]
     if job["jitter"]:
-        options["jitter"] = duration(job["jitter"])
+        options["jitter"] = fields.duration(job["jitter"])
         notes.append("the delay by its jitter is always the same one, from the name of the schedule")
     if job["kind"] == "interval":
         start = job["start"]
         if start is None:
             notes.insert(0, "counted from 1970-01-01T00:00Z and not from the start of the scheduler")
-        text = f"every {duration(job['seconds'])}" + ("" if start is None else f" from {start}")
+        text = f"every {fields.duration(job['seconds'])}" + ("" if start is None else f" from {start}")
         return When(text, "UTC", options, tuple(notes))
     if job["starts_later"]:
         raise NotExact("its start_date has not come yet; import it then")
@@ -52,7 +51,7 @@ def _of_job(job: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
     if grace is None:
         return ({} if is_one else {"misfire": "all"}), []
     if grace > _GRACE_OF_TICKS_SECONDS:
-        return {"misfire_window": duration(grace)} | ({} if is_one else {"misfire": "all"}), []
+        return {"misfire_window": fields.duration(grace)} | ({} if is_one else {"misfire": "all"}), []
     # Ticks come once a minute: none of them is so early.
     return {"misfire": "skip"}, [f"misfire_grace_time {grace}s became misfire = skip: up to two minutes are in time"]
 

@@ -8,7 +8,6 @@ from typing import Any
 from jobrunner.crontab.schedulers import fields
 from jobrunner.crontab.schedulers.records import NotExact, When
 
-_UNITS = ((86400, "d"), (3600, "h"), (60, "m"))
 _CHANGES_THE_TIME = ("countdown", "eta")
 
 
@@ -25,7 +24,7 @@ def when(entry: Mapping[str, Any], timezone: str | None) -> When:
     notes = [f"left out, because jobrunner has no such option: {', '.join(left)}"] if left else []
     if entry["kind"] == "crontab":
         if (window := entry["starting_deadline"]) is not None:
-            options["misfire_window"] = duration(window)
+            options["misfire_window"] = fields.duration(window)
         return When(_fields(entry), zone, options, tuple(notes))
     if entry["kind"] == "interval":
         if entry["relative"]:
@@ -33,16 +32,8 @@ def when(entry: Mapping[str, Any], timezone: str | None) -> When:
                 "it is relative: beat rounds its times to its unit; write it with crontab(), or as 'every …'"
             )
         notes.insert(0, "counted from 1970-01-01T00:00Z and not from the start of beat")
-        return When(f"every {duration(entry['seconds'])}", "UTC", options, tuple(notes))
+        return When(f"every {fields.duration(entry['seconds'])}", "UTC", options, tuple(notes))
     raise NotExact(f"its schedule is {entry['kind']}, and jobrunner has fixed times and intervals only")
-
-
-def duration(seconds: float) -> str:
-    """A length as a file has it. Raises NotExact for a length that is none."""
-    if not seconds > 0:
-        raise NotExact(f"{seconds} seconds are no length of time")
-    unit, name = next(((unit, name) for unit, name in _UNITS if seconds % unit == 0), (1, "s"))
-    return f"{seconds / unit:.3f}".rstrip("0").rstrip(".") + name
 
 
 def _fields(entry: Mapping[str, Any]) -> str:
@@ -58,4 +49,4 @@ def _of_message(options: Mapping[str, Any]) -> dict[str, str]:
         return {}
     if not isinstance(options["expires"], int | float):
         raise NotExact("its option expires is an instant; give the seconds after which a task is not worth running")
-    return {"start_deadline": duration(options["expires"])}
+    return {"start_deadline": fields.duration(options["expires"])}

@@ -1,4 +1,4 @@
-"""Writes sets of minutes, hours and days as the five fields of a schedule. Pure.
+"""Writes sets of minutes, hours and days as the five fields of a schedule, and lengths of time. Pure.
 
 Celery and APScheduler fire if the day of the month AND the day of the week match. Cron fires if one of them matches,
 except if one of the two fields begins with a star.
@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 
 from jobrunner.crontab.schedulers.records import NotExact
 
+_UNITS = ((86400, "d"), (3600, "h"), (60, "m"))
 MINUTES, HOURS, DAYS, MONTHS, WEEKDAYS = range(60), range(24), range(1, 32), range(1, 13), range(7)
 """The values of each field. A week begins with Sunday, which is 0."""
 
@@ -36,6 +37,14 @@ def days_of_month_and_week(days: Collection[int], weekdays: Collection[int], is_
         f"it needs day of month {day} AND day of week {weekday}, but cron takes these two as OR; schedule one of them,"
         " and let the handler look at the other"
     )
+
+
+def duration(seconds: float) -> str:
+    """A length as a file has it. Raises NotExact for a length that is none."""
+    if not seconds > 0:
+        raise NotExact(f"{seconds} seconds are no length of time")
+    unit, name = next(((unit, name) for unit, name in _UNITS if seconds % unit == 0), (1, "s"))
+    return f"{seconds / unit:.3f}".rstrip("0").rstrip(".") + name
 
 
 def _field(values: Collection[int], allowed: range) -> str:

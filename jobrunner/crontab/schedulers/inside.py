@@ -17,6 +17,8 @@ from datetime import UTC, datetime, timedelta
 from types import ModuleType
 from typing import Any
 
+from jobrunner import clock
+
 _NAMELESS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.POSITIONAL_ONLY)
 _BEATS_OWN = "celery.beat:PersistentScheduler"
 
@@ -127,7 +129,7 @@ def _of_trigger(trigger: Any) -> dict[str, Any]:
         return {**common, "seconds": trigger.interval.total_seconds(), "start": _instant(start) if is_given else None}
     if kind == "CronTrigger":
         start = trigger.start_date
-        starts_later = start is not None and start.astimezone(UTC) > datetime.now(UTC)  # noqa: TID251
+        starts_later = start is not None and start.astimezone(UTC) > clock.utc_now()
         texts = {field.name: str(field) for field in trigger.fields}
         return {**common, "fields": texts, "timezone": _zone(trigger.timezone), "starts_later": starts_later}
     return common

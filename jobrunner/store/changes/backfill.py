@@ -82,7 +82,7 @@ def trigger(connection: Connection, name: str, payload_limit: int, actor: Actor)
     Raises NotFoundError, and QueueFull like ``enqueue.enqueue``; and UsageError if no host has the type yet.
     """
     row = definitions.lock(connection, name)
-    rows = definitions.lock_of_hosts(connection, [row]) if definition_of(vars(row)).is_template else [row]
+    rows = definitions.lock_of_hosts(connection, [row]) if row.is_template else [row]
     if not rows:
         raise UsageError(f"no host has the type {row.job_type!r} of the schedule {name!r} yet, by the ticks of a day")
     made, events = [], []

@@ -60,7 +60,7 @@ def add(connection: Connection, new: Declaration, plan: Plan, actor: Actor, *, p
     if paused:
         mark_paused(connection, [row], actor)
     _follow(connection, new)
-    return Changed(new.name, next_run_at, {}, is_template=_is_template(new))
+    return Changed(new.name, next_run_at, {}, is_template=new.policy.is_on_every_host)
 
 
 def edit(
@@ -82,7 +82,7 @@ def redeclare(connection: Connection, row: ReadDefinition, new: Declaration, pla
     """Like ``edit``, for a row that is locked already. Raises JobrunnerError if the new name is taken."""
     changed = differences(row, new)
     if not changed:
-        return Changed(new.name, row.next_run_at, {}, was_paused=row.paused_at, is_template=_is_template(new))
+        return Changed(new.name, row.next_run_at, {}, was_paused=row.paused_at, is_template=new.policy.is_on_every_host)
     at, skipped = row.now, Skipped()
     values: dict[str, Any] = {column: to for column, (_, to) in changed.items()}
     if _TIMING & changed.keys():
@@ -103,7 +103,9 @@ def redeclare(connection: Connection, row: ReadDefinition, new: Declaration, pla
     record(connection, [*skipped.events, event(actor, "edit schedule", row.id, {"changed": detail}, at)])
     if row.host is None:
         _redeclare_on_hosts(connection, row, new, plan, actor)
-    return Changed(new.name, next_run_at, changed, skipped.slots, row.paused_at, is_template=_is_template(new))
+    return Changed(
+        new.name, next_run_at, changed, skipped.slots, row.paused_at, is_template=new.policy.is_on_every_host
+    )
 
 
 def _redeclare_on_hosts(
@@ -111,7 +113,7 @@ def _redeclare_on_hosts(
 ) -> None:
     """Change what the hosts have of a template in the same way, or end it if the schedule is no template any more."""
     own = definitions.lock_of_hosts(connection, [row])
-    if new.policy.on == "any-host":
+    if not new.policy.is_on_every_host:
         mark_removed(connection, own, plan, actor)
         return
     for each in own:
@@ -123,12 +125,8 @@ def _redeclare_on_hosts(
     _follow(connection, new)
 
 
-def _is_template(new: Declaration) -> bool:
-    return new.policy.on == "every-host"
-
-
 def _follow(connection: Connection, new: Declaration) -> None:
-    if _is_template(new):
+    if new.policy.is_on_every_host:
         follow(connection, declared_again=new.name)
 
 
@@ -140,7 +138,7 @@ def restore(connection: Connection, row: ReadDefinition, new: Declaration, plan:
     next_run_at = _write_next_slot(connection, row.id, plan, at)
     record(connection, [event(actor, "add schedule", row.id, {"name": new.name, **declared}, at)])
     _follow(connection, new)
-    return Changed(new.name, next_run_at, {}, is_template=_is_template(new))
+    return Changed(new.name, next_run_at, {}, is_template=new.policy.is_on_every_host)
 
 
 def remove(connection: Connection, name: str, plan: Plan, actor: Actor) -> None:

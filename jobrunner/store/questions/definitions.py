@@ -28,9 +28,9 @@ class ListedDefinition(DefinitionRow):
     problem: str | None
     COLUMNS: ClassVar = "name, type=job_type, schedule, time zone=timezone, next slot=next_slot, problem"
     next_slot = property(
-        lambda self: ON_HOSTS if self.is_template else next_slot(self.next_run_at, self.paused_at, self.removed_at)
+        lambda self: ON_HOSTS if self.has_hosts else next_slot(self.next_run_at, self.paused_at, self.removed_at)
     )
-    is_template = property(lambda self: self.on == "every-host" and self.host is None and self.removed_at is None)
+    has_hosts = property(lambda self: self.is_template and self.removed_at is None)
 
 
 def next_slot(
@@ -115,7 +115,7 @@ def lock(connection: Connection, name: str) -> ReadDefinition:
 
 def lock_of_hosts(connection: Connection, templates: Sequence[ReadDefinition]) -> Sequence[ReadDefinition]:
     """The rows that hosts have of these definitions, locked, without removed ones. Most definitions have none."""
-    names = [{"name": each.name} for each in templates if each.on == "every-host" and each.host is None]
+    names = [{"name": each.name} for each in templates if each.is_template]
     return read(connection, ReadDefinition, Prepared("definitions.of_templates"), {"given": names}) if names else []
 
 
@@ -165,7 +165,7 @@ def show(connection: Connection, name: str, newest: int) -> ShownDefinition:
         paused_by=_paused_by(connection, found.id, found.paused_at),
         runs=_runs(connection, found.id, newest),
         events=_events(connection, found.id, newest),
-        on_hosts=on_hosts(connection, found.name) if found.on == "every-host" and found.host is None else [],
+        on_hosts=on_hosts(connection, found.name) if found.is_template else [],
     )
 
 

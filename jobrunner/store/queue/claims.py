@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from jobrunner.store.queue.ticks import tallies
 from jobrunner.store.sql.statement import Prepared, Row
 
 _HELD_BY_TYPE = Prepared("claims.held_by_type")
+_urgency = attrgetter("turn_at", "run_at", "id")
 
 
 class ClaimRequest(NamedTuple):
@@ -239,5 +241,5 @@ def _claimed(rows: Sequence[Row], turns: Mapping[int, datetime] = MappingProxyTy
             row.traceparent,
             getattr(row, "checkpoint", None),
         )
-        for row in sorted(rows, key=urgency)
+        for row in sorted(rows, key=urgency if turns else _urgency)
     ]

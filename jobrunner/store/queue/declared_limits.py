@@ -76,6 +76,7 @@ def _wanted(policy: Policy, set_types: Collection[str]) -> dict[str, Any] | None
 
 
 def columns_of(limits: Limits) -> dict[str, Any]:
+    """The columns of the row of a type with these limits."""
     values = {**limits.as_data(), "concurrency_key": key_of(limits) or None}
     # That is a rule for those who enqueue (``backpressure``).
     del values["fair_by"]
@@ -88,6 +89,7 @@ def key_of(limits: Limits) -> str:
 
 
 def stored_of(row: Row) -> dict[str, Any]:
+    """The same columns of a row that was read."""
     return {name: getattr(row, name) for name in columns_of(Limits())}
 
 

@@ -62,7 +62,7 @@ def _look_at_family(
     """Find what may be claimed of the names of one type, which are counted together."""
     for of_type, _ in found:
         openings.may_be_more |= _admit(connection, of_type) == _ADMITTED
-        if of_type.limits.fair_by is not None:
+        if of_type.is_fair:
             # Of all names, before one of them takes all the room: a gate that no claim has found would wait forever.
             key = key_of(of_type.limits)
             of_type.is_looked_through = fair.find_gates(connection, of_type.name, key, of_type.looked_to)
@@ -144,7 +144,7 @@ def _look(
         of_type.gates["all"] = None
         taken["all"] += len(of_type.run_ids)
     else:
-        look = _look_at_each if of_type.limits.fair_by is None else _look_along_the_line
+        look = _look_along_the_line if of_type.is_fair else _look_at_each
         look(connection, of_type, room.runs, taken, openings, quarantined)
         if of_type.limits.rate_per_key is not None and len(of_type.gates) < room.runs:
             row = connection.execute(Prepared("gates.next_opening"), values).one()
@@ -226,7 +226,7 @@ def _admit(connection: Connection, of_type: LimitedType) -> int:
     if first:
         # In one order, as wherever several gates are written.
         given = [{"job_type": of_type.name, "gate": gate, "turn_at": first[gate]} for gate in sorted(first)]
-        enter = Prepared("gates.enter") if of_type.limits.fair_by is None else Prepared("fair.enter")
+        enter = Prepared("fair.enter") if of_type.is_fair else Prepared("gates.enter")
         connection.execute(enter, {"given": given})
     return len(admitted)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import compress
-from operator import not_
 from typing import Any, NamedTuple
 
 from jobrunner.model import Limits, Policy
@@ -55,12 +53,11 @@ class Openings:
             # Rates count from the instant that the attempts have, which is a little later than the look before.
             of_type.now = claimed[0].claimed_at
         taken = Counter(_Gate(row.job_type, row.gate) for row in claimed)
-        is_fair = [each.limits.fair_by is not None for each in self._types]
-        others = compress(self._types, map(not_, is_fair))
-        if gates := [each for of_type in others for each in of_type.settled_gates(taken, is_full=is_full)]:
+        settled = [(of_type, list(of_type.settled_gates(taken, is_full=is_full))) for of_type in self._types]
+        if gates := [each for of_type, found in settled if not of_type.is_fair for each in found]:
             connection.execute(Prepared("gates.settle"), {"given": gates})
-        for of_type in compress(self._types, is_fair):
-            if gates := list(of_type.settled_gates(taken, is_full=is_full)):
+        for of_type, gates in settled:
+            if of_type.is_fair and gates:
                 values = {"given": gates, "of_type": of_type.name, "at": of_type.now}
                 connection.execute(Prepared("fair.settle"), values)
         for of_type in self._types:
@@ -100,6 +97,11 @@ class LimitedType:
         self.gates: dict[str, datetime | None] = {}
         self.has_more_room = False
 
+    @property
+    def is_fair(self) -> bool:
+        """Whether claims go round its keys."""
+        return self.limits.fair_by is not None
+
     def settled_gates(self, taken: Mapping[_Gate, int], *, is_full: bool) -> Iterator[dict[str, Any]]:
         """The rows of the gates it looked at, in the order of all claims.
 
@@ -137,5 +139,6 @@ def _in_force(limits: Limits, rows: Iterable[Row]) -> tuple[Limits, bool]:
 
 
 def opens_at(rate: Rate, spent_until: datetime, now: datetime) -> datetime:
+    """When a rate whose state is ``spent_until`` allows so many runs that a claim for them is worth while."""
     spent = min(spent_until, now + rate.longest)
     return rate.opens_at(spent, max(1, min(rate.burst // 2, _GATHERED // rate.interval)))

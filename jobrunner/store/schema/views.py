@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import Boolean, Column, Integer, MetaData, String, Table, Text
 
 from jobrunner.store.sql.dialect.values import BigKey, UtcTime
 
 views = MetaData()
+
+
+def _of_due_runs(name: str, *more: Column[Any]) -> Table:
+    return Table(
+        name,
+        views,
+        Column("id", BigKey),
+        Column("job_type", String),
+        Column("turn_at", UtcTime),
+        Column("run_at", UtcTime),
+        Column("lease_expiries", Integer),
+        *more,
+    )
+
+
 # The only definition of "something to do", in five parts; job_due is their union. The claim, the expansion, the
 # recovery, the end of overdue runs and the idle tick all read these views, so they cannot disagree.
-job_claimable = Table(
-    "job_claimable",
-    views,
-    Column("id", BigKey),
-    Column("job_type", String),
-    Column("turn_at", UtcTime),
-    Column("run_at", UtcTime),
-    Column("lease_expiries", Integer),
-    Column("releases", Integer),
-)
-job_claimable_by_host = Table(
-    "job_claimable_by_host",
-    views,
-    Column("id", BigKey),
-    Column("job_type", String),
-    Column("turn_at", UtcTime),
-    Column("run_at", UtcTime),
-    Column("lease_expiries", Integer),
-    Column("only_host", String),
-)
-job_gated = Table(
-    "job_gated",
-    views,
-    Column("id", BigKey),
-    Column("job_type", String),
-    Column("gate", String),
-    Column("turn_at", UtcTime),
-    Column("run_at", UtcTime),
-    Column("lease_expiries", Integer),
-)
+job_claimable = _of_due_runs("job_claimable", Column("releases", Integer))
+job_claimable_by_host = _of_due_runs("job_claimable_by_host", Column("only_host", String))
+job_gated = _of_due_runs("job_gated", Column("gate", String))
 # The gates that runs wait behind, and whether a claim looks there. The first of them are enough for a question.
 job_waited_gates = Table(
     "job_waited_gates", views, Column("job_type", String), Column("gate", String), Column("is_seen", Boolean)

@@ -40,6 +40,11 @@ class DefinitionRow:
     host: str | None
     template: str | None
 
+    @property
+    def is_template(self) -> bool:
+        """As ``model.Definition.is_template``."""
+        return self.on == "every-host" and self.host is None
+
 
 @dataclass(frozen=True)
 class ReadDefinition(DefinitionRow):

@@ -99,7 +99,7 @@ def _show(
     found = definitions.show(connection, name, _NEWEST)
     if explains:
         return found, explain_schedule(connection, name, tick_age()), [], []
-    if found.removed_at is not None or found.is_template or not _is_read(found):
+    if found.removed_at is not None or found.has_hosts or not _is_read(found):
         return found, None, [], []
     at = tallies.now(connection)
     return (
@@ -119,7 +119,7 @@ def _is_read(found: ListedDefinition) -> bool:
 
 
 def _verbs(found: ListedDefinition) -> tuple[Verb, ...]:
-    has_slots = found.schedule is not None and not found.is_template
+    has_slots = found.schedule is not None and not found.has_hosts
     return (Verb.TRIGGER, Verb.RESUME if found.paused_at else Verb.PAUSE, *([Verb.BACKFILL] if has_slots else []))
 
 

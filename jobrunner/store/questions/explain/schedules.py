@@ -24,7 +24,6 @@ from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_events, j
 from jobrunner.store.sql.dialect.values import now
 from jobrunner.store.sql.statement import Row
 from jobrunner.store.timetable.records import ReadDefinition
-from jobrunner.store.timetable.schedules import definition_of
 from jobrunner.text import iso_instant
 
 
@@ -55,7 +54,7 @@ def _of_row(connection: Connection, row: ReadDefinition, tick_age: timedelta) ->
         until = iso_instant(row.last_slot_at.replace(microsecond=0))
         sentence = f"makes no run before {until}: a clock was ahead, and the slots until then count as handled."
         return _say(row, "clock", sentence, f"jobrunner schedule resume {name} --from now", last_slot_at=until)
-    if definition_of(vars(row)).is_template:
+    if row.is_template:
         return _of_hosts(connection, row, tick_age)
     if row.next_run_at == NEVER_AGAIN:
         ended = _event(connection, row.id, "schedule ended")

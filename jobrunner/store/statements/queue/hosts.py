@@ -28,6 +28,8 @@ from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import later, now
 
+IS_ON_EVERY_HOST = job_definitions.c.on == literal_column("'every-host'")
+"""Whether a slot of a schedule gets a run on each host."""
 _REPORTED_EVERY = timedelta(days=1)
 _KEPT = timedelta(days=30)
 # Not the names of the columns, because SQLAlchemy reserves those.
@@ -49,8 +51,7 @@ def digest_of_host() -> ScalarSelect[Any]:
 def templates(more: Sequence[ColumnElement[Any]]) -> Select[Any]:
     """The schedules whose slots get a run on every host: their ids, and ``more``."""
     columns = job_definitions.c
-    is_every_host = columns.on == literal_column("'every-host'")
-    return select(columns.id, *more).where(is_every_host, columns.host.is_(None), columns.removed_at.is_(None))
+    return select(columns.id, *more).where(IS_ON_EVERY_HOST, columns.host.is_(None), columns.removed_at.is_(None))
 
 
 def write() -> Executable:

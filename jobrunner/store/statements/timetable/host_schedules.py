@@ -11,15 +11,14 @@ from jobrunner.store.schema import job_definitions, job_hosts, job_ticks
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import later, now
+from jobrunner.store.statements.queue.hosts import IS_ON_EVERY_HOST, ticks_of
 from jobrunner.store.statements.queue.hosts import templates as templates_with
-from jobrunner.store.statements.queue.hosts import ticks_of
 
 _COLUMNS = job_definitions.c
 _OWN = {"id", "name", "source", "host", "template", "runs_made", "last_slot_at", "next_run_at", "last_error"}
 _OWN |= {"removed_at", "created_at", "updated_at"}
 COPIED = [column.name for column in _COLUMNS if column.name not in _OWN]
 """What the definition of a host has from its template."""
-_IS_EVERY_HOST = _COLUMNS.on == literal_column("'every-host'")
 
 
 def templates() -> Select[Any]:
@@ -50,7 +49,7 @@ def add() -> Executable:
     names = [*COPIED, "name", "host", "template", "source", "last_slot_at", "created_at", "updated_at"]
     source = select(*copied, *own).join_from(given, job_definitions, _COLUMNS.name == given.c.template)
     # WHERE, because without one SQLite reads the ON of ON CONFLICT as part of a join.
-    insert = inserting(job_definitions).from_select(names, source.where(_IS_EVERY_HOST))
+    insert = inserting(job_definitions).from_select(names, source.where(IS_ON_EVERY_HOST))
     new = insert.excluded
     # The clock may have stepped back since it was removed.
     watermark = case((_COLUMNS.last_slot_at > new.last_slot_at, _COLUMNS.last_slot_at), else_=new.last_slot_at)
