@@ -1,7 +1,7 @@
 """What a measure is, how big it is, and the list of all of them."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -97,13 +97,14 @@ def _for(line: Line, database: str) -> Line:
     return replace(line, name=line.name.format(db=database), baseline=baseline)
 
 
-def chosen(only: list[str], *, full: bool = False) -> list[Measure]:
-    """The measures that match one of the words, with the baselines they are compared to.
+def chosen(only: list[str], without: Collection[str] = (), *, full: bool = False) -> list[Measure]:
+    """The measures that match one of the words, with the baselines they are compared to; not the groups ``without``.
 
     The peers' other sizes, the backlogs and the long history belong to the full run, or are asked for by the name of
     their group.
     """
     offered = [each for each in MEASURES if full or each.group in only or each.group not in _OF_FULL_RUN]
+    offered = [each for each in offered if each.group not in without]
     wanted = [each for each in offered if any(_matches(each, word) for word in only or [""])]
     while True:
         names = {line.name for each in wanted for line in each.lines}

@@ -61,7 +61,7 @@ def _measure(options: argparse.Namespace, sizes: Sizes) -> int:
     taken = _Taken()
     if options.peers:
         about["peers"], taken.left_out = peer_measures.install()
-    wanted = chosen(options.only, full=options.full or options.smallest)
+    wanted = chosen(options.only, options.without, full=options.full or options.smallest)
     if not wanted:
         sys.exit(f"no measure is called so; there are: {', '.join(sorted({each.group for each in MEASURES}))}")
     with opened(sizes) as stage:
@@ -114,6 +114,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="how often all is taken [5]")
     parser.add_argument("--only", action="append", default=[], metavar="WORD", help="a group, or part of a name")
+    parser.add_argument("--without", action="append", default=[], metavar="GROUP", help="a group that is left out")
     parser.add_argument("--peers", action="store_true", help="other systems, too")
     parser.add_argument("--full", action="store_true", help="the sizes of the results that are shown to others")
     parser.add_argument("--smallest", action="store_true", help="to try whether all works; the figures mean nothing")
