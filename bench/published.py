@@ -10,12 +10,23 @@ _BEST = ("default settings", "--concurrency 2", "--concurrency 8")
 
 
 class Results:
-    """A file of results; what is not in it is None."""
+    """A file of results; what is not in it is None.
+
+    What it left out may be measured on its own: it is read from the files of parts of the same commit and sizes, which
+    are its ``parts``.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.about: dict[str, Any] = json.loads(path.read_text())
+        self.parts: list[Path] = []
         self._lines = {line["name"]: line for line in self.about["lines"]}
+        for part in sorted(path.parent.glob(f"*-{self.about['commit']}-only-*.json")):
+            about = json.loads(part.read_text())
+            more = {each["name"]: each for each in about["lines"] if each["name"] not in self._lines}
+            if more and part != path and about["sizes"] == self.about["sizes"]:
+                self.parts.append(part)
+                self._lines |= more
 
     def size(self, name: str) -> int:
         """Results without a size have no measure of it either: it is told as what to measure."""

@@ -163,8 +163,14 @@ def _where(results: Results) -> str:
         f"{machine['cores']} virtual cores ({machine['cpu']}), load {machine['load_before'][0]:.1f} before,"
         f" {machine['system'].partition('-')[0]}, Python {machine['python']};\n"
         f"PostgreSQL {server['server_version']} on the same machine with `fsync` {server['fsync']} and"
-        f" `synchronous_commit` {server['synchronous_commit']}, SQLite with WAL.\n"
+        f" `synchronous_commit` {server['synchronous_commit']}, SQLite with WAL.\n" + _parts(results)
     )
+
+
+def _parts(results: Results) -> str:
+    """Where the figures are from that were measured on their own."""
+    files = ", ".join(f"`{part.resolve().relative_to(ROOT)}`" for part in results.parts)
+    return f"Measured on their own: {files}.\n" if files else ""
 
 
 def _rows(results: Results) -> Iterable[tuple[str, ...]]:

@@ -33,6 +33,13 @@ def elsewhere(database: Database, request: pytest.FixtureRequest, tmp_path: Path
     copies.drop(made.database)
 
 
+def target_of(database: Database, tmp_path: Path) -> str:
+    """The argument that names a database, whose password is in a file."""
+    file = tmp_path / "target"
+    file.write_text(database.url)
+    return f"@{file}"
+
+
 def fill(jobrunner: Commands, app: App, database: Database) -> None:
     """A bit of everything, with an order of the numbers that another database does not have."""
     app.write(

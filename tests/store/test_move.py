@@ -16,7 +16,7 @@ import jobrunner as library
 from harness import App, Commands, Database, sqlite_only, wait_for
 from harness.connections import opened
 from harness.databases import url
-from harness.elsewhere import fill
+from harness.elsewhere import fill, target_of
 from harness.fault_points import MOVE_POINTS
 from harness.handlers_rows import queue, run_of
 from harness.invariants import insert_runs
@@ -46,13 +46,6 @@ def everything(database: Database) -> dict[str, list[dict[str, Any]]]:
                 row[column] = json.loads(row[column]) if isinstance(row[column], str) else row[column]
         found[table.name] = sorted(rows, key=lambda row: [row[column.name] for column in table.primary_key])
     return found
-
-
-def target_of(database: Database, tmp_path: Path) -> str:
-    """The argument that names a database, whose password is in a file."""
-    file = tmp_path / "target"
-    file.write_text(database.url)
-    return f"@{file}"
 
 
 @pytest.mark.promise("P1", "P3", "P4", "P5", "P12")

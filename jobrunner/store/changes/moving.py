@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import JSON, Column, Table, Text, cast, func, insert, select, tuple_
+from sqlalchemy import JSON, Column, Table, Text, cast, func, insert, select, tuple_, update
 
 from jobrunner.store.changes.closing import TABLES
 from jobrunner.store.changes.state_rows import highest_run
 from jobrunner.store.drivers import numbering
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.schema import job_state
+from jobrunner.store.schema import job_runs, job_state
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import stored_json
 
@@ -70,6 +70,11 @@ def write_slice(connection: Connection, table: Table, found: Sequence[Mapping[st
     }
     given = {"given": found}
     connection.execute(insert(table).from_select(list(values), select(*values.values()).select_from(source)), given)
+    if table is job_runs:
+        # A run of a fair type that no claim has put behind its gate yet: the trigger of the enqueue has done so.
+        its_gate = update(job_runs).values(gate=source.c.gate)
+        is_other = (job_runs.c.id == source.c.id, job_runs.c.gate != source.c.gate)
+        connection.execute(its_gate.where(*is_other), given)
     key = list(table.primary_key)
     joined = source.join(table, tuple_(*key) == tuple_(*(source.c[column.name] for column in key)))
     listed = select(*(_text_of(column) for column in _columns(table))).select_from(joined)

@@ -1,0 +1,88 @@
+"""What is moved to a database of the other kind while types are fair, renamed, or run once on every host."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from harness import App, Commands, Database
+from harness.databases import url
+from harness.elsewhere import target_of
+from harness.handlers_rows import run_of
+from harness.judge import breaches_at
+
+HANDLERS = """
+from jobrunner import job
+
+@job("export", fair_by="customer_id")
+def export(ctx, customer_id):
+    pass
+"""
+
+
+@pytest.mark.promise("P1")
+def test_runs_of_a_fair_type_are_moved_with_their_gates_and_have_their_turns_there(
+    jobrunner: Commands, app: App, database: Database, elsewhere: Database, tmp_path: Path
+) -> None:
+    app.write("handlers", HANDLERS)
+    # A busy tick declares the type.
+    jobrunner("enqueue", "export", "--payload", '{"customer_id": "A"}')
+    jobrunner.tick()
+    for customer in ["A"] * 5 + ["B", 1, None, "é"]:
+        jobrunner("enqueue", "export", "--payload", json.dumps({"customer_id": customer}))
+    # It became due after its enqueue, so that no claim has put it behind its gate yet.
+    late = int(jobrunner("enqueue", "export", "--payload", '{"customer_id": "C"}', "--run-at", "+1h").stdout)
+    database.execute("UPDATE job_runs SET run_at = ? WHERE id = ?", [database.now() - timedelta(seconds=1), late])
+    before = database.query("SELECT id, gate, turn_at FROM job_runs ORDER BY id")
+    assert [row["gate"] for row in before[-2:]] == ['customer_id ["é"]', ""]
+    jobrunner("move", target_of(elsewhere, tmp_path))
+    assert elsewhere.query("SELECT id, gate, turn_at FROM job_runs ORDER BY id") == before
+    jobrunner.tick("--batch", "5", env=url(elsewhere))
+    assert elsewhere.value("SELECT count(*) FROM job_runs WHERE status = 'succeeded'") == 6
+    assert breaches_at(elsewhere.url) == []
+    jobrunner.tick(env=url(elsewhere))
+    assert elsewhere.value("SELECT count(*) FROM job_runs WHERE status = 'succeeded'") == 11
+
+
+RENAMED = """
+from jobrunner import Schedule, job
+
+@job("report.send", formerly="send_report", fair_by="customer_id")
+def send(ctx, customer_id):
+    pass
+
+@job("rotate", schedule=Schedule("0 * * * *", on="every-host"))
+def rotate(ctx):
+    pass
+"""
+
+
+@pytest.mark.promise("P1", "P3", "P4")
+def test_what_waits_under_a_former_name_or_for_one_host_is_done_where_it_was_moved_to(
+    jobrunner: Commands, app: App, database: Database, elsewhere: Database, tmp_path: Path
+) -> None:
+    def on(host: str, where: Database) -> dict[str, str | None]:
+        return {"JOBRUNNER_HOST": host, "JOBRUNNER_STATE_DIR": str(tmp_path / host), **url(where)}
+
+    app.write("handlers", RENAMED.replace("report.send", "send_report").replace('formerly="send_report", ', ""))
+    jobrunner("apply")
+    payload = ("--payload", '{"customer_id": "A"}')
+    old = int(jobrunner("enqueue", "send_report", *payload, "--key", "May").stdout)
+    jobrunner("limit", "send_report", "--max-running", "1", "--reason", "slow")
+    for host in ("web1", "web2"):
+        jobrunner.tick(env=on(host, database))
+    old = int(jobrunner("enqueue", "send_report", *payload, "--key", "June").stdout)
+    own = int(jobrunner("schedule", "trigger", "rotate@web2").stdout)
+    app.write("handlers", RENAMED)
+    jobrunner("move", target_of(elsewhere, tmp_path))
+    for key in ("May", "June"):
+        again = jobrunner("enqueue", "report.send", *payload, "--key", key, "--json", env=url(elsewhere)).json()
+        assert not again["created"]
+    new = int(jobrunner("enqueue", "report.send", *payload, env=url(elsewhere)).stdout)
+    jobrunner.tick(env=on("web1", elsewhere))
+    assert [run_of(elsewhere, each)["status"] for each in (old, new, own)] == ["succeeded", "succeeded", "queued"]
+    jobrunner.tick(env=on("web2", elsewhere))
+    assert run_of(elsewhere, own)["status"] == "succeeded"
+    assert elsewhere.value("SELECT host FROM job_attempts WHERE run_id = ?", [own]) == "web2"
+    assert breaches_at(elsewhere.url) == []
