@@ -8,9 +8,7 @@ from harness.judge import breaches_at
 
 
 @pytest.mark.promise("P3")
-def test_most_runs_of_a_schedule_are_counted_for_each_host(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
+def test_most_runs_of_a_schedule_are_counted_for_each_host(jobrunner: Commands, app: App, database: Database) -> None:
     hosts = Hosts(jobrunner, app, database)
     hosts.add("--max-runs", "1")
     hosts.tick("web1", "web2")

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,6 +13,7 @@ import pytest
 from harness import App, Commands, Database, PostgresDatabase, pages, postgresql_only, wait_for
 from harness.asked import questions
 from harness.releases import Release
+from harness.roles import PASSWORD, SCHEMA, granted
 from harness.waiting import stretched
 from jobrunner import ask
 from jobrunner.application import enqueueing
@@ -20,9 +21,6 @@ from jobrunner.errors import DatabaseUnavailable, NotFoundError
 
 pytestmark = postgresql_only
 DENIED = re.compile("permission denied|may not [A-Zd]")
-PASSWORD = "of-a-role"
-SCHEMA = {"JOBRUNNER_SCHEMA": "jobs"}
-ROLES = ("jobs_tick", "jobs_app", "jobs_look")
 LOOKING = [
     "status", "status --json", "show 1", "logs 1", "stats", "health", "types", "effects list", "schedule list",
     "schedule show nightly", "schedule next nightly", "apply --dry-run", "prune --dry-run", "pauses", "limits",
@@ -109,34 +107,6 @@ def urls(jobrunner: Commands, database: Database) -> Iterator[dict[str, str]]:
     jobrunner("migrate", env=SCHEMA)
     with granted(database) as found:
         yield found
-
-
-@contextmanager
-def granted(database: Database) -> Iterator[dict[str, str]]:
-    """Roles belong to the whole server: their names are unique."""
-    assert isinstance(database, PostgresDatabase)
-    (block,) = pages.checked_by(
-        "tests/store/test_roles.py::test_grants_of_the_page_suffice_for_each_role_and_for_no_more"
-    )
-    names = {role: f"{role}_{database.database}" for role in ROLES}
-    with database.access.admin() as admin:
-        for name in names.values():
-            admin.execute(f"CREATE ROLE \"{name}\" LOGIN PASSWORD '{PASSWORD}'")
-    try:
-        statements = re.sub(r"\bjobs_(?:tick|app|look)\b", lambda found: f'"{names[found[0]]}"', block.text)
-        for statement in filter(str.strip, statements.split(";")):
-            database.execute(statement)
-        parts = urlsplit(database.url)
-        yield {
-            role: f"postgresql://{name}:{PASSWORD}@{parts.hostname}:{parts.port}{parts.path}"
-            for role, name in names.items()
-        }
-    finally:
-        database.forget_sessions()
-        for name in names.values():
-            with database.access.admin(database.database) as admin:
-                admin.execute(f'DROP OWNED BY "{name}"')
-                admin.execute(f'DROP ROLE "{name}"')
 
 
 def test_role_that_looks_may_ask_from_python_and_an_enqueuing_one_is_told_what_it_lacks(
