@@ -129,6 +129,24 @@ def test_aim_shows_the_ratio_to_the_peers_better_settings_and_whether_it_is_reac
     assert any(row.startswith("| procrastinate, PostgreSQL | – / 0.40 s |") for row in others)
 
 
+def test_what_a_file_left_out_is_read_from_the_parts_of_its_commit_and_sizes(room, tmp_path):
+    about = {"commit": "abc1234", "sizes": {"runs": 10_000}}
+    whole = results(tmp_path, "2026-11-28-abc1234", line("idle tick, SQLite", 0.1), **about)
+    more = [line("idle tick, SQLite", 0.9), line("first run, SQLite", 0.3)]
+    part = results(tmp_path, "2026-11-29-abc1234-only-first", *more, **about)
+    results(
+        tmp_path,
+        "2026-11-29-abc1234-only-few",
+        line("drain, default settings, SQLite", 7.0),
+        **{**about, "sizes": {"runs": 10}},
+    )
+    results(tmp_path, "2026-11-29-def5678-only-first", line("slow, SQLite", 0.3), **{**about, "commit": "def5678"})
+    shown = room("published").Results(whole)
+    assert shown.parts == [part]
+    names = ("idle tick", "first run", "drain, default settings", "slow")
+    assert [shown.median(f"{name}, SQLite") for name in names] == [0.1, 0.3, None, None]
+
+
 def test_older_results_file_is_rendered_and_the_rows_that_it_lacks_are_listed(room):
     readme = room("readme")
     for path in (ROOT / "bench" / "results").glob("*.json"):

@@ -48,6 +48,7 @@ def test_other_sizes_of_peers_are_measured_in_a_full_run_or_on_request(room, mon
     assert larger not in names(plan.chosen([]))
     assert larger not in names(plan.chosen(["peers", "drain"]))
     assert larger in names(plan.chosen([], full=True))
+    assert larger not in names(plan.chosen([], ["sizes"], full=True))
     assert larger in names(plan.chosen(["sizes"]))
     assert "drain: huey, best settings" not in names(plan.chosen(["sizes"]))
 
