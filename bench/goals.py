@@ -76,6 +76,7 @@ _CORE, _IDEAL = Aim(0.05, "a core", ONE_CORE), Aim(1.1, "the ideal time", IDEAL_
 _LOOKED_AT = Aim(0.01, "a core", ONE_CORE)
 _CALM = Aim(1.5, "without the change", CLAIM_BESIDE_WAITING)
 _AT_ONCE, _ALL = Aim(1.5, "the same without the kill", TENTH), Aim(1.5, "the same without the kill", WHOLE)
+_PLAIN = Aim(1.2, "beside none", EMPTY)
 _ONE_TYPE, _ONE_OF_FEW = Aim(1.5, "with one type", EMPTY), Aim(1.5, "with one type", FIRST)
 _DRAINED = Aim(1, "a drain of as many runs", _DRAIN.ours)
 _STEADY = (
@@ -174,6 +175,7 @@ GOALS = (
     Goal("{slots} schedules, a slot of each by one tick", "expansion, {db}", _DRAINED, _DRAINED),
     Goal("claims of a host that knows {types} types", "claim 100 among many types, {db}", _ONE_TYPE, _ONE_TYPE),
     Goal("a tick with one run that knows {types} types", "first run among many types, {db}", _ONE_OF_FEW, _ONE_OF_FEW),
+    Goal("claims beside {finished} due runs of a fair type", "claim 100 beside fair runs, {db}", _PLAIN, _PLAIN),
     *_steady(),
     Goal("claims beside a change of {changed} runs", "claim 100 beside a change of many runs, {db}", _CALM, _CALM),
 )

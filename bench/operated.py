@@ -23,6 +23,19 @@ def rows(results: Results) -> Iterator[tuple[str, ...]]:
         lambda db: timed(results, f"claim 100 beside finished runs, {db}", milliseconds),
         _NONE,
     )
+    for what, line in (
+        (f"claim 100 of a fair type, behind {finished} due runs of one customer", "claim 100 of a fair type, {db}"),
+        (f"claim 100 beside {finished} due runs of a fair type", "claim 100 beside fair runs, {db}"),
+        (
+            "claim 100 beside a transaction that was open while {churned:,} runs were done",
+            "claim 100 while a long transaction holds vacuum back, {db}",
+        ),
+    ):
+        yield row(
+            what.format(churned=results.size("churned")),
+            lambda db, line=line: timed(results, line.format(db=db), milliseconds),
+            "the same without them",
+        )
     yield row(
         f"`status` beside {finished} finished runs",
         lambda db: timed(results, f"status beside finished runs, {db}", seconds),

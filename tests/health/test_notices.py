@@ -185,6 +185,29 @@ def test_retried_run_that_succeeds_is_a_recovery_and_one_that_dies_again_is_told
     assert subjects == ["2 job types and schedules: 2 runs dead", "fail: 1 run dead", "echo: recovered"]
 
 
+def test_trouble_of_a_renamed_type_is_over_with_a_success_under_its_new_name(
+    jobrunner: Commands, app: App, database: Database, web: Web
+) -> None:
+    configure(app, '[notify]\non_dead = ["chat"]\non_recovered = ["chat"]')
+    code = "from jobrunner import job\n\n@job({})\ndef report(ctx): {}\n"
+    app.write("handlers", code.format('"report", schedule="@daily", max_attempts=1', "1 / 0"))
+    jobrunner("apply")
+    jobrunner("enqueue", "report")
+    jobrunner("schedule", "trigger", "report")
+    tick(jobrunner, web)
+    app.write("handlers", code.format('"send.report", formerly="report", schedule="@daily"', "..."))
+    jobrunner("apply")
+    jobrunner("enqueue", "send.report")
+    jobrunner("schedule", "trigger", "send.report")
+    tick(jobrunner, web)
+    # What is counted decides up to where is read.
+    tick(jobrunner, web)
+    assert told(web) == [("dead", 2), ("recovered", 2)]
+    groups = [{(each["job_type"], each["schedule"]) for each in sent.json()["groups"]} for sent in web.requests]
+    assert groups == [{("report", None), ("report", "report")}] * 2
+    assert database.value("SELECT count(*) FROM job_notices WHERE is_open = 1") == 0
+
+
 def test_paused_run_is_not_late(jobrunner: Commands, app: App, database: Database, web: Web) -> None:
     configure(app, '[notify]\non_late = ["chat"]\nlate_after = "10m"')
     queue(database, "echo", run_at=database.now() - HOUR)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.drivers.planner import read_by_indexes
+from jobrunner.store.queue.ticks import hosts
 from jobrunner.store.sql.statement import Prepared, Row
 from jobrunner.text import iso_instant
 
@@ -158,7 +159,8 @@ def note_recovered(
     for row in good:
         subject = Subject(row.job_type, names.get(row.definition_id, ""))
         last[subject] = max(last.get(subject, row.finished_at), row.finished_at)
-    over = [row for row in troubles if (at := last.get(Subject(row.job_type, row.schedule))) and at > row.at]
+    ended = _ended_since(connection, troubles, last)
+    over = [row for row in troubles if (at := ended.get(Subject(row.job_type, row.schedule))) and at > row.at]
     still_late = late(connection) if any(row.event == "late" for row in over) else ()
     closed = [row.id for row in over if row.event != "late" or Subject(row.job_type, row.schedule) not in still_late]
     if closed:
@@ -171,12 +173,26 @@ def note_recovered(
             [
                 row
                 for subject, was in events.items()
-                for row in _rows("recovered", subject, 1, {"was": was, "at": iso_instant(last[subject])}, told)
+                for row in _rows("recovered", subject, 1, {"was": was, "at": iso_instant(ended[subject])}, told)
             ],
         )
     # What is still late begins later, and is then over with its own success.
     connection.execute(Prepared("notices.set_seen"), {"upto": ends[-1].id})
     return len(ends) == limit
+
+
+def _ended_since(
+    connection: Connection, troubles: Sequence[Row], last: Mapping[Subject, datetime]
+) -> dict[Subject, datetime]:
+    """The last success of each trouble, under any name of its type. A schedule named like its type has these, too."""
+    reports = [row.can_run for row in connection.execute(Prepared("findings.known_types"))] if last else []
+    found: dict[Subject, datetime] = {}
+    for subject in {Subject(row.job_type, row.schedule) for row in troubles}:
+        for name in hosts.names_of(reports, subject.job_type):
+            at = last.get(Subject(name, name if subject.schedule == subject.job_type else subject.schedule))
+            if at is not None:
+                found[subject] = max(found.get(subject, at), at)
+    return found
 
 
 def take(connection: Connection, receivers: Collection[str], owner: str, limit: int) -> list[Notice]:
