@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -14,9 +14,23 @@ import redis_server
 from measures.baselines import CONNECT, PASS, RAW
 from measures.enqueue import SINGLE
 from peers import APPS, PEERS, REDIS, Peer
-from plan import DRAINS, IDLE, JOINED_ENQUEUE, MEASURES, ONE_JOB, SINGLE_ENQUEUE, SIZES, Drain, Line, Measure
+from plan import (
+    DRAINS,
+    IDLE,
+    JOINED_ENQUEUE,
+    MEASURES,
+    ONE_JOB,
+    PARTS,
+    PEERS_SERVER,
+    PEERS_TIME,
+    SINGLE_ENQUEUE,
+    SIZES,
+    Drain,
+    Line,
+    Measure,
+)
 from plan import PEERS as GROUP
-from processes import Failed, NotThere, run
+from processes import Failed, Finished, NotThere, cpu_seconds_of_all, run
 from sizes import POSTGRESQL, SQLITE
 from stage import Stage
 
@@ -111,6 +125,8 @@ def _measures(peer: Peer) -> Iterator[Measure]:
             yield _enqueue(peer, settings, "enqueue", SINGLE_ENQUEUE)
         if peer.joins:
             yield _enqueue(peer, settings, "join", JOINED_ENQUEUE)
+        if peer.database == POSTGRESQL and settings not in peer.at_most:
+            yield _shares(peer, settings, pace)
         for drain in DRAINS:
             if drain.size == "runs" or settings not in peer.at_most:
                 yield _drain(peer, settings, drain, pace)
@@ -144,6 +160,26 @@ def _drain(peer: Peer, settings: str, drain: Drain, pace: "_Pace") -> Measure:
     about: dict[str, object] = {"command": _shown(peer, settings)} | ({"runs": at_most} if at_most else {})
     line = Line(drain.peers.format(peer=peer.name, settings=settings), "runs/s", raw)
     return Measure((line,), take, GROUP if drain.size == "runs" else SIZES, 1, about)
+
+
+def _shares(peer: Peer, settings: str, pace: "_Pace") -> Measure:
+    def take(stage: Stage) -> Iterator[float]:
+        """The peer's one-shot process on a whole spike (`spike`): processor time of its processes and of the server.
+
+        For each job. The starts of the processes are in it; the vacuum that the server does of itself meanwhile, too.
+        """
+        count = stage.sizes.spike
+        pace.check(count, stage.sizes.peer_seconds)
+        postmaster = stage.postmaster()
+        with _filled(stage, peer, settings, count) as one_shot:
+            before = cpu_seconds_of_all(postmaster)
+            done = one_shot()
+            of_server = cpu_seconds_of_all(postmaster) - before
+        yield done.processor_seconds / count * 1e6
+        yield of_server / count * 1e6
+
+    lines = tuple(Line(line.format(peer=peer.name, settings=settings), "µs") for line in (PEERS_TIME, PEERS_SERVER))
+    return Measure(lines, take, PARTS, 1, {"command": _shown(peer, settings)})
 
 
 class _Pace:
@@ -193,18 +229,24 @@ def _set_up(stage: Stage, peer: Peer, settings: str, count: int) -> Iterator[tup
         yield url, environment, place
 
 
-def _drained(stage: Stage, peer: Peer, settings: str, count: int) -> float:
-    """The seconds that the one-shot process took on so many jobs."""
+@contextlib.contextmanager
+def _filled(stage: Stage, peer: Peer, settings: str, count: int) -> Iterator[Callable[[], Finished]]:
+    """A fresh database with so many jobs, and what runs the one-shot process there. Afterwards none may be left."""
     with _set_up(stage, peer, settings, count) as (url, environment, place):
         program, *words = peer.drain[settings]
         if count:
             run([*peer.app, "fill", str(count), settings], environment, place)
         _check_left(peer, url, count)
-        done = run([peer.program(program), *words], environment, place)
+        yield lambda: run([peer.program(program), *words], environment, place)
         _check_left(peer, url, 0)
         if not peer.tells_left:
             run([*peer.app, "left", str(count)], environment, place)
-        return done.seconds
+
+
+def _drained(stage: Stage, peer: Peer, settings: str, count: int) -> float:
+    """The seconds that the one-shot process took on so many jobs."""
+    with _filled(stage, peer, settings, count) as one_shot:
+        return one_shot().seconds
 
 
 @contextlib.contextmanager

@@ -13,6 +13,8 @@ PEERS, SIZES = "peers", "sizes"
 BACKLOG = "backlog"
 # Beside a history of millions of runs, which takes minutes to make.
 OPERATE = "operate"
+# Where the processor time of a short run goes.
+PARTS = "parts"
 # A stream of runs that goes on for half an hour.
 HOURS = "hours"
 _OF_FULL_RUN = {SIZES, BACKLOG, OPERATE, HOURS}
@@ -29,6 +31,9 @@ class Drain:
 
 
 # The peers' other lines.
+PEERS_TIME, PEERS_SERVER = (
+    f"a job's processor time{where}: {{peer}}, {{settings}} settings" for where in ("", " in the server")
+)
 IDLE, ONE_JOB, SINGLE_ENQUEUE = (
     f"{what}: {{peer}}, {{settings}} settings" for what in ("idle", "one job", "single enqueue")
 )

@@ -5,22 +5,21 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import cells
 import operated
 from chart import chart
 from goals import GOALS
 from measures.baselines import RAW_EACH
 from measures.idle import PROCESSOR_TIME
-from peers import PEERS
 from plan import DRAINS, IDLE, JOINED_ENQUEUE, ONE_JOB, SINGLE_ENQUEUE, Drain
 from published import Results
-from sizes import BOTH, POSTGRESQL, SQLITE
+from sizes import BOTH, SQLITE
 from words import joined, milliseconds, number, rate, seconds, table, timed
 
 ROOT = Path(__file__).parents[1]
 README, OTHERS, CHART = ROOT / "README.md", ROOT / "bench" / "README.md", ROOT / "docs" / "speed.svg"
 SPEED, SCALE = ROOT / "docs" / "explanation" / "speed.md", ROOT / "docs" / "howto" / "scale.md"
 _BETWEEN = re.compile(r"<!-- figures: .*?-->\n.*?<!-- end of the figures -->", re.DOTALL)
-_NOT_PYTHON = {peer.name for peer in PEERS if not peer.is_python}
 
 
 def render(path: Path | None) -> None:
@@ -184,27 +183,32 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
     yield row(
         "tick with nothing to do, default settings",
         lambda db: timed(results, f"idle tick, {db}"),
-        f"{connect}{_quickest(results)}",
+        f"{connect}{cells.quickest(results)}",
     )
     yield row(
         "the processor time of such a tick, without the server's",
         lambda db: timed(results, PROCESSOR_TIME.format(db=db), milliseconds),
         "`python -c pass`",
     )
-    one_job = _others(results, ONE_JOB, seconds, less=True)
+    one_job = cells.others(results, ONE_JOB, seconds, less=True)
     yield row(
         "tick with one run, default settings",
         lambda db: timed(results, f"first run, {db}"),
         "the tick with nothing to do" + (f". Others with one job: {one_job}" if one_job else ""),
     )
     for drain in DRAINS:
-        peers = _others(results, drain.peers, number)
+        peers = cells.others(results, drain.peers, number)
         yield row(
-            f"{results.size(drain.size):,} runs that do nothing, default settings{_ticks(results, drain)}",
+            f"{results.size(drain.size):,} runs that do nothing, default settings{cells.ticks(results, drain)}",
             lambda db, name=drain.ours: rate(results.median(name.format(db=db))),
             f"others at their best: {peers}" if peers else "",
         )
-    yield row(f"{runs} at the best `--concurrency`", lambda db: _best(results, db))
+    yield row(
+        f"the processor time of each of {results.size('spike'):,}: the tick; its children; the server",
+        lambda db: cells.parts_of_a_run(results, db),
+        cells.parts_of_jobs(results),
+    )
+    yield row(f"{runs} at the best `--concurrency`", lambda db: cells.best(results, db))
     yield row(
         f"{results.size('spike'):,} by one tick with all of them in its `--batch`, else default settings",
         lambda db: rate(results.median(f"spike, one tick, {db}")),
@@ -224,12 +228,12 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
     yield row(
         f"{results.size('backlog'):,} by ticks of {results.size('backlog_seconds')} s, one after the other, a quarter"
         " of them in each `--batch`: the rate of the last full one; the most memory of a parent",
-        lambda db: _backlog(results, db),
+        lambda db: cells.backlog(results, db),
         "the rate of the first",
     )
     yield row(
         f"{results.size('slow_runs')} runs of 100 ms, `--concurrency 20`",
-        lambda db: _share(results, db),
+        lambda db: cells.share(results, db),
         "the ideal time; the parent's share of a core",
     )
     yield row(
@@ -242,7 +246,7 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
         lambda db: timed(results, f"enqueue, {db}", milliseconds),
         "a bare INSERT",
     )
-    peers, as_ours = _others(results, SINGLE_ENQUEUE, rate), _others(results, JOINED_ENQUEUE, rate)
+    peers, as_ours = cells.others(results, SINGLE_ENQUEUE, rate), cells.others(results, JOINED_ENQUEUE, rate)
     for what, line in (("psycopg or sqlite3", "driver's connection"), ("a session of SQLAlchemy", "SQLAlchemy")):
         yield row(
             f"single enqueues through {what}, each committed",
@@ -256,46 +260,6 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
         lambda db: milliseconds(results.median(f"linger: commit to start, {db}")),
     )
     yield from operated.rows(results)
-
-
-def _ticks(results: Results, drain: Drain) -> str:
-    """Where it took several."""
-    ticks = max((results.median(f"spike, ticks, {db}") or 1 for db in BOTH), default=1)
-    return f": {ticks:.0f} ticks, one after the other" if drain.size == "spike" and ticks > 1 else ""
-
-
-def _backlog(results: Results, database: str) -> str:
-    told = timed(results, f"backlog, last full tick, {database}", rate)
-    peak = results.median(f"backlog, peak memory of a parent, {database}")
-    return f"{told}; {number(peak)} MB" if told and peak else ""
-
-
-def _best(results: Results, database: str) -> str:
-    best = results.best(database)
-    if best is None or best[1] == "default settings":
-        return "the default is the best" if best else ""
-    return f"{rate(best[0])} at {best[1].split()[-1]}"
-
-
-def _share(results: Results, database: str) -> str:
-    ratio = results.ratio(f"slow runs, first start to last end, {database}")
-    cores = results.median(f"slow runs, processor time of the parent at work, {database}")
-    if ratio is None or cores is None:
-        return ""
-    return f"{1 / ratio:.0%}; {cores:.0%}"
-
-
-def _quickest(results: Results) -> str:
-    """The quickest idle one-shot of another Python system on PostgreSQL."""
-    for value, name in results.of_peers(IDLE, less=True):
-        if results.peers()[name]["database"] == POSTGRESQL and name not in _NOT_PYTHON:
-            return f". The quickest other Python system on PostgreSQL, {name}: {seconds(value)}"
-    return ""
-
-
-def _others(results: Results, line: str, say: Callable[[float | None], str], *, less: bool = False) -> str:
-    """What the others reach at the settings that suit them better."""
-    return ", ".join(f"{name} {say(value)}" for value, name in results.of_peers(line, less=less))
 
 
 __all__ = ["SQLITE", "Results", "figures", "others", "render", "rendered", "short", "shown"]

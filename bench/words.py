@@ -29,6 +29,10 @@ def milliseconds(value: float | None) -> str:
     return f"{float(f'{value:.2g}'):g} ms" if value else ""
 
 
+def microseconds(value: float | None) -> str:
+    return f"{value:.0f} µs" if value else ""
+
+
 def joined(rates: Iterable[str]) -> str:
     each = list(rates)
     return " / ".join(rate or "–" for rate in each) if any(each) else ""

@@ -89,6 +89,27 @@ def test_fastest_other_python_system_is_not_one_of_another_language(room, tmp_pa
     assert "The quickest other Python system on PostgreSQL, chancy: 0.30 s" in table
 
 
+def test_processor_time_of_a_run_stands_beside_that_of_others(room, tmp_path):
+    where = (
+        "the tick itself, PostgreSQL",
+        "its child, PostgreSQL",
+        "the server, PostgreSQL",
+        "the tick itself, SQLite",
+    )
+    lines = [line(f"a run's processor time: {each}", 10.4 + n, unit="µs") for n, each in enumerate(where)]
+    lines += [
+        line(f"a job's processor time{each}: {name}, best settings", took, unit="µs")
+        for name, both in (("a", (70, 50)), ("b", (16, 48)), ("huey", (9,)))
+        for each, took in zip(("", " in the server"), both, strict=False)
+    ]
+    readme = room("readme")
+    path = results(tmp_path, "parts", *lines, peers={name: peer() for name in ("a", "b", "huey")})
+    (row,) = (each for each in readme.figures(readme.Results(path)).splitlines() if "processor time of each" in each)
+    assert row.endswith(
+        "| 10 µs; 11 µs; 12 µs | 13 µs | others, their processes and the server: b 16 µs and 48 µs, a 70 µs and 50 µs |"
+    )
+
+
 def test_short_table_has_every_measured_value_and_no_empty_cell(room, tmp_path):
     readme = room("readme")
     lines = [line("idle tick, SQLite", 0.1), line("drain, default settings, PostgreSQL", 4000.0, unit="runs/s")]

@@ -65,7 +65,8 @@ def test_baseline_without_a_measure_is_an_error_that_names_it(room, monkeypatch)
 def test_a_peer_is_measured_at_each_size_and_at_one_if_it_is_given_few(room):
     of = {peer.name: names(room("peer_measures")._measures(peer)) for peer in room("peers").PEERS}
     each, sizes = ("idle", "one job", "drain"), ("idle", "one job", "drain of few", "drain", "spike")
-    best = {f"{size}: pg-boss, best settings" for size in sizes}
+    parts = ("a job's processor time", "a job's processor time in the server")
+    best = {f"{size}: pg-boss, best settings" for size in (*sizes, *parts)}
     assert of["pg-boss"] == best | {f"{size}: pg-boss, default settings" for size in each}
     assert {f"{size}: huey, default settings" for size in (*sizes, "single enqueue")} < of["huey"]
     assert "single enqueue in the caller's transaction: pgqueuer, best settings" in of["pgqueuer"]
