@@ -262,7 +262,8 @@ def _add_finished(queue: Queue, seconds_ago: int, count: int) -> None:
     queue.database.execute(
         f"INSERT INTO job_runs ({_RUN}, finished_at, attempts, max_attempts, error_type, last_error)"
         " SELECT CASE WHEN n % 100 = 0 THEN 'nightly' ELSE 'report' END, '{}',"
-        " CASE WHEN n % 10 = 0 THEN 'dead' ELSE 'succeeded' END, 0, at, at, at, at, 1, 5,"
+        " CASE WHEN n % 10 = 0 THEN 'dead' ELSE 'succeeded' END, 0, at, at, at, at, 1,"
+        " CASE WHEN n % 10 = 0 THEN 1 ELSE 5 END,"
         " CASE WHEN n % 10 = 0 THEN 'ValueError' END, CASE WHEN n % 10 = 0 THEN 'no customer ' || n % 50 END"
         f" FROM ({dated}) AS dated",
         [now],

@@ -42,10 +42,18 @@ class Finalizer:
     """Writes the results of the runs in hand that have ended. Main thread only.
 
     Another thread writes a large group while the main loop goes on. ``leave`` takes runs out of the hand, each with the
-    answer, or with the reason why there will be none.
+    answer, or with the reason why there will be none. ``may_begin`` tells how many runs need nothing but the main loop
+    to begin: for a child that is strict, a thread would only make the write longer.
     """
 
-    def __init__(self, context: TickContext, hand: Hand, background: BackgroundCalls[Answers], leave: Leave) -> None:
+    def __init__(
+        self,
+        context: TickContext,
+        hand: Hand,
+        background: BackgroundCalls[Answers],
+        leave: Leave,
+        may_begin: Callable[[], int],
+    ) -> None:
         self.trouble: DatabaseUnavailable | None = None
         self._has_logged = False
         self._context = context
@@ -53,6 +61,7 @@ class Finalizer:
         self._log = context.log
         self._background = background
         self._leave = leave
+        self._may_begin = may_begin
         # When the last group was sent.
         self._sent_at = 0.0
 
@@ -133,8 +142,8 @@ class Finalizer:
         ends = [(held.lease, held.result) for held in group if held.result is not None]
         work = partial(self._write, ends, _unwritten_of(group))
         self._sent_at = clock.elapsed()
-        others = self._hand.count(Phase.WAITING)
-        if len(group) + others >= _WORTH_A_THREAD and self._background.is_usable():
+        is_worth_it = len(group) >= _WORTH_A_THREAD or len(group) + self._may_begin() >= _WORTH_A_THREAD
+        if is_worth_it and self._background.is_usable():
             self._background.ask(work)
             return
         try:

@@ -41,7 +41,7 @@ class Life:
     def __init__(
         self, context: TickContext, hand: Hand, pools: Pools, claimer: Claimer, background: BackgroundCalls[Any]
     ) -> None:
-        self.finalizer = Finalizer(context, hand, background, self.leave)
+        self.finalizer = Finalizer(context, hand, background, self.leave, pools.count_waiting_async)
         # Whether a process has ended a run, and whether a run has ended that other runs wait for.
         self.has_ended = False
         self.has_ended_parent = False

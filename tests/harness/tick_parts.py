@@ -79,7 +79,7 @@ def tick_parts(database: Database, lease: timedelta = LEASE, **settings: Any) ->
     hand = Hand(lease, BegunPage(None))
     heartbeat = Heartbeat(context, hand, lambda: None)
     background: BackgroundCalls[Any] = BackgroundCalls(context, lambda: None)
-    finalizer = Finalizer(context, hand, background, lambda left: hand.release(*(held for held, _ in left)))
+    finalizer = Finalizer(context, hand, background, lambda left: hand.release(*(held for held, _ in left)), lambda: 0)
     try:
         claimer = Claimer(context, hand, heartbeat, Returner(context, hand), background.another())
         yield TickParts(store, context, hand, heartbeat, finalizer, claimer, background)

@@ -140,6 +140,26 @@ def test_strict_child_begins_a_run_after_the_result_before_it_is_written(
     assert (max(unwritten) == 0) == (said in STRICT)
 
 
+THREADS = """
+@job("count_threads")
+def count_threads(ctx: Context):
+    return {"threads": len(os.listdir(f"/proc/{os.getppid()}/task"))}
+"""
+
+
+def test_result_that_its_child_waits_for_is_written_without_another_thread_however_many_runs_wait(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    """A thread would take as long again as the write itself."""
+    app.add(THREADS)
+    most = []
+    for runs in (5, 60):
+        ids = insert_runs(database, runs, "count_threads")
+        jobrunner.tick("--strict", env=ONE)
+        most.append(max(run_of(database, run_id)["result"]["threads"] for run_id in ids))
+    assert most[0] == most[1]
+
+
 DIGEST = """
 import hashlib
 

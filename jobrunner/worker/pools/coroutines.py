@@ -128,7 +128,7 @@ class CoroutinePool(Pool):
             return Capacity(0)
         if child is not None and (child.is_being_killed or child.channel_lost_at is not None):
             return Capacity(0)
-        in_hand = self._at_work.total() + self._count_waiting()
+        in_hand = self._at_work.total() + self.count_waiting()
         if self._is_one_at_a_time:
             return Capacity(0, ahead=1 - in_hand)
         most = sum({each.family: each.concurrency or 1 for each in self.types.known.values()}.values())

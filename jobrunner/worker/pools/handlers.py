@@ -78,7 +78,7 @@ class HandlerPool(Pool):
     def _claimable(self, queues: list[PrefetchQueue]) -> Capacity:
         if not self.types.policies:
             return Capacity(0)
-        waiting = self._count_waiting()
+        waiting = self.count_waiting()
         # Waiting runs are for the idle children.
         length, idle = self._throughput.queue_length(), 0 if waiting else len(self._supervisor.idle)
         ahead = max(0, sum(length - 1 - queue.length for queue in queues) - waiting)
@@ -115,7 +115,7 @@ class HandlerPool(Pool):
     def start(self, permits: int, ahead: int) -> Steps:
         self._release_written()
         self._recall_behind_the_stuck()
-        if permits > 0 and self._supervisor.idle and self.ask_at > clock.elapsed() and not self._count_waiting():
+        if permits > 0 and self._supervisor.idle and self.ask_at > clock.elapsed() and not self.count_waiting():
             self._recall_behind_the_slowest()
         started: Steps = []
         ahead -= sum(queue.length for queue in self._queues.values())

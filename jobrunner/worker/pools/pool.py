@@ -117,6 +117,9 @@ class Pool(ABC):
             return []
         return [held for held in self._hand.each_in(Phase.WAITING) if held.run.job_type in self.types.known]
 
-    def _count_waiting(self) -> int:
+    def count_waiting(self) -> int:
+        """How many runs of these types wait in the tick."""
+        if not self.types.known:
+            return 0
         # Asked several times in each turn, with hundreds of runs: so the loop is not one of Python.
         return sum(map(self.types.known.__contains__, map(_job_type, self._hand.each_in(Phase.WAITING))))
