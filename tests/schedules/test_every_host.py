@@ -12,7 +12,7 @@ from harness.every_host import HOUR, MINUTE, NOON, Hosts
 from harness.handlers_rows import attempts_of, make_due, queue, run_of, status_of
 from harness.judge import breaches_at
 from harness.releases import Release
-from harness.slots import go_to, utc
+from harness.slots import go_to
 from harness.web import Asked
 from jobrunner.model import Limits, Owner, Policy
 from jobrunner.store.drivers.database import Database as Store

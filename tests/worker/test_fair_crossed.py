@@ -5,7 +5,7 @@ import json
 import pytest
 
 from harness import App, Commands, Database
-from harness.handlers_rows import queue, run_of, status_of
+from harness.handlers_rows import run_of, status_of
 from harness.judge import breaches_at
 
 HANDLERS = """
