@@ -38,7 +38,7 @@ class Aim:
         ratio = value / (min(beside) if less else max(beside))
         is_reached = ratio <= self.limit if less else ratio >= self.limit
         limit = f"at {'most' if less else 'least'} {self.limit:g}"
-        return f"{ratio:.2g} × {self.beside} ({limit}{'' if is_reached else ': not reached'})"
+        return f"{float(f'{ratio:.2g}'):g} × {self.beside} ({limit}{'' if is_reached else ': not reached'})"
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def short(results: Results) -> str:
 def figures(results: Results) -> str:
     """The table of docs/explanation/speed.md."""
     rows = [row for row in _rows(results) if any(row[1:3])]
-    return _where(results) + "\n" + table(("", *BOTH, "compared with"), rows)
+    return _where(results) + _parts(results) + "\n" + table(("", *BOTH, "compared with"), rows)
 
 
 def goals(results: Results) -> str:
@@ -162,7 +162,7 @@ def _where(results: Results) -> str:
         f"{machine['cores']} virtual cores ({machine['cpu']}), load {machine['load_before'][0]:.1f} before,"
         f" {machine['system'].partition('-')[0]}, Python {machine['python']};\n"
         f"PostgreSQL {server['server_version']} on the same machine with `fsync` {server['fsync']} and"
-        f" `synchronous_commit` {server['synchronous_commit']}, SQLite with WAL.\n" + _parts(results)
+        f" `synchronous_commit` {server['synchronous_commit']}, SQLite with WAL.\n"
     )
 
 
