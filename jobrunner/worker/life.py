@@ -41,7 +41,7 @@ class Life:
     def __init__(
         self, context: TickContext, hand: Hand, pools: Pools, claimer: Claimer, background: BackgroundCalls[Any]
     ) -> None:
-        self.finalizer = Finalizer(context, hand, background, self.leave, pools.count_waiting_async)
+        self.finalizer = Finalizer(context, hand, background, self.leave, self._count_beginning)
         # Whether a process has ended a run, and whether a run has ended that other runs wait for.
         self.has_ended = False
         self.has_ended_parent = False
@@ -58,6 +58,9 @@ class Life:
         self._is_quarantined_at_work = False
         # How many runs of this tick may be at work on the host, by the last claim.
         self._permits = 0
+
+    def _count_beginning(self) -> int:
+        return sum(pool.count_waiting() for pool in self._pools if pool.begins_at_once)
 
     # From the database into the hand. What asks the database raises DatabaseUnavailable.
 

@@ -95,6 +95,8 @@ class AsyncAttempt(Attempt):
 class CoroutinePool(Pool):
     """One child with an event loop. Its runs use no permits of the host, because each type has its own limit."""
 
+    begins_at_once = True
+
     def __init__(self, hand: Hand, supervisor: Supervisor, config: Config, starts: ChildStarts) -> None:
         super().__init__(hand)
         self._config = config

@@ -70,8 +70,11 @@ class Pool(ABC):
     """Starts runs in processes. ``ask_at`` is when the loop asks the database for its runs next (``clock.elapsed``).
 
     ``opens_at`` is when a limit allows runs that wait; None: none waits for such an instant. ``took_at`` is when it
-    last took a waiting run.
+    last took a waiting run. ``begins_at_once``: its waiting runs need no process that has ended another one, only the
+    next turn of the loop.
     """
+
+    begins_at_once = False
 
     def __init__(self, hand: Hand) -> None:
         self.types = ServedTypes()

@@ -85,10 +85,6 @@ class Pools:
                 return False
         return True
 
-    def count_waiting_async(self) -> int:
-        """How many runs of async types wait in the tick."""
-        return self._coroutines.count_waiting()
-
     def ask_soon(self) -> None:
         """Ask the database now: something has changed, so that there may be work again."""
         now = clock.elapsed()
