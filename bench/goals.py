@@ -18,6 +18,7 @@ from measures.two_hosts import CALM, ONE, TWO
 from plan import DRAINS, IDLE, JOINED_ENQUEUE, LESS_IS_BETTER, ONE_JOB, SINGLE_ENQUEUE
 from published import Results
 from sizes import BOTH, POSTGRESQL, SQLITE, Sizes
+from words import short
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Aim:
         ratio = value / (min(beside) if less else max(beside))
         is_reached = ratio <= self.limit if less else ratio >= self.limit
         limit = f"at {'most' if less else 'least'} {self.limit:g}"
-        return f"{float(f'{ratio:.2g}'):g} × {self.beside} ({limit}{'' if is_reached else ': not reached'})"
+        return f"{short(ratio)} × {self.beside} ({limit}{'' if is_reached else ': not reached'})"
 
 
 @dataclass(frozen=True)

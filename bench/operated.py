@@ -6,7 +6,7 @@ from measures.operate import ASKED, PAGES
 from measures.two_hosts import SERVER_TWO, TWO
 from published import Results
 from sizes import BOTH
-from words import milliseconds, rate, seconds, table, timed
+from words import milliseconds, rate, seconds, short, table, timed
 
 _NONE = "the same beside none"
 
@@ -130,7 +130,7 @@ def _duration(results: Results, size: str, line: str) -> str:
 
 
 def _times(ratio: float | None) -> str:
-    return "" if ratio is None else f"{ratio:.2g} ×"
+    return "" if ratio is None else f"{short(ratio)} ×"
 
 
 def _most(results: Results, line: str, database: str) -> float | None:

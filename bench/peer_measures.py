@@ -6,8 +6,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 from uuid import uuid4
 
 import redis_server
@@ -20,7 +21,6 @@ from plan import (
     JOINED_ENQUEUE,
     MEASURES,
     ONE_JOB,
-    PARTS,
     PEERS_SERVER,
     PEERS_TIME,
     SINGLE_ENQUEUE,
@@ -30,7 +30,7 @@ from plan import (
     Measure,
 )
 from plan import PEERS as GROUP
-from processes import Failed, Finished, NotThere, cpu_seconds_of_all, run
+from processes import Failed, NotThere, cpu_seconds_of_all, run
 from sizes import POSTGRESQL, SQLITE
 from stage import Stage
 
@@ -109,12 +109,12 @@ def _measures(peer: Peer) -> Iterator[Measure]:
         def idle(stage: Stage, settings: str = settings, pace: _Pace = pace) -> Iterator[float]:
             """The peer's one-shot process on an empty queue: from its start to its exit."""
             with pace.noted(0):
-                seconds = _drained(stage, peer, settings, 0)
-            yield seconds
+                took = _drained(stage, peer, settings, 0)
+            yield took.seconds
 
         def one_job(stage: Stage, settings: str = settings) -> Iterator[float]:
             """The peer's one-shot process on a queue with one no-op: from its start to its exit."""
-            yield _drained(stage, peer, settings, 1)
+            yield _drained(stage, peer, settings, 1).seconds
 
         about: dict[str, object] = {"command": _shown(peer, settings)}
         yield Measure((Line(IDLE.format(peer=peer.name, settings=settings), "s", connect),), idle, GROUP, 1, about)
@@ -125,8 +125,6 @@ def _measures(peer: Peer) -> Iterator[Measure]:
             yield _enqueue(peer, settings, "enqueue", SINGLE_ENQUEUE)
         if peer.joins:
             yield _enqueue(peer, settings, "join", JOINED_ENQUEUE)
-        if peer.database == POSTGRESQL and settings not in peer.at_most:
-            yield _shares(peer, settings, pace)
         for drain in DRAINS:
             if drain.size == "runs" or settings not in peer.at_most:
                 yield _drain(peer, settings, drain, pace)
@@ -149,37 +147,32 @@ def _drain(peer: Peer, settings: str, drain: Drain, pace: "_Pace") -> Measure:
     raw = RAW.format(db=SQLITE if peer.database == SQLITE else POSTGRESQL)
     at_most = peer.at_most.get(settings)
 
+    lines = [Line(drain.peers.format(peer=peer.name, settings=settings), "runs/s", raw)]
+    if drain.size == "spike" and peer.database == POSTGRESQL:
+        lines += [Line(each.format(peer=peer.name, settings=settings), "µs") for each in (PEERS_TIME, PEERS_SERVER)]
+
     def take(stage: Stage) -> Iterator[float]:
-        """The peer's one-shot process on so many (`few_runs`, `runs`, `spike`) no-ops: from its start to its exit."""
+        """The peer's one-shot process on so many (`few_runs`, `runs`, `spike`) no-ops: from its start to its exit.
+
+        And, of a spike, the processor time of its processes and of the server for each job. The starts of the processes
+        are in it; the vacuum that the server does of itself meanwhile, too.
+        """
         count = min(getattr(stage.sizes, drain.size), at_most or math.inf)
         pace.check(count, stage.sizes.peer_seconds)
         with pace.noted(count):
-            seconds = _drained(stage, peer, settings, count)
-        yield count / seconds
+            took = _drained(stage, peer, settings, count)
+        yield from (count / took.seconds, *(each / count * 1e6 for each in took[1:]))[: len(lines)]
 
     about: dict[str, object] = {"command": _shown(peer, settings)} | ({"runs": at_most} if at_most else {})
-    line = Line(drain.peers.format(peer=peer.name, settings=settings), "runs/s", raw)
-    return Measure((line,), take, GROUP if drain.size == "runs" else SIZES, 1, about)
+    return Measure(tuple(lines), take, GROUP if drain.size == "runs" else SIZES, 1, about)
 
 
-def _shares(peer: Peer, settings: str, pace: "_Pace") -> Measure:
-    def take(stage: Stage) -> Iterator[float]:
-        """The peer's one-shot process on a whole spike (`spike`): processor time of its processes and of the server.
+class _Took(NamedTuple):
+    """Of the processes of a peer, and of the server of PostgreSQL."""
 
-        For each job. The starts of the processes are in it; the vacuum that the server does of itself meanwhile, too.
-        """
-        count = stage.sizes.spike
-        pace.check(count, stage.sizes.peer_seconds)
-        postmaster = stage.postmaster()
-        with _filled(stage, peer, settings, count) as one_shot:
-            before = cpu_seconds_of_all(postmaster)
-            done = one_shot()
-            of_server = cpu_seconds_of_all(postmaster) - before
-        yield done.processor_seconds / count * 1e6
-        yield of_server / count * 1e6
-
-    lines = tuple(Line(line.format(peer=peer.name, settings=settings), "µs") for line in (PEERS_TIME, PEERS_SERVER))
-    return Measure(lines, take, PARTS, 1, {"command": _shown(peer, settings)})
+    seconds: float
+    processor_seconds: float
+    server_seconds: float
 
 
 class _Pace:
@@ -229,24 +222,21 @@ def _set_up(stage: Stage, peer: Peer, settings: str, count: int) -> Iterator[tup
         yield url, environment, place
 
 
-@contextlib.contextmanager
-def _filled(stage: Stage, peer: Peer, settings: str, count: int) -> Iterator[Callable[[], Finished]]:
-    """A fresh database with so many jobs, and what runs the one-shot process there. Afterwards none may be left."""
+def _drained(stage: Stage, peer: Peer, settings: str, count: int) -> _Took:
+    """What the one-shot process took on so many jobs."""
     with _set_up(stage, peer, settings, count) as (url, environment, place):
         program, *words = peer.drain[settings]
         if count:
             run([*peer.app, "fill", str(count), settings], environment, place)
         _check_left(peer, url, count)
-        yield lambda: run([peer.program(program), *words], environment, place)
+        postmaster = stage.postmaster()
+        before = cpu_seconds_of_all(postmaster)
+        done = run([peer.program(program), *words], environment, place)
+        of_server = cpu_seconds_of_all(postmaster) - before
         _check_left(peer, url, 0)
         if not peer.tells_left:
             run([*peer.app, "left", str(count)], environment, place)
-
-
-def _drained(stage: Stage, peer: Peer, settings: str, count: int) -> float:
-    """The seconds that the one-shot process took on so many jobs."""
-    with _filled(stage, peer, settings, count) as one_shot:
-        return one_shot().seconds
+        return _Took(done.seconds, done.processor_seconds, of_server)
 
 
 @contextlib.contextmanager

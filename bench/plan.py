@@ -13,8 +13,6 @@ PEERS, SIZES = "peers", "sizes"
 BACKLOG = "backlog"
 # Beside a history of millions of runs, which takes minutes to make.
 OPERATE = "operate"
-# Where the processor time of a short run goes.
-PARTS = "parts"
 # A stream of runs that goes on for half an hour.
 HOURS = "hours"
 _OF_FULL_RUN = {SIZES, BACKLOG, OPERATE, HOURS}

@@ -11,6 +11,11 @@ def table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "".join(f"|{'|'.join(f' {cell} ' if cell else ' ' for cell in line)}|\n" for line in lines)
 
 
+def short(value: float) -> str:
+    """With two significant digits, and never as a power of ten."""
+    return f"{float(f'{value:.2g}'):g}"
+
+
 def number(value: float | None) -> str:
     if value is None:
         return ""
@@ -26,7 +31,7 @@ def seconds(value: float | None) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    return f"{float(f'{value:.2g}'):g} ms" if value else ""
+    return f"{short(value)} ms" if value else ""
 
 
 def microseconds(value: float | None) -> str:
@@ -41,4 +46,4 @@ def joined(rates: Iterable[str]) -> str:
 def timed(results: Results, name: str, say: Callable[[float | None], str] = seconds, baseline: str = "") -> str:
     """A line's median, and its ratio to its baseline."""
     ratio = results.ratio(name, baseline)
-    return say(results.median(name)) + ("" if ratio is None else f", {float(f'{ratio:.2g}'):g} ×")
+    return say(results.median(name)) + ("" if ratio is None else f", {short(ratio)} ×")

@@ -19,6 +19,7 @@ pytest_plugins = [
     "harness.databases",
     "harness.connections",
     "harness.elsewhere",
+    "harness.pgbouncer",
     "harness.stores",
     "harness.app",
     "harness.commands",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from plan import PARTS, Line, measure
+from plan import Line, measure
 from processes import cpu_seconds_of_all
 from sizes import POSTGRESQL, SQLITE
 from stage import Stage
@@ -12,7 +12,7 @@ CHILDREN = "a run's processor time: its child, {db}"
 SERVER = "a run's processor time: the server, {db}"
 
 
-@measure(Line(PARENT, "µs"), Line(CHILDREN, "µs"), Line(SERVER, "µs"), group=PARTS, on=(POSTGRESQL,))
+@measure(Line(PARENT, "µs"), Line(CHILDREN, "µs"), Line(SERVER, "µs"), group="parts", on=(POSTGRESQL,))
 def with_server(stage: Stage, database: str) -> Iterator[float]:
     """A drain of a whole spike (`spike`) by one tick, at default settings: processor time of each side for each run.
 
@@ -24,7 +24,7 @@ def with_server(stage: Stage, database: str) -> Iterator[float]:
     yield (cpu_seconds_of_all(postmaster) - before) / stage.sizes.spike * 1e6
 
 
-@measure(Line(PARENT, "µs"), Line(CHILDREN, "µs"), group=PARTS, on=(SQLITE,))
+@measure(Line(PARENT, "µs"), Line(CHILDREN, "µs"), group="parts", on=(SQLITE,))
 def without_server(stage: Stage, database: str) -> Iterator[float]:
     """The same, where the database is a file: its part is in the tick's own."""
     yield from _of_host(stage, database)

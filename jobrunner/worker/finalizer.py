@@ -43,7 +43,7 @@ class Finalizer:
 
     Another thread writes a large group while the main loop goes on. ``leave`` takes runs out of the hand, each with the
     answer, or with the reason why there will be none. ``may_begin`` tells how many runs need nothing but the main loop
-    to begin: for a child that is strict, a thread would only make the write longer.
+    to begin. Others wait for a child, and a strict child for the end of the write: they gain nothing from a thread.
     """
 
     def __init__(
@@ -142,8 +142,7 @@ class Finalizer:
         ends = [(held.lease, held.result) for held in group if held.result is not None]
         work = partial(self._write, ends, _unwritten_of(group))
         self._sent_at = clock.elapsed()
-        is_worth_it = len(group) >= _WORTH_A_THREAD or len(group) + self._may_begin() >= _WORTH_A_THREAD
-        if is_worth_it and self._background.is_usable():
+        if len(group) + self._may_begin() >= _WORTH_A_THREAD and self._background.is_usable():
             self._background.ask(work)
             return
         try:

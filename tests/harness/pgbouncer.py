@@ -4,13 +4,16 @@ import os
 import shutil
 import socket
 import subprocess
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import psycopg
+import pytest
 
-from harness.debian import find
+from harness.database import PostgresDatabase
+from harness.debian import NoProgram, find
 from harness.processes import Patient
 from harness.waiting import wait_for
 
@@ -79,3 +82,15 @@ class Bouncer:
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
+
+
+@pytest.fixture
+def bouncer(database: PostgresDatabase, tmp_path: Path) -> Iterator[Bouncer]:
+    """In front of the database of the test."""
+    try:
+        made = Bouncer(database.url, tmp_path)
+    except NoProgram as problem:
+        # Its package is one of Debian. Where there is none, and no program of that name, the rest must still be tested.
+        pytest.skip(str(problem))
+    yield made
+    made.close()

@@ -1,14 +1,9 @@
 """`jobrunner mcp` with a role that may only read, behind a pooler, and on a standby."""
 
 from collections.abc import Mapping
-from contextlib import closing
-from pathlib import Path
-
-import pytest
 
 from harness import Commands, PostgresDatabase, postgresql_only
 from harness.agents import agent
-from harness.debian import NoProgram
 from harness.invariants import insert_runs
 from harness.pgbouncer import Bouncer
 from harness.roles import SCHEMA, granted
@@ -44,14 +39,10 @@ def test_agent_on_a_standby_is_answered_and_told_that_nothing_can_be_written_the
 
 @postgresql_only
 def test_agent_behind_a_pooler_is_answered_and_changes_what_it_was_shown(
-    jobrunner: Commands, database: PostgresDatabase, tmp_path: Path
+    jobrunner: Commands, database: PostgresDatabase, bouncer: Bouncer
 ) -> None:
     insert_runs(database, 2, "echo")
-    try:
-        bouncer = Bouncer(database.url, tmp_path)
-    except NoProgram as problem:
-        pytest.skip(str(problem))
-    with closing(bouncer), agent(jobrunner, "--allow-changes", env={"JOBRUNNER_DATABASE_URL": bouncer.url}) as ask:
+    with agent(jobrunner, "--allow-changes", env={"JOBRUNNER_DATABASE_URL": bouncer.url}) as ask:
         for name in ASKED:
             ask(name)
         given = {"type": ["echo"], "reason": "sent twice"}

@@ -2,7 +2,6 @@
 
 import re
 import socket
-from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 
 import jobrunner as library
 from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
-from harness.debian import NoProgram
 from harness.front import connect, in_front_of
 from harness.invariants import insert_runs, outcomes
 from harness.pgbouncer import Bouncer
@@ -21,16 +19,6 @@ from jobrunner import ask
 LEASE = {"JOBRUNNER_LEASE": "8s", "JOBRUNNER_PATIENCE": "3s"}
 
 pytestmark = postgresql_only
-
-
-@pytest.fixture
-def bouncer(database: PostgresDatabase, tmp_path: Path) -> Iterator[Bouncer]:
-    try:
-        made = Bouncer(database.url, tmp_path)
-    except NoProgram as problem:
-        pytest.skip(str(problem))
-    yield made
-    made.close()
 
 
 def test_paused_pooler_is_detected_and_a_resumed_pooler_is_used(

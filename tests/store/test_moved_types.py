@@ -68,7 +68,7 @@ def test_what_waits_under_a_former_name_or_for_one_host_is_done_where_it_was_mov
     app.write("handlers", RENAMED.replace("report.send", "send_report").replace('formerly="send_report", ', ""))
     jobrunner("apply")
     payload = ("--payload", '{"customer_id": "A"}')
-    old = int(jobrunner("enqueue", "send_report", *payload, "--key", "May").stdout)
+    jobrunner("enqueue", "send_report", *payload, "--key", "May")
     jobrunner("limit", "send_report", "--max-running", "1", "--reason", "slow")
     for host in ("web1", "web2"):
         jobrunner.tick(env=on(host, database))

@@ -150,7 +150,7 @@ def count_threads(ctx: Context):
 def test_result_that_its_child_waits_for_is_written_without_another_thread_however_many_runs_wait(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
-    """A thread would take as long again as the write itself."""
+    """The child begins nothing until the write has ended, so nothing would go on beside it."""
     app.add(THREADS)
     most = []
     for runs in (5, 60):
