@@ -1,6 +1,7 @@
 """What is moved to a database of the other kind while types are fair, renamed, or run once on every host."""
 
 import json
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,8 +10,12 @@ import pytest
 from harness import App, Commands, Database
 from harness.databases import url
 from harness.elsewhere import target_of
-from harness.handlers_rows import run_of
+from harness.handlers_rows import queue, run_of
 from harness.judge import breaches_at
+from harness.limits import claim_of, declare, end
+from jobrunner.model import Limits, Policy
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.drivers.location import locate
 
 HANDLERS = """
 from jobrunner import job
@@ -43,6 +48,33 @@ def test_runs_of_a_fair_type_are_moved_with_their_gates_and_have_their_turns_the
     assert breaches_at(elsewhere.url) == []
     jobrunner.tick(env=url(elsewhere))
     assert elsewhere.value("SELECT count(*) FROM job_runs WHERE status = 'succeeded'") == 11
+
+
+@pytest.mark.promise("P5")
+@pytest.mark.parametrize("fair_by", [None, "of"])
+def test_limit_of_a_key_that_both_databases_write_differently_holds_where_it_was_moved_to(
+    jobrunner: Commands, store: Store, database: Database, elsewhere: Database, tmp_path: Path, fair_by: str | None
+) -> None:
+    policy = Policy("sync", limits=Limits(concurrency_key=("of",), max_running_per_key=1, fair_by=fair_by))
+    keys = [{"a": [2.5, None], "b": 1}, 10**20, 1e-7, True, "é", 7]
+    declare(store, policy)
+    for _ in range(2):
+        for key in keys:
+            queue(database, "sync", {"of": key})
+    # The first of each; the second ones wait behind the gates of their keys.
+    begun = claim_of(store, "web1", policy).runs
+    assert len(begun) == len(keys)
+    end(store, [run.lease for run in begun])
+    jobrunner("move", target_of(elsewhere, tmp_path))
+    with closing(Store(locate(elsewhere.url), patience=timedelta(seconds=20))) as there:
+        for key in keys:
+            queue(elsewhere, "sync", {"of": key})
+        for _ in range(2):
+            begun = claim_of(there, "web1", policy, limit=20).runs
+            found = [run_of(elsewhere, run.lease.run_id)["payload"]["of"] for run in begun]
+            assert sorted(map(str, found)) == sorted(map(str, keys))
+            end(there, [run.lease for run in begun])
+    assert breaches_at(elsewhere.url) == []
 
 
 RENAMED = """

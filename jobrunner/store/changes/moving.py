@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import JSON, Column, Table, Text, cast, func, insert, select, tuple_, update
+from sqlalchemy import JSON, Column, Table, Text, cast, func, insert, literal, select, tuple_, update
 
 from jobrunner.store.changes.closing import TABLES
 from jobrunner.store.changes.state_rows import highest_run
 from jobrunner.store.drivers import numbering
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.schema import job_runs, job_state
+from jobrunner.store.schema import job_limits, job_runs, job_state
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import stored_json
+from jobrunner.store.statements.queue.backpressure import WAITING
+from jobrunner.store.statements.queue.limits import gate_of
 
 _OF_STATE = ("pruned_at", "counted_to")
 """The columns of ``job_state`` that belong to the history. The others belong to a server or to an installation."""
@@ -79,6 +81,20 @@ def write_slice(connection: Connection, table: Table, found: Sequence[Mapping[st
     joined = source.join(table, tuple_(*key) == tuple_(*(source.c[column.name] for column in key)))
     listed = select(*(_text_of(column) for column in _columns(table))).select_from(joined)
     return [dict(row) for row in connection.execute(listed, given).mappings()]
+
+
+def clear_other_gates(connection: Connection) -> None:
+    """Take the runs away from gates whose key this database writes in another way; the next claim meets them anew.
+
+    So it is with an object, or a number with a fraction. Each such key would have two gates, and a limit for each.
+    """
+    limits, columns = job_limits.c, job_runs.c
+    keyed = select(limits.job_type, limits.concurrency_key).where(limits.concurrency_key.is_not(None))
+    for row in connection.execute(keyed).all():
+        gate = gate_of(*map(literal, row.concurrency_key.split(",")))
+        is_other = (columns.job_type == row.job_type, WAITING, columns.gate.not_in(("", "after")), columns.gate != gate)
+        cleared = update(job_runs).where(*is_other).values(gate="")
+        connection.execute(cleared, {"key": row.concurrency_key})
 
 
 def _text_of(column: Column[Any]) -> Any:

@@ -15,7 +15,7 @@ from jobrunner.errors import UsageError
 from jobrunner.store.drivers.location import Location
 from jobrunner.store.drivers.sqlite import WAL
 from jobrunner.store.sql.namespace import qualified, qualifier
-from jobrunner.store.sql.versions import OLDEST_CODE_OF, SCHEMA_REVISION
+from jobrunner.store.sql.versions import MOVED_CODE, OLDEST_CODE_OF, SCHEMA_REVISION
 from jobrunner.store.upkeep import kept_programs, revisions
 from jobrunner.store.upkeep.repair import RIGHTS, dropping
 from jobrunner.store.upkeep.repeatable import PROGRAMS, not_yet_in, pieces
@@ -68,7 +68,9 @@ def _before(location: Location, version: int) -> Iterator[str]:
 
 def _after(script: str, location: Location) -> Iterator[str]:
     oldest = OLDEST_CODE_OF[SCHEMA_REVISION]
-    yield f"UPDATE {qualifier(location.schema)}job_state SET oldest_code = {oldest}"  # noqa: S608 - our own words
+    table = f"{qualifier(location.schema)}job_state"
+    # What a move has closed stays so.
+    yield f"UPDATE {table} SET oldest_code = {oldest} WHERE oldest_code <> {MOVED_CODE}"  # noqa: S608 - our own words
     for each in not_yet_in(script, location.database, location.schema):
         # What the older schema has already: its indexes stay, its functions may be other ones.
         statement = re.sub("^(CREATE (?:UNIQUE )?INDEX)", r"\1 IF NOT EXISTS", each)
