@@ -3,16 +3,18 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from harness.database import Database, Row
 from harness.plan_calls import request
 from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.model import Lease, Owner, Policy
+from jobrunner.model import Lease, Owner, Policy, TickKind
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.queue import backpressure, claims, declared_limits, finalize
 from jobrunner.store.queue.claims import Claim
+from jobrunner.store.queue.ticks import hosts
 
 DONE = AttemptResult(Outcome.SUCCEEDED)
 
@@ -56,6 +58,13 @@ def declare(store: Store, policy: Policy) -> None:
         pass
     if differing := store.read(lambda connection: backpressure.changed_limits(connection, [policy])):
         store.write(lambda connection: backpressure.declare(connection, differing))
+
+
+def report(store: Store, *policies: Policy) -> None:
+    """As the tick of a host does that has this code."""
+    kind = TickKind("a", "", "")
+    told = hosts.HostReport(kind, policies, {"concurrency": 4}, "here", "boot")
+    store.write(partial(hosts.write, report=told))
 
 
 def at_once(stores: Sequence[Store], work: Callable[[Store, str], None]) -> None:

@@ -13,9 +13,9 @@ from harness import Database, PostgresDatabase, postgresql_only
 from harness.handlers_rows import queue
 from harness.invariants import insert_runs
 from harness.judge import breaches_at
-from harness.limits import at_once, attempts, claim_all, claim_of, declare, end, end_all
+from harness.limits import at_once, attempts, claim_all, claim_of, declare, end, end_all, report
 from harness.plan_calls import request
-from jobrunner.model import Actor, Capacity, Limits, Owner, Policy, TickKind
+from jobrunner.model import Actor, Capacity, Limits, Owner, Policy
 from jobrunner.rates import parse_rate
 from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.questions import facts, findings
@@ -23,7 +23,6 @@ from jobrunner.store.questions.explain.runs import explain_run
 from jobrunner.store.questions.runs import run_details
 from jobrunner.store.queue import claims, pauses, set_limits
 from jobrunner.store.queue.set_limits import Wanted
-from jobrunner.store.queue.ticks import hosts
 
 OLD = Policy("old")
 ACTOR = Actor("test", "the other side is down")
@@ -172,13 +171,6 @@ def test_claim_of_older_code_that_holds_its_name_keeps_new_code_from_counting_wr
         assert (claim.runs, claim.opens_in) == ([], pytest.approx(0.05))
         older.execute("ROLLBACK")
     assert len(claim_all(store, "a", *policies)) == 1
-
-
-def report(store: Store, *policies: Policy) -> None:
-    """As the tick of a host does that has this code."""
-    kind = TickKind("a", "", "")
-    told = hosts.HostReport(kind, policies, {"concurrency": 4}, "here", "boot")
-    store.write(partial(hosts.write, report=told))
 
 
 def test_limit_that_is_set_for_one_name_holds_for_all_and_of_two_the_lower_one(

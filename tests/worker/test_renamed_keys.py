@@ -1,6 +1,7 @@
 """The keys of a renamed type: code that knows both names takes a key under both, so that older code finds it, too."""
 
 import threading
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -8,14 +9,23 @@ import pytest
 
 import jobrunner
 from harness import Database, PostgresDatabase, postgresql_only
+from harness.handlers_rows import status_of
 from harness.judge import breaches_at
 from harness.keys import end, one
+from harness.limits import report
 from harness.locks import wait_for_lock
 from jobrunner import KeyTaken, job
 from jobrunner.application import registry
 from jobrunner.errors import QueueFull
 from jobrunner.jobs import policy
 from jobrunner.jobs.context import Context
+from jobrunner.lifecycle import Status
+from jobrunner.model import Actor
+from jobrunner.store.changes import bulk, one_run, run_changes
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.store.questions.selection import Selection
+
+ACTOR = Actor("test", "the other side is back")
 
 
 def forget_all() -> None:
@@ -66,6 +76,32 @@ def test_key_of_unfinished_runs_is_free_under_both_names_when_its_run_has_ended(
         assert made.created, name
         assert one(connection, other, key="a").id == made.id
         end(database)
+
+
+@pytest.mark.promise("P4")
+@pytest.mark.parametrize("way", ["one by one", "in bulk"])
+def test_key_that_a_retry_takes_again_is_taken_under_all_names(
+    database: Database, connection: Any, store: Store, way: str
+) -> None:
+    ids = []
+    for declared, name in ((declare_old, "old"), (declare_new, "new"), (declare_new, "new")):
+        declared(key_scope="active")
+        ids.append(one(connection, name, key="a").id)
+        end(database, "dead")
+    report(store, *policy.declared("new").of_each_name())
+    old, new, last = ids
+    if way == "in bulk":
+        change = bulk.Changing(run_changes.retry(), Selection(statuses=(Status.DEAD,)), ACTOR, {})
+        done = store.write(partial(change, batch=[{"id": each, "run_at": None} for each in ids]))
+        assert (done, status_of(database, old)) == (bulk.Batch(1, key_taken=2), "queued")
+    else:
+        answers = [store.write(partial(one_run.retry, run_id=each, actor=ACTOR)) for each in (new, old, last)]
+        assert [each.key_holder for each in answers] == [None, new, new]
+    (held,) = database.query("SELECT id FROM job_runs WHERE status = 'queued'")
+    assert one(connection, "new", key="a").id == held["id"]
+    declare_old(key_scope="active")
+    assert one(connection, "old", key="a").id == held["id"]
+    assert breaches_at(database.url) == []
 
 
 def test_max_waiting_counts_the_runs_of_all_names(database: Database, connection: Any) -> None:

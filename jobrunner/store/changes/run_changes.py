@@ -6,12 +6,14 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, case, func, literal, literal_column, null, select
 
 from jobrunner.lifecycle import CLAIMABLE, Event, Status, sources, target
 from jobrunner.store.drivers.connection import Connection
+from jobrunner.store.queue.ticks import hosts
 from jobrunner.store.schema import job_keys, job_runs, written
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import now
@@ -122,26 +124,31 @@ _LOCK_KEYS = _lock_keys()
 def take_keys(connection: Connection, found: Sequence[Row]) -> dict[int, int]:
     """Give runs their keys again, where a key is free for each new run. Returns the others, each with who has its key.
 
-    Of several runs with one key, the first gets it: as if they were changed one by one.
+    Of several runs with one key, the first gets it: as if they were changed one by one. A key must be free, and is
+    taken, under each name of the type.
     """
-    runs: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for row in found:
-        if row.idempotency_key is not None:
-            runs[row.job_type][row.idempotency_key].append(row.id)
+    keyed = [row for row in found if row.idempotency_key is not None]
+    families = hosts.reported_families(connection, {row.job_type for row in keyed}) if keyed else {}
+    runs: dict[tuple[str, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for row in keyed:
+        runs[families[row.job_type]][row.idempotency_key].append(row.id)
     refused: dict[int, int] = {}
-    for job_type, of_type in sorted(runs.items()):
-        given = {"given": [{"job_type": job_type, "idempotency_key": key} for key in sorted(of_type)]}
-        connection.execute(_LOCK_KEYS, given)
-        winners = []
+    for names, of_type in sorted(runs.items()):
+        given = [[{"job_type": name, "idempotency_key": key} for key in sorted(of_type)] for name in names]
+        # In the order of an enqueue.
+        for of_name in given:
+            connection.execute(_LOCK_KEYS, {"given": of_name})
+        known: dict[str, list[Row]] = defaultdict(list)
         # Read after the lock, so that the run of a transaction that has just ended is seen.
-        for holder in connection.execute(Prepared("keys.holders"), given):
+        for holder in connection.execute(Prepared("keys.holders"), {"given": [*chain(*given)]}):
             if holder.key_scope == "active":
-                ids = of_type[holder.idempotency_key]
-                winner = holder.run_id if holder.is_held else ids[0]
-                refused |= dict.fromkeys({*ids} - {winner}, winner)
-                if winner != holder.run_id:
-                    key = {"job_type": job_type, "idempotency_key": holder.idempotency_key}
-                    winners.append({**key, "run_id": winner})
+                known[holder.idempotency_key].append(holder)
+        winners = []
+        for key, holders in known.items():
+            winner = next((each.run_id for each in holders if each.is_held), of_type[key][0])
+            refused |= dict.fromkeys({*of_type[key]} - {winner}, winner)
+            won = {"idempotency_key": key, "run_id": winner}
+            winners += [{**won, "job_type": each.job_type} for each in holders if each.run_id != winner]
         if winners:
             connection.execute(Prepared("keys.set_runs_of_keys"), {"given": winners})
     return refused

@@ -117,6 +117,15 @@ def reported_names_of(connection: Connection, job_type: str) -> list[str]:
     return names_of((row.can_run for row in connection.execute(Prepared("findings.known_types"))), job_type)
 
 
+def reported_families(connection: Connection, job_types: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The names of each of these types, the former ones first, as an enqueue takes a key under them."""
+    reports = [row.can_run for row in connection.execute(Prepared("findings.known_types"))]
+    former = {name for told in reports for name in told if known_as(told, name) != name}
+    return {
+        each: tuple(sorted(names_of(reports, each), key=lambda name: (name not in former, name))) for each in job_types
+    }
+
+
 class Backoffs:
     """The backoffs of the types of some hosts, by their last reports. For whoever does not know the code."""
 
