@@ -13,6 +13,7 @@ import pytest
 from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, sqlite_only
 from harness.binaries import find_binaries
 from harness.databases import url
+from harness.elsewhere import target_of
 from harness.handlers_rows import queue
 from harness.next_version import HELD_UNTIL, NEXT, NextVersion
 from harness.releases import FIRST_SCHEMA, Release
@@ -90,6 +91,16 @@ def test_printed_steps_that_take_away_what_old_code_uses_stop_that_code(
     run_sql(database, contracting("schema", "--from-version", str(SCHEMA_REVISION)))
     jobrunner.refused(78, "tick", says=["upgrade jobrunner"])
     assert contracting("migrate").endswith(": up to date\n")
+
+
+def test_printed_steps_leave_a_database_closed_that_was_moved(
+    jobrunner: Commands, database: Database, elsewhere: Database, tmp_path: Path
+) -> None:
+    contracting = NextVersion(tmp_path, jobrunner, HELD_UNTIL, oldest_code=NEXT)
+    jobrunner("move", target_of(elsewhere, tmp_path))
+    run_sql(database, contracting("schema", "--from-version", str(SCHEMA_REVISION)))
+    assert "was moved to " in contracting.refused(78, "tick")
+    jobrunner.refused(78, "tick", says=["was moved to "])
 
 
 def made(database: Database) -> tuple[str, object, object, object]:

@@ -245,6 +245,9 @@ def _downgrade_on(
         found.check_names()
     if version == before and (version > 0 or found.is_empty()):
         return "up to date"
+    if version > 0:
+        # The mark of a move would go, and older code would use the rows that are in another database by now.
+        refuse_closed(connection, before, location.label)
     if not delete_data:
         count = select(func.count()).select_from(job_runs)
         runs = connection.execute(count).scalar_one() if found.has_runs() else 0
