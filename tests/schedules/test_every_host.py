@@ -100,6 +100,7 @@ def test_definitions_of_a_host_end_with_its_last_report_and_its_last_tick(hosts:
     hosts.tick("web1", "web2")
     for table in ("job_hosts", "job_ticks"):
         hosts.database.execute(f"DELETE FROM {table} WHERE host = 'web2'")
+    hosts.database.execute("UPDATE job_definitions SET updated_at = ?", [hosts.database.now() - timedelta(days=31)])
     hosts.database.execute("UPDATE job_state SET pruned_at = NULL")
     hosts.tick("web1")
     rows = hosts.database.query("SELECT name, removed_at IS NULL AS stays FROM job_definitions ORDER BY id")

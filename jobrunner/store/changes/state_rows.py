@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlalchemy import JSON, Column, ColumnElement, Table, Text, and_, cast, exists, func, select, tuple_
+from sqlalchemy import JSON, Column, ColumnElement, Table, Text, and_, case, cast, exists, func, select, tuple_
 
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.schema import (
@@ -26,7 +26,7 @@ from jobrunner.store.schema import (
 )
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.statements import inserting
-from jobrunner.store.sql.dialect.values import UtcTime, stored_json
+from jobrunner.store.sql.dialect.values import UtcTime, now, stored_json
 
 TABLES = {
     "schedule": job_definitions,
@@ -131,6 +131,9 @@ def insert(connection: Connection, kind: str, given: Sequence[Mapping[str, Any]]
     if of_kind.has_schedule:
         named = job_definitions.c.name == source.c.schedule_name
         values["definition_id"] = select(job_definitions.c.id).where(named).scalar_subquery()
+    if table is job_definitions:
+        # Its host has had no tick here, and is not gone for that.
+        values["updated_at"] = case((source.c.host.is_not(None), now()), else_=values["updated_at"])
     # It is never NULL; SQLite would take ON CONFLICT for a part of a join without a WHERE.
     is_new: ColumnElement[bool] = source.c[next(iter(sorted(of_kind.needed)))].is_not(None)
     if table is job_events:

@@ -1720,7 +1720,7 @@ FROM jobrunner_schema.job_hosts
 WHERE jobrunner_schema.job_hosts.host = jobrunner_schema.job_definitions.host)) OR (SELECT jobrunner_schema.job_ticks.id
 FROM jobrunner_schema.job_ticks
 WHERE jobrunner_schema.job_ticks.host >= jobrunner_schema.job_definitions.host AND jobrunner_schema.job_ticks.host <= jobrunner_schema.job_definitions.host ORDER BY jobrunner_schema.job_ticks.host DESC, jobrunner_schema.job_ticks.id DESC
- LIMIT 1) IS NOT NULL) RETURNING jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name""",
+ LIMIT 1) IS NOT NULL) AND jobrunner_schema.job_definitions.updated_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => -2592000.0)) RETURNING jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name""",
         {},
         {},
         (('id', None), ('name', None)),

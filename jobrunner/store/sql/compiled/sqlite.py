@@ -1709,7 +1709,7 @@ FROM job_hosts
 WHERE job_hosts.host = job_definitions.host)) OR (SELECT job_ticks.id
 FROM job_ticks
 WHERE job_ticks.host >= job_definitions.host AND job_ticks.host <= job_definitions.host ORDER BY job_ticks.host DESC, job_ticks.id DESC
- LIMIT 1 OFFSET :param_1) IS NOT NULL) RETURNING id, name""",
+ LIMIT 1 OFFSET :param_1) IS NOT NULL) AND job_definitions.updated_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(-2592000.0 * 1000000 AS INTEGER)) RETURNING id, name""",
         {'param_1': 0},
         {},
         (('id', None), ('name', None)),

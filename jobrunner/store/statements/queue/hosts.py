@@ -31,7 +31,8 @@ from jobrunner.store.sql.dialect.values import later, now
 IS_ON_EVERY_HOST = job_definitions.c.on == literal_column("'every-host'")
 """Whether a slot of a schedule gets a run on each host."""
 _REPORTED_EVERY = timedelta(days=1)
-_KEPT = timedelta(days=30)
+KEPT = timedelta(days=30)
+"""So long the report of a host is kept."""
 # Not the names of the columns, because SQLAlchemy reserves those.
 _ID = bindparam("host_id", type_=String)
 
@@ -86,9 +87,9 @@ def reported() -> Select[Any]:
 
 def forget() -> Delete:
     """Remove the rows of hosts that reported nothing for long: containers have ever new names."""
-    earlier = later(bindparam("before", -_KEPT.total_seconds(), type_=Float))
+    earlier = later(bindparam("before", -KEPT.total_seconds(), type_=Float))
     # A time in the future was written before the clock stepped back.
-    ahead = later(bindparam("after", _KEPT.total_seconds(), type_=Float))
+    ahead = later(bindparam("after", KEPT.total_seconds(), type_=Float))
     return delete(job_hosts).where(or_(job_hosts.c.reported_at <= earlier, job_hosts.c.reported_at > ahead))
 
 

@@ -11,7 +11,7 @@ from jobrunner.store.schema import job_definitions, job_hosts, job_ticks
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import later, now
-from jobrunner.store.statements.queue.hosts import IS_ON_EVERY_HOST, ticks_of
+from jobrunner.store.statements.queue.hosts import IS_ON_EVERY_HOST, KEPT, ticks_of
 from jobrunner.store.statements.queue.hosts import templates as templates_with
 
 _COLUMNS = job_definitions.c
@@ -67,10 +67,12 @@ def end_gone() -> ReturningUpdate[Any]:
     """End the definitions of hosts of which no tick and no report is left."""
     reported = select(job_hosts.c.host).where(job_hosts.c.host == _COLUMNS.host).exists()
     ticked = ticks_of(_COLUMNS.host).limit(literal_column("1")).correlate(job_definitions).scalar_subquery()
+    # What was restored from an archive waits as long for the first tick of its host in this database.
+    is_old = _COLUMNS.updated_at < later(literal_column(f"{-KEPT.total_seconds()}", Float()))
     is_gone = and_(_COLUMNS.host.is_not(None), _COLUMNS.removed_at.is_(None), ~or_(reported, ticked.is_not(None)))
     return (
         update(job_definitions)
-        .where(is_gone)
+        .where(is_gone, is_old)
         .values(removed_at=now(), updated_at=now())
         .returning(_COLUMNS.id, _COLUMNS.name)
     )
