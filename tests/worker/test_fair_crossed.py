@@ -59,7 +59,6 @@ def test_runs_that_wait_for_the_end_of_others_or_come_again_have_their_turn_in_t
 
 
 FAIR = Policy("export", limits=Limits(fair_by="customer_id"))
-PAST = timedelta(milliseconds=-500)
 
 
 def in_line(database: Database, customers: str, name: str = "export", **values: Any) -> list[int]:
@@ -81,13 +80,22 @@ def test_expired_run_in_front_of_its_key_is_dead_takes_no_turn_and_holds_nobody_
     store: Store, database: Database
 ) -> None:
     declare(store, FAIR)
-    late = {"start_deadline_at": database.now() + PAST}
-    expired, others = in_line(database, "A", **late) + in_line(database, "C", **late), in_line(database, "AAB")
+
+    def expired(customer: str, seconds: int) -> int:
+        at = database.now() - timedelta(seconds=seconds)
+        return queue(database, "export", {"customer_id": customer}, start_deadline_at=at)
+
+    def ended(limit: int) -> list[int]:
+        return [each.run_id for each in store.write(partial(deadlines.end_overdue, limit=limit))]
+
+    first, alone = expired("A", 1), expired("C", 2)
+    others = in_line(database, "AAB")
     store.write(partial(pauses.pause, kind="type", name="export", actor=Actor("test", "the disk is full")))
     assert claimed(store, FAIR) == []
-    assert [each.run_id for each in store.write(partial(deadlines.end_overdue, limit=10))] == expired
+    assert ended(1) == [alone]
     store.write(partial(pauses.resume, kind="type", name="export", actor=Actor("test")))
     assert claimed(store, FAIR, limit=2) == [others[0], others[2]]
+    assert ended(10) == [first]
     assert claimed(store, FAIR) == others[1:2]
     assert not is_anything_due(database)
     assert breaches_at(database.url) == []
