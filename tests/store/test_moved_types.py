@@ -10,7 +10,8 @@ import pytest
 from harness import App, Commands, Database
 from harness.databases import url
 from harness.elsewhere import target_of
-from harness.handlers_rows import queue, run_of
+from harness.handlers_rows import make_due, queue, run_of
+from harness.invariants import insert_runs
 from harness.judge import breaches_at
 from harness.limits import claim_of, declare, end
 from jobrunner.model import Limits, Policy
@@ -117,4 +118,58 @@ def test_what_waits_under_a_former_name_or_for_one_host_is_done_where_it_was_mov
     jobrunner.tick(env=on("web2", elsewhere))
     assert run_of(elsewhere, own)["status"] == "succeeded"
     assert elsewhere.value("SELECT host FROM job_attempts WHERE run_id = ?", [own]) == "web2"
+    assert breaches_at(elsewhere.url) == []
+
+
+@pytest.mark.promise("P5")
+def test_limit_that_ends_after_a_move_holds_until_then_and_lets_go_all_that_has_waited_for_it(
+    jobrunner: Commands, database: Database, elsewhere: Database, tmp_path: Path
+) -> None:
+    def done() -> int:
+        return int(elsewhere.value("SELECT count(*) FROM job_runs WHERE status = 'succeeded'"))
+
+    insert_runs(database, 4, "echo")
+    jobrunner("limit", "echo", "--rate", "1/h", "--until", "30m", "--reason", "slow")
+    # The others wait behind the gate, and the rate is used up for an hour.
+    jobrunner.tick()
+    jobrunner("move", target_of(elsewhere, tmp_path))
+    jobrunner.tick(env=url(elsewhere))
+    assert done() == 1
+    elsewhere.move_clock(timedelta(minutes=31))
+    jobrunner.tick(env=url(elsewhere))
+    assert (done(), elsewhere.query("SELECT * FROM job_set_limits")) == (4, [])
+    assert breaches_at(elsewhere.url) == []
+
+
+PAGES = """
+from jobrunner import Context, job
+
+@job("pages", max_attempts=2)
+def pages(ctx: Context, by: str):
+    page = (ctx.last_checkpoint or {"next": 0})["next"]
+    loaded = ctx.step("load", lambda: [ctx.attempt, 0.1, 2**70, "é\\u2028", None])
+    ctx.checkpoint({"next": page + 1, "exact": 1.5, "size": 2**64})
+    if page < 2:
+        raise ValueError(by)
+    return [page, loaded, ctx.last_checkpoint["size"]]
+"""
+
+
+@pytest.mark.promise("P1")
+def test_run_that_has_failed_before_a_move_goes_on_from_its_checkpoint_there_also_after_a_retry(
+    jobrunner: Commands, app: App, database: Database, elsewhere: Database, tmp_path: Path
+) -> None:
+    app.write("handlers", PAGES)
+    run_id = queue(database, "pages", {"by": "é"})
+    jobrunner.tick()
+    jobrunner("move", target_of(elsewhere, tmp_path))
+    make_due(elsewhere, run_id)
+    jobrunner.tick(env=url(elsewhere))
+    assert run_of(elsewhere, run_id)["status"] == "dead"
+    jobrunner("retry", run_id, env=url(elsewhere))
+    jobrunner.tick(env=url(elsewhere))
+    run = run_of(elsewhere, run_id)
+    assert (run["status"], run["attempts"]) == ("succeeded", 3)
+    # The step was done once, in the first attempt, by the other database.
+    assert run["result"] == [2, [1, 0.1, 2**70, "é\u2028", None], 2**64]
     assert breaches_at(elsewhere.url) == []
