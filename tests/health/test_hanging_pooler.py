@@ -10,10 +10,13 @@ import pytest
 
 import jobrunner as library
 from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
+from harness.at_work import BEATS
 from harness.front import connect, in_front_of
+from harness.handlers_rows import make_due, queue, run_of
 from harness.invariants import insert_runs, outcomes
 from harness.pgbouncer import Bouncer
 from harness.processes import is_stopped
+from harness.stops import start_tick
 from jobrunner import ask
 
 LEASE = {"JOBRUNNER_LEASE": "8s", "JOBRUNNER_PATIENCE": "3s"}
@@ -76,6 +79,36 @@ def test_callers_without_prepared_statements_enqueue_behind_a_transaction_pooler
             second.rollback()
             first.commit()
     assert database.value("SELECT count(*) FROM job_runs") == 12
+
+
+PAGES = """
+@job("pages", max_attempts=2)
+def pages(ctx: Context, go: str):
+    page = ctx.step("load", lambda: ctx.attempt)
+    ctx.checkpoint([ctx.attempt, ctx.last_checkpoint])
+    while not os.path.exists(go):
+        time.sleep(0.01)
+    if ctx.attempt == 1:
+        raise ValueError("once")
+    return [page, ctx.last_checkpoint]
+"""
+
+
+@pytest.mark.promise("P1", on="postgresql")
+def test_checkpoint_is_written_by_a_beat_behind_a_pooler_and_the_next_attempt_goes_on_from_it(
+    jobrunner: Commands, app: App, database: PostgresDatabase, bouncer: Bouncer
+) -> None:
+    app.add(PAGES)
+    run_id = queue(database, "pages", {"go": str(app.path("go"))})
+    env = {"JOBRUNNER_DATABASE_URL": bouncer.url}
+    tick = start_tick(jobrunner, **BEATS, **env)
+    database.wait_until("SELECT count(*) FROM job_runs WHERE checkpoint IS NOT NULL", describe="a beat")
+    app.release("go")
+    assert tick.wait(30) == 0
+    assert run_of(database, run_id)["checkpoint"] == {"value": [1, None], "steps": {"load": 1}}
+    make_due(database, run_id)
+    jobrunner.tick(env=env)
+    assert run_of(database, run_id)["result"] == [1, [2, [1, None]]]
 
 
 @pytest.mark.parametrize("autocommit", [True, False])
