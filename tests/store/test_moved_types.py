@@ -65,16 +65,20 @@ def test_limit_of_a_key_that_both_databases_write_differently_holds_where_it_was
     # The first of each; the second ones wait behind the gates of their keys.
     begun = claim_of(store, "web1", policy).runs
     assert len(begun) == len(keys)
-    end(store, [run.lease for run in begun])
+    # The owner of one is dead. It is at work until a tick recovers it, in the new database.
+    lost = [run.lease for run in begun if run_of(database, run.lease.run_id)["payload"]["of"] == keys[0]]
+    end(store, [run.lease for run in begun if run.lease not in lost])
+    database.execute("UPDATE job_runs SET locked_until = ? WHERE status = 'running'", [database.now()])
     jobrunner("move", target_of(elsewhere, tmp_path))
     with closing(Store(locate(elsewhere.url), patience=timedelta(seconds=20))) as there:
         for key in keys:
             queue(elsewhere, "sync", {"of": key})
-        for _ in range(2):
+        for expected in (keys[1:], keys, keys[:1]):
             begun = claim_of(there, "web1", policy, limit=20).runs
             found = [run_of(elsewhere, run.lease.run_id)["payload"]["of"] for run in begun]
-            assert sorted(map(str, found)) == sorted(map(str, keys))
-            end(there, [run.lease for run in begun])
+            assert sorted(map(str, found)) == sorted(map(str, expected))
+            end(there, [*lost, *(run.lease for run in begun)])
+            lost = []
     assert breaches_at(elsewhere.url) == []
 
 

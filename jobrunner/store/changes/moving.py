@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import JSON, Column, Table, Text, cast, func, insert, literal, select, tuple_, update
+from sqlalchemy import JSON, Column, Table, Text, case, cast, func, insert, literal, select, tuple_, update
 
 from jobrunner.store.changes.closing import TABLES
 from jobrunner.store.changes.state_rows import highest_run
 from jobrunner.store.drivers import numbering
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.schema import job_limits, job_runs, job_state
+from jobrunner.store.schema import IS_UNFINISHED, job_limits, job_runs, job_state
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import stored_json
 from jobrunner.store.statements.queue.backpressure import WAITING
@@ -83,18 +83,20 @@ def write_slice(connection: Connection, table: Table, found: Sequence[Mapping[st
     return [dict(row) for row in connection.execute(listed, given).mappings()]
 
 
-def clear_other_gates(connection: Connection) -> None:
-    """Take the runs away from gates whose key this database writes in another way; the next claim meets them anew.
+def mend_gates(connection: Connection) -> None:
+    """Let no run stay behind the gate of a key that this database writes in another way.
 
-    So it is with an object, or a number with a fraction. Each such key would have two gates, and a limit for each.
+    So it is with an object, or a number with a fraction. Such a key would have two gates, and a limit for each. What
+    waits is put behind its gate by the next claim.
     """
     limits, columns = job_limits.c, job_runs.c
     keyed = select(limits.job_type, limits.concurrency_key).where(limits.concurrency_key.is_not(None))
     for row in connection.execute(keyed).all():
         gate = gate_of(*map(literal, row.concurrency_key.split(",")))
-        is_other = (columns.job_type == row.job_type, WAITING, columns.gate.not_in(("", "after")), columns.gate != gate)
-        cleared = update(job_runs).where(*is_other).values(gate="")
-        connection.execute(cleared, {"key": row.concurrency_key})
+        is_other = (columns.gate.not_in(("", "after")), columns.gate != gate)
+        mended = update(job_runs).where(columns.job_type == row.job_type, IS_UNFINISHED, *is_other)
+        values = {"gate": case((WAITING, literal("")), else_=gate)}
+        connection.execute(mended.values(values), {"key": row.concurrency_key})
 
 
 def _text_of(column: Column[Any]) -> Any:
