@@ -238,7 +238,7 @@ def _open(connection: Connection, mark: Mark, state: Mapping[str, Any], actor: A
     there = closing.mark_of(connection)
     assert there is not None
     moving.set_state(connection, state)
-    moving.mend_gates(connection)
+    moving.correct_gates(connection)
     closing.set_mark(connection, there._replace(is_done=True))
     if any((each.kind, each.reason) == ("all", _why(mark)) for each in pauses.listed(connection)):
         pauses.resume(connection, "all", "", actor)

@@ -83,7 +83,7 @@ def write_slice(connection: Connection, table: Table, found: Sequence[Mapping[st
     return [dict(row) for row in connection.execute(listed, given).mappings()]
 
 
-def mend_gates(connection: Connection) -> None:
+def correct_gates(connection: Connection) -> None:
     """Let no run stay behind the gate of a key that this database writes in another way.
 
     So it is with an object, or a number with a fraction. Such a key would have two gates, and a limit for each. What
@@ -94,9 +94,9 @@ def mend_gates(connection: Connection) -> None:
     for row in connection.execute(keyed).all():
         gate = gate_of(*map(literal, row.concurrency_key.split(",")))
         is_other = (columns.gate.not_in(("", "after")), columns.gate != gate)
-        mended = update(job_runs).where(columns.job_type == row.job_type, IS_UNFINISHED, *is_other)
+        corrected = update(job_runs).where(columns.job_type == row.job_type, IS_UNFINISHED, *is_other)
         values = {"gate": case((WAITING, literal("")), else_=gate)}
-        connection.execute(mended.values(values), {"key": row.concurrency_key})
+        connection.execute(corrected.values(values), {"key": row.concurrency_key})
 
 
 def _text_of(column: Column[Any]) -> Any:
