@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import timedelta
-from types import FrameType
 
 import pytest
 
 from harness import Database
+from harness.counted_calls import calls_of
 from harness.invariants import insert_runs
 from jobrunner.model import Capacity, Owner, Policy
 from jobrunner.store.drivers.database import Database as Store
@@ -60,20 +59,8 @@ def test_a_claim_of_six_hundred_types_makes_few_calls_for_each_of_them(store: St
 
 
 def _calls(store: Store, types: int) -> int:
-    """How many functions of Python a claim of so many types calls that is not the first of its tick."""
-    request, calls = asked(5, policies=[Policy(name) for name in TYPES[:types]]), 0
-
-    def count(_frame: FrameType, event: str, _argument: object) -> None:
-        nonlocal calls
-        calls += event == "call"
-
-    for number in range(2):
-        next_one = request._replace(token=f"{types}-{number}")
-        calls = 0
-        before = sys.getprofile()
-        sys.setprofile(count)
-        try:
-            store.write(lambda connection, next_one=next_one: claim(connection, next_one))
-        finally:
-            sys.setprofile(before)
-    return calls
+    """How many functions a claim of so many types calls that is not the first of its tick."""
+    first = asked(5, policies=[Policy(name) for name in TYPES[:types]], token=f"{types} first")
+    store.write(lambda connection: claim(connection, first))
+    second = first._replace(token=f"{types} second")
+    return calls_of(lambda: store.write(lambda connection: claim(connection, second)))

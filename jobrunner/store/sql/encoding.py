@@ -14,14 +14,6 @@ from datetime import UTC, datetime, timedelta
 from operator import methodcaller
 from typing import Any, TypeAlias
 
-
-
-class RowsText(str):
-    """The text of a list of rows that a statement has for a parameter, for who makes it quicker than row by row."""
-
-    __slots__ = ()
-
-
 Rows: TypeAlias = "Iterable[Mapping[str, Any]] | RowsText"
 RowsKind: TypeAlias = tuple[tuple[str, "str | None"], ...]
 Kind: TypeAlias = str | RowsKind | None
@@ -104,6 +96,12 @@ def encoder(kind: Kind, database: str) -> Coder | None:
 def decoder(kind: str | None, database: str) -> Coder | None:
     """What makes the value of a column from what the driver returns. It is not called for None."""
     return None if kind is None else _DECODERS[database].get(kind)
+
+
+class RowsText(str):
+    """A list of rows that is encoded already, by one who sends nearly the same list again and again."""
+
+    __slots__ = ()
 
 
 class _RowsEncoder:
