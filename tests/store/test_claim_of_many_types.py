@@ -51,6 +51,17 @@ def test_a_host_of_six_hundred_types_counts_what_is_due_of_all_of_them(database:
     assert counted == {9: 5, 4: 4}
 
 
+def test_names_of_a_renamed_type_share_its_limit_and_leave_that_of_others_to_them(
+    database: Database, store: Store
+) -> None:
+    for name in ("old", "new", "other"):
+        insert_runs(database, 3, name, run_at=database.now() - timedelta(minutes=1))
+    policies = [*Policy("new", formerly=("old",), concurrency=2).of_each_name(), Policy("other", concurrency=3)]
+    found = store.write(lambda connection: claim(connection, asked(9, policies=policies)))
+    store.close()
+    assert sorted(run.job_type for run in found.runs) == ["old", "old", "other", "other", "other"]
+
+
 def test_a_claim_of_six_hundred_types_makes_few_calls_for_each_of_them(store: Store) -> None:
     """Each claim built and encoded the whole list anew, which on SQLite took as long as the claim of 100 runs."""
     few, many = (_calls(store, types) for types in (1, len(TYPES)))
