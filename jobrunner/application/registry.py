@@ -73,7 +73,9 @@ def _registered_as(name: object, function: Any, options: Mapping[str, Any]) -> J
     if job_type in _registered:
         both = f"{_name_of(_registered[job_type].function)} and {_name_of(function)}"
         raise ConfigurationError(f"two handlers are named {job_type!r}, {both}; a job type has one")
-    check_former_names(policy, (each.policy for each in _registered.values()))
+    # Without former names, which few types have, an application of many types would be slow to import.
+    renamed = (each.policy for each in _registered.values() if policy.formerly or each.policy.formerly)
+    check_former_names(policy, renamed)
     key = () if policy.limits is None else policy.limits.key
     option = "concurrency_key" if values.get("concurrency_key") else "fair_by"
     signature.check_names(function, [(option, each) for each in key])

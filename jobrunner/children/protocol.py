@@ -98,10 +98,10 @@ def _checkpoint(run_id: int, frame: Frame) -> Checkpoint | None:
 def _handshake(frame: Frame) -> Handshake | ImportFailed:
     try:
         # A former name is one more type, with the handler and the policy of the name of today.
-        policies = [each for data in frame["policies"] for each in policy.from_data(data).of_each_name()]
+        policies = [name for each in policy.all_from_data(frame["policies"]) for name in each.of_each_name()]
         schedules = [dict(data) for data in frame.get("schedules", ())]
         misfits = [None if each is None else str(each) for each in frame.get("misfits", ())]
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, JobrunnerError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, JobrunnerError):
         return ImportFailed("its handshake is invalid")
     return Handshake(policies, schedules, misfits)
 

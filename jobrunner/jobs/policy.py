@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from jobrunner.backoff import Backoff
@@ -18,6 +19,7 @@ from jobrunner.model import KeyScope, Limits, Policy
 from jobrunner.names import check_job_type
 
 DEFAULT_ASYNC_CONCURRENCY = 10
+_options = itemgetter("is_async", *OF_POLICY)
 
 
 def make_policy(job_type: str, *, is_async: bool = False, **options: Any) -> Policy:
@@ -89,6 +91,24 @@ def from_data(data: Mapping[str, Any]) -> Policy:
     # None is no option of a time limit: it is written in words.
     given |= {"timeout": "none"} if given["timeout"] is None else {}
     return make_policy(job_type, is_async=is_async, **given)
+
+
+def all_from_data(listed: Iterable[Mapping[str, Any]]) -> list[Policy]:
+    """The policies of each of these data. What many of them have in common is checked once.
+
+    Raises what ``from_data`` raises, and RecursionError.
+    """
+    made: dict[str, Policy] = {}
+    policies = []
+    for data in listed:
+        # Their text, because JSON has values that are equal and not the same: 1 and true.
+        options = repr(_options(data))
+        policy = made.get(options)
+        # Whether former names are right depends on the name.
+        if policy is None or policy.formerly:
+            policy = made[options] = from_data(data)
+        policies.append(policy._replace(job_type=check_job_type(data["job_type"])))
+    return policies
 
 
 def _key_scope(chosen: KeyScope | None, window: object) -> KeyScope:

@@ -43,7 +43,7 @@ def check_handler(function: Function) -> None:
     for parameter in parameters[1:]:
         if parameter.kind in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL):
             raise ConfigurationError(f"its parameter {parameter.name!r} cannot be given by keyword")
-    _read_early(function)
+    _read_early(function, parameters)
 
 
 def _check_kind(function: object) -> None:
@@ -175,11 +175,11 @@ def _read(function: Function) -> _Signature:
     return _known[function]
 
 
-def _read_early(function: Function) -> _Signature:
+def _read_early(function: Function, listed: Sequence[Parameter] = ()) -> _Signature:
     """The signature. It is kept only if all annotations can be resolved by now."""
     if function in _known:
         return _known[function]
-    first, *parameters = _parameters(function)
+    first, *parameters = listed or _parameters(function)
     read = {each.name: _read_argument(function, each) for each in parameters}
     others = [read.pop(each.name) for each in parameters if each.kind is Parameter.VAR_KEYWORD]
     # A keyword with the name of the context parameter is an error, unless that parameter is positional only.

@@ -1,5 +1,7 @@
 """A message from a child is checked once, where it arrives: it is dropped or becomes a typed value."""
 
+import functools
+import json
 import math
 from datetime import timedelta
 from typing import Any
@@ -8,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.counted_calls import calls_of
 from jobrunner import model
 from jobrunner.backoff import polynomial, waits
 from jobrunner.children.frames import BrokenFrame, Frame, Inbox, encode
@@ -180,12 +183,40 @@ BAD_POLICIES: dict[str, Any] = {
     "a backoff of nothing": {**POLICY, "backoff": {**POLICY["backoff"], "seconds": []}},
     "a shape of its own": {**POLICY, "backoff": {**POLICY["backoff"], "shape": "waits", "seconds": [-1]}},
     "an unknown word": {**POLICY, "on_stop": "explode"},
+    "a nest": {**POLICY, "concurrency": functools.reduce(lambda inner, _: [inner], range(5000), [])},
 }
 
 
 @pytest.mark.parametrize("policy", BAD_POLICIES.values(), ids=BAD_POLICIES)
 def test_a_handshake_with_a_policy_that_no_handler_can_have_is_refused(policy: Any) -> None:
     assert of_child({"kind": "ready", "policies": [policy]}) == ImportFailed("its handshake is invalid")
+
+
+def ready(*policies: Policy, **changed: Any) -> Frame:
+    """A handshake; the last policy has these changes."""
+    *others, last = json.loads(json.dumps([as_data(each) for each in policies]))
+    return {"kind": "ready", "policies": [*others, {**last, **changed}]}
+
+
+def test_policies_that_differ_in_their_names_only_are_those_that_the_child_has() -> None:
+    policies = [Policy("a"), Policy("b", max_attempts=1), Policy("c"), Policy("d", formerly=("old",)), Policy("e")]
+    named = [each for policy in policies for each in policy.of_each_name()]
+    assert of_child(ready(*policies)) == Handshake(named, [], [])
+
+
+@pytest.mark.parametrize(
+    "changed", [{"max_attempts": True}, {"job_type": "a b"}, {"job_type": "old", "formerly": ["old"]}], ids=str
+)
+def test_a_wrong_policy_beside_one_that_is_nearly_the_same_is_refused(changed: dict[str, Any]) -> None:
+    right = Policy("a", max_attempts=1, formerly=tuple(changed.get("formerly", ())))
+    frame = ready(right, right._replace(job_type="b"), **changed)
+    assert of_child(frame) == ImportFailed("its handshake is invalid")
+
+
+def test_of_five_hundred_policies_what_they_have_in_common_is_checked_once() -> None:
+    """For a host of so many types that was 20 ms of each tick with a run."""
+    many = ready(*(Policy(f"type_{number}") for number in range(500)))
+    assert calls_of(lambda: of_child(many)) < 500 * 20
 
 
 def test_a_result_larger_than_any_may_be_is_not_kept() -> None:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.counted_calls import calls_of
 from jobrunner.worker.pools.throughput import AHEAD_SECONDS, MOST_IN_QUEUE, Throughput
 
 durations = st.floats(0, 3600, allow_nan=False)
@@ -56,6 +57,21 @@ def test_short_runs_need_two_children_and_longer_ones_as_many_as_can_be_fed() ->
     assert learned(*[0.000_02] * 3).most_children() == 2
     assert learned(*[0.000_1] * 3).most_children() == 5
     assert learned(*[0.01] * 3).most_children() > 300
+
+
+def test_of_types_without_an_estimate_a_child_gets_one_run_and_of_the_others_what_it_can_do() -> None:
+    throughput = learned(AHEAD_SECONDS / 3)
+    throughput.learn("long", 60.0)
+    throughput.learn("retired", 0.0)
+    assert throughput.most_of_each(["a", "long", "new"], 2) == {"a": 8, "long": 2, "new": 2}
+    assert throughput.short_types() == {"a", "retired"}
+
+
+def test_capacity_of_a_host_of_five_hundred_types_asks_only_those_with_an_estimate() -> None:
+    """A turn of the loop asks for it several times."""
+    throughput = learned(0.001)
+    names = ["a", *(f"type_{number}" for number in range(500))]
+    assert calls_of(lambda: (throughput.most_of_each(names, 2), throughput.short_types())) < 20
 
 
 @given(st.lists(durations, min_size=1))

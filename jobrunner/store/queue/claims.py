@@ -18,6 +18,7 @@ from jobrunner.store.drivers import locks
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.queue import limits, own_runs
 from jobrunner.store.queue.declared_limits import is_limited
+from jobrunner.store.queue.listed_types import listed
 from jobrunner.store.queue.ticks import tallies
 from jobrunner.store.sql.statement import Prepared, Row
 
@@ -119,24 +120,16 @@ def _claim(
         "token": request.token,
         "lease_seconds": request.lease.total_seconds(),
     }
-    values["types"] = types = [
-        {
-            "job_type": policy.job_type,
-            "most": each,
-            "max_attempts": policy.max_attempts,
-            "timeout": 0.0 if policy.timeout is None else policy.timeout.total_seconds(),
-        }
-        for policy, each in zip(request.policies, most, strict=True)
-    ]
     variant: tuple[Any, ...] = (connection.database, request.quarantined, request.without_payload)
     if gated:
         values["gated"] = gated
         variant += (True,)
+    types = listed(tuple(request.policies))
     # One run is not too many of any type.
-    if limit > 1 and any(policy.current_name for policy in request.policies):
-        for row, policy, each in zip(types, request.policies, together, strict=True):
-            row |= {"family": policy.family, "together": each}
+    has_families = limit > 1 and types.have_former_names
+    if has_families:
         variant = (*variant[:3], bool(gated), True)
+    values["types"] = types.rows(most, together if has_families else ())
     rows = connection.execute(Prepared("claims.claim", variant), values).all()
     if rows:
         failpoints.hit("claim.before_commit", cut=connection.sever)
@@ -193,7 +186,9 @@ def _most(connection: Connection, request: ClaimRequest) -> _Most:
     paused = {(row.paused, row.name) for row in found if row.paused}
     set_types = frozenset(name for kind, name in paused if kind == "limit")
     is_paused = any(kind in ("all", "host") for kind, _ in paused)
-    exempt = {*request.exempt_types, *(policy.job_type for policy in request.policies if policy.is_async)}
+    paused_types = {name for kind, name in paused if kind == "type"}
+    async_types = {policy.job_type for policy in request.policies if policy.is_async}
+    exempt = {*request.exempt_types, *async_types}
     counted = [counts for job_type, counts in held.items() if job_type not in exempt]
     in_use = sum(mine for _, mine in counted) if request.in_use is None else request.in_use
     # Without ``in_use``, which may be less by the time of the answer: other ticks count what this one holds now.
@@ -203,7 +198,7 @@ def _most(connection: Connection, request: ClaimRequest) -> _Most:
     most, places = [], {}
     for policy in request.policies:
         limit = request.limit if policy.is_async else shared
-        limit = min(limit, request.type_limits.get(policy.job_type, request.limit))
+        limit = min(limit, request.type_limits.get(policy.job_type, limit))
         if policy.concurrency is not None:
             runs, mine = map(sum, zip(*(held.get(name, (0, 0)) for name in policy.names), strict=True))
             free = policy.concurrency - runs
@@ -214,10 +209,10 @@ def _most(connection: Connection, request: ClaimRequest) -> _Most:
                     free += request.may_wait.get(policy.job_type, 0)
             limit = min(limit, free)
         # The view says so, too, of the same name. But with a limit of 0 a long queue that is paused is not even read.
-        if is_paused or any(("type", name) in paused for name in policy.names):
+        if is_paused or (paused_types and not paused_types.isdisjoint(policy.names)):
             limit = 0
         most.append(max(0, limit))
-    in_all = request.limit if any(policy.is_async for policy in request.policies) else shared
+    in_all = request.limit if async_types else shared
     return _Most(permits, places, in_all, most, set_types, ("own", "") in paused)
 
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from operator import methodcaller
 from typing import Any, TypeAlias
 
-Rows: TypeAlias = Iterable[Mapping[str, Any]]
+Rows: TypeAlias = "Iterable[Mapping[str, Any]] | RowsText"
 RowsKind: TypeAlias = tuple[tuple[str, "str | None"], ...]
 Kind: TypeAlias = str | RowsKind | None
 Coder: TypeAlias = Callable[[Any], Any]
@@ -67,7 +67,7 @@ def _finite(text: str) -> float:
 
 # Infinity would be printed in a form that no other program can read.
 _JSON = json.JSONDecoder(parse_float=_finite)
-_to_json = json.JSONEncoder(separators=(",", ":")).encode
+to_json = json.JSONEncoder(separators=(",", ":")).encode
 
 # Within a list of rows JSON is a text inside the text. Otherwise SQLite would write the value anew and round its large
 # numbers.
@@ -98,6 +98,12 @@ def decoder(kind: str | None, database: str) -> Coder | None:
     return None if kind is None else _DECODERS[database].get(kind)
 
 
+class RowsText(str):
+    """A list of rows that is encoded already, by one who sends nearly the same list again and again."""
+
+    __slots__ = ()
+
+
 class _RowsEncoder:
     """Makes the JSON text of a list of rows, with an object for each row."""
 
@@ -106,6 +112,8 @@ class _RowsEncoder:
         self._columns = [(name, None if kind is None else coders[kind]) for name, kind in columns]
 
     def encode(self, rows: Rows | None) -> str:
+        if isinstance(rows, RowsText):
+            return str(rows)
         listed = []
         for row in rows or ():
             encoded = {}
@@ -115,4 +123,4 @@ class _RowsEncoder:
                 if cell is not None:
                     encoded[name] = cell if encode is None else encode(cell)
             listed.append(encoded)
-        return _to_json(listed)
+        return to_json(listed)

@@ -140,9 +140,8 @@ class CoroutinePool(Pool):
         """How many short runs of each type are claimed beside those at work: one begins as soon as another ends."""
         if self._is_one_at_a_time or self._config.strict:
             return {}
-        late = self._late_types()
-        policies = [policy for policy in self.types.policies.values() if policy.job_type not in late]
-        short = [policy for policy in policies if self._throughput.is_short(policy.job_type)]
+        names = self.types.policies.keys() & (self._throughput.short_types() - self._late_types())
+        short = [self.types.policies[name] for name in names]
         most = MOST_WAITING // max(1, len(short))
         return {
             policy.job_type: min(most, (policy.concurrency or 1) * (self._throughput.most(policy.job_type) - 1))

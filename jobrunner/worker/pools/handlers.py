@@ -66,7 +66,7 @@ class HandlerPool(Pool):
                 worth_growing_for = self._throughput.most_during(self._starts.seconds)
         return PoolCapacity(
             self._claimable(queues),
-            {job_type: children * self._throughput.most(job_type) for job_type in self.types.policies},
+            self._throughput.most_of_each(self.types.policies, children),
             growth=growth,
             is_usable=self._starts.is_any() and not has_nothing_to_serve,
             is_ready=self._starts.is_settled(),
@@ -150,8 +150,7 @@ class HandlerPool(Pool):
 
         A run of a retired type is returned: an idle child may have other code than the first child.
         """
-        known = self.types.policies
-        short = {job_type for job_type in known if self._throughput.is_short(job_type)}
+        known, short = self.types.policies, self._throughput.short_types()
         for _, of_claim in groupby(self._hand.in_phase(Phase.WAITING), _token):
             waiting = [held for held in of_claim if held.run.job_type in known]
             first = [held for held in waiting if held.run.job_type in short]

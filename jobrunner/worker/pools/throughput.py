@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import ceil
 
 AHEAD_SECONDS = 0.15
@@ -42,6 +43,10 @@ class Throughput:
         """Whether other runs may wait behind a run of this type."""
         return not self._strict and self.expected_seconds(job_type) <= AHEAD_SECONDS
 
+    def short_types(self) -> set[str]:
+        """All types whose runs are short. Most types of a host may have no estimate: none of their runs has ended."""
+        return {job_type for job_type in self._seconds if self.is_short(job_type)}
+
     def most_during(self, seconds: float) -> int:
         """How many runs a child ends in this time, if each takes as long as the shorter one of the last two."""
         return 1 + min(_MOST_COUNTED, int(seconds / max(self._shorter_seconds, _FEED_SECONDS)))
@@ -60,6 +65,13 @@ class Throughput:
     def most(self, job_type: str) -> int:
         """How many claimed runs of this type there should be for a child."""
         return _length_of(self.expected_seconds(job_type))
+
+    def most_of_each(self, job_types: Iterable[str], children: int) -> dict[str, int]:
+        """How many claimed runs of each of these types there should be for so many children."""
+        found = dict.fromkeys(job_types, children)
+        for job_type in self._seconds.keys() & found.keys():
+            found[job_type] *= self.most(job_type)
+        return found
 
 
 def _length_of(seconds: float) -> int:
