@@ -107,10 +107,12 @@ class Life:
         if not (is_asked or seemed or self._hand.count(Phase.WAITING)):
             return
         capacity = pool.capacity()
+        if not capacity.growth:
+            return
         # Runs that wait for a child are claimed already, so the database does not count them as due.
         due = sum(held.run.job_type in pool.types.known for held in self._hand.each_in(Phase.WAITING))
         pays = capacity.worth_growing_for
-        if not capacity.growth or not (is_asked or pays <= max(due, seemed)):
+        if not (is_asked or pays <= max(due, seemed)):
             return
         due += self._claimer.count_due(policies, max(capacity.growth, pays))
         self._seemed_few[pool] = due if due < pays else 0

@@ -120,6 +120,9 @@ class HandlerPool(Pool):
         started: Steps = []
         ahead -= sum(queue.length for queue in self._queues.values())
         queues = [queue for queue in self._open_queues() if not queue.child.is_waiting]
+        if not queues and not self._supervisor.idle:
+            # Asked in each turn, also while all children have work: so the waiting runs are not gone through.
+            return started
         given: dict[ChildProcess, list[StartRun]] = {}
         for held in self._startable():
             if ahead <= 0:
@@ -152,6 +155,9 @@ class HandlerPool(Pool):
         """
         known = self.types.policies
         short = {job_type for job_type in known if self._throughput.is_short(job_type)}
+        if not short:
+            yield from (held for held in self._hand.in_phase(Phase.WAITING) if held.run.job_type in known)
+            return
         for _, of_claim in groupby(self._hand.in_phase(Phase.WAITING), _token):
             waiting = [held for held in of_claim if held.run.job_type in known]
             first = [held for held in waiting if held.run.job_type in short]
