@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import TypeAlias
 
 from jobrunner.errors import UsageError
 from jobrunner.text import shown
@@ -18,7 +17,7 @@ _LONGEST = timedelta(days=3660)
 _TOO_LONG = _LONGEST.total_seconds() + 1
 _INFINITE = float("inf")
 
-Duration: TypeAlias = timedelta | str | int | float
+Duration = timedelta | str | int | float
 """What the public functions accept: a timedelta, a text such as ``"90s"``, or a number of seconds (also as a text)."""
 
 

@@ -120,11 +120,9 @@ class HandlerPool(Pool):
         started: Steps = []
         ahead -= sum(queue.length for queue in self._queues.values())
         queues = [queue for queue in self._open_queues() if not queue.child.is_waiting]
-        if not queues and not self._supervisor.idle:
-            # Asked in each turn, also while all children have work: so the waiting runs are not gone through.
-            return started
         given: dict[ChildProcess, list[StartRun]] = {}
-        for held in self._startable():
+        # Called in each turn, also while every child has work: then the waiting runs are not gone through.
+        for held in self._startable() if queues or self._supervisor.idle else ():
             if ahead <= 0:
                 # What has ended unwritten and what is queued must not get more: all of it would be lost with this tick.
                 break
