@@ -7,6 +7,10 @@ from datetime import timedelta
 
 from jobrunner.errors import UsageError
 from jobrunner.text import shown
+from jobrunner.untyped import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 # Each is compiled when it is used first: an idle tick needs none of them.
@@ -17,7 +21,7 @@ _LONGEST = timedelta(days=3660)
 _TOO_LONG = _LONGEST.total_seconds() + 1
 _INFINITE = float("inf")
 
-Duration = timedelta | str | int | float
+Duration: TypeAlias = timedelta | str | int | float
 """What the public functions accept: a timedelta, a text such as ``"90s"``, or a number of seconds (also as a text)."""
 
 
