@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from jobrunner.untyped import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from jobrunner.application.enqueueing import Enqueued, Entry, HandlerEntry, Payload, enqueue, enqueue_many
     from jobrunner.application.enqueueing_async import enqueue_async, enqueue_many_async
     from jobrunner.application.grouping import Group, group

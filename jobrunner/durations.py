@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import TypeAlias
 
 from jobrunner.errors import UsageError
 from jobrunner.text import shown
+from jobrunner.untyped import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 # Each is compiled when it is used first: an idle tick needs none of them.

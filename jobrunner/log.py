@@ -9,12 +9,17 @@ import stat
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol, TextIO
 
 from jobrunner import clock
 from jobrunner.errors import ConfigurationError, InternalError
 from jobrunner.names import LOG_LEVELS
 from jobrunner.text import first_line_of, one_line, storable, visible, visible_block
+from jobrunner.untyped import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any, Protocol, TextIO
+else:
+    Protocol = object
 
 _NO_FILE = "that is a pipe or a socket; name a file"
 _STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
 
 from jobrunner.errors import UsageError
+from jobrunner.untyped import TYPE_CHECKING
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
+
 LAST_ERROR_CHARACTERS = 500
 
 # Compiled when they are used first, and kept by ``re``: an idle tick needs none of them.

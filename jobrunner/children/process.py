@@ -100,6 +100,9 @@ class Process(ABC):
                 return False
             taken += len(data)
             self._keep(data)
+            if len(data) < _READ_BYTES:
+                # There was no more. What comes now makes the descriptor readable again.
+                return True
         return True
 
     def terminate(self, *, group: bool) -> None:

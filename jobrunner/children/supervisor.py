@@ -44,6 +44,7 @@ class Supervisor:
         self._selector.register(self._alarm, selectors.EVENT_READ, self._on_wake)
         self._starting: dict[ChildProcess, ChildStart] = {}
         self._all: dict[Process, None] = {}
+        self._children = 0
         # What each channel is in the selector for. A missing one is not in it.
         self._interests: dict[ChildProcess, int] = {}
         self._at_work: dict[ChildProcess, None] = {}
@@ -63,7 +64,8 @@ class Supervisor:
     @property
     def children(self) -> int:
         """How many children there are, including those that are being killed."""
-        return sum(isinstance(process, ChildProcess) for process in self._all)
+        # Asked nine times in each turn.
+        return self._children
 
     @property
     def commands(self) -> int:
@@ -108,6 +110,7 @@ class Supervisor:
         self._all[process] = None
         self._selector.register(process.output, selectors.EVENT_READ, partial(self._on_output, process))
         if isinstance(process, ChildProcess):
+            self._children += 1
             self._selector.register(process.bell, selectors.EVENT_READ, partial(self._on_bell, process))
             self._gathering.add(process)
 
@@ -291,6 +294,7 @@ class Supervisor:
         self.unwatch(process.output)
         self._groups.remove(process.pid)
         if isinstance(process, ChildProcess):
+            self._children -= 1
             self._unwatch_bell(process)
             self._unwatch_channel(process)
             self._at_work.pop(process, None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
 
 from jobrunner import failpoints
 from jobrunner.errors import ConfigurationError, UnknownVariable, UsageError
@@ -12,6 +11,10 @@ from jobrunner.settings import config as settings
 from jobrunner.settings.config import Config
 from jobrunner.settings.paths import absolute
 from jobrunner.text import storable
+from jobrunner.untyped import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _ENV_FILE = "JOBRUNNER_ENV_FILE"
 _CONFIG = "JOBRUNNER_CONFIG"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from jobrunner.untyped import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from jobrunner.settings.config import Config

@@ -7,7 +7,11 @@ import codecs
 import io
 import os
 import sys
-from typing import NoReturn, TextIO
+
+from jobrunner.untyped import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import NoReturn, TextIO
 
 
 def read_as_utf8() -> None:

@@ -1,11 +1,10 @@
 """All settings as one immutable record. A flag is first, then the environment, the configuration file, the default."""
 
-# Without annotations as texts: for so many fields typing would compile each of them in every process.
+from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.jobs import payload_limits
@@ -15,17 +14,15 @@ from jobrunner.settings.file_place import path_of_file
 from jobrunner.settings.health import Thresholds
 from jobrunner.settings.reader import SettingsReader
 from jobrunner.settings.setting import Setting
+from jobrunner.untyped import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
     from jobrunner.jobs.commands import Command
     from jobrunner.settings.notify import Notify
     from jobrunner.settings.toml_file import JobFile
-else:
-    # The field of a tuple whose type is in quotes is compiled each time, and the first compilation takes a millisecond.
-    Command = Notify = object
-
 
 LONGEST_LINGER = timedelta(minutes=2)
 """A tick that lingers keeps the code that it started with."""
@@ -292,7 +289,7 @@ def _or_database_url(url: str | None, environ: Mapping[str, str]) -> str | None:
     return url or environ.get("DATABASE_URL") or None
 
 
-def _notify(file: "Path", table: Mapping[str, Any]) -> "Notify":
+def _notify(file: Path, table: Mapping[str, Any]) -> Notify:
     from jobrunner.settings import notify
 
     try:
@@ -306,7 +303,7 @@ def application_of(config: Config) -> str:
     return config.application or " ".join([config.app_dir or "", *config.imports]).strip()
 
 
-def _job_file(environ: Mapping[str, str]) -> "JobFile | None":
+def _job_file(environ: Mapping[str, str]) -> JobFile | None:
     if (path := path_of_file(environ)) is None:
         return None
     from pathlib import Path

@@ -1,11 +1,11 @@
 """From when on a finding of ``jobrunner health`` is one: the settings ``health_…``, or the table ``[health]``."""
 
-# Without annotations as texts, because typing compiles each of them in every process.
+from __future__ import annotations
 
 from datetime import timedelta
-from typing import NamedTuple
 
 from jobrunner.settings.setting import count, duration, number
+from jobrunner.untyped import NamedTuple
 
 
 class Thresholds(NamedTuple):

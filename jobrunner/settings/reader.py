@@ -1,16 +1,20 @@
 """Reads single settings: from a flag, else the environment, else the configuration file."""
 
+from __future__ import annotations
+
 import os
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobrunner import names
 from jobrunner.errors import ConfigurationError, UnknownVariable, UsageError
 from jobrunner.settings.paths import absolute
 from jobrunner.settings.toml_reader import TableReader, nearest_of
+from jobrunner.untyped import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from jobrunner.settings.setting import Setting
     from jobrunner.settings.toml_file import JobFile
 
@@ -37,8 +41,8 @@ class SettingsReader:
         self,
         environ: Mapping[str, str],
         flags: Mapping[str, Any],
-        file: "JobFile | None",
-        table: "Mapping[str, Setting]",
+        file: JobFile | None,
+        table: Mapping[str, Setting],
     ) -> None:
         self._environ = environ
         self._flags = flags
@@ -87,7 +91,7 @@ class SettingsReader:
                 variable,
             )
 
-    def _found(self, setting: "Setting") -> _Found:
+    def _found(self, setting: Setting) -> _Found:
         filed = self._filed(setting)
         if setting.name in self._flags:
             return _Found(str(self._flags[setting.name]), f"--{setting.name.replace('_', '-')}")
@@ -97,7 +101,7 @@ class SettingsReader:
             return _Found(text, variable)
         return _Found(filed, f"{self._file.path}: settings.{setting.name}", str(self._file.path.parent))
 
-    def _filed(self, setting: "Setting") -> str:
+    def _filed(self, setting: Setting) -> str:
         value = None if self._file is None else self._file.settings.get(setting.name)
         if value is None:
             return ""
@@ -113,12 +117,12 @@ class SettingsReader:
             raise self._filed_wrong(setting, "text or a number")
         return str(value)
 
-    def _filed_wrong(self, setting: "Setting", wanted: str) -> ConfigurationError:
+    def _filed_wrong(self, setting: Setting, wanted: str) -> ConfigurationError:
         assert self._file is not None
         return ConfigurationError(f"{self._file.path}: settings.{setting.name}: must be {wanted}")
 
 
-def _placed(setting: "Setting", found: _Found) -> str:
+def _placed(setting: Setting, found: _Found) -> str:
     """The text, in which a relative path of the configuration file begins at the folder of that file."""
     if setting.is_path:
         # The file is UTF-8, and the path must have the same bytes in every locale.

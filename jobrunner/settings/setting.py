@@ -1,16 +1,19 @@
 """One setting, and what makes one of each kind. ``config`` has the table."""
 
-# Without annotations as texts, because typing compiles each of them in every process.
+from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial
-from typing import Any, NamedTuple
 
 from jobrunner import names
 from jobrunner.durations import parse_duration
 from jobrunner.errors import UsageError
 from jobrunner.text import whole_number
+from jobrunner.untyped import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 # Compiled when it is used first: most ticks have no such setting.

@@ -3,14 +3,16 @@
 An idle tick imports this, so that it imports little.
 """
 
+from __future__ import annotations
+
 import os
 import pwd
 import stat
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from jobrunner.settings.paths import StrPath, absolute
+from jobrunner.untyped import NamedTuple
 
 TICK_PAGES = ("tick-", ".page")
 """How the names of the pages of ``children.begun_page`` begin and end."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
 
 from jobrunner.errors import ConfigurationError, JobrunnerError
 from jobrunner.text import nearest
+from jobrunner.untyped import TYPE_CHECKING
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
+
 _KINDS: dict[type, str] = {
     str: "text",
     int: "a whole number",

@@ -21,7 +21,7 @@ from jobrunner.worker.finalizer import MOST_UNWRITTEN, Finalizer, Left
 from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.period import Period
 from jobrunner.worker.phase import AT_WORK_PHASES, Phase
-from jobrunner.worker.pools.pool import Pool, Steps
+from jobrunner.worker.pools.pool import Pool, PoolCapacity, Steps
 from jobrunner.worker.pools.pools import Pools
 from jobrunner.worker.run_log import log_claimed, log_left, log_run
 
@@ -99,18 +99,23 @@ class Life:
                 self._asked_for = pool
                 return
             self._take_for(pool, *self._claimer.take(request))
-        self._grow(pool, policies, period)
+            capacity = pool.capacity()
+        self._grow(pool, policies, period, capacity)
 
-    def _grow(self, pool: Pool, policies: Sequence[Policy], period: Period) -> None:
-        """Start processes if there are so many runs for them that their start pays."""
+    def _grow(
+        self, pool: Pool, policies: Sequence[Policy], period: Period, capacity: PoolCapacity | None = None
+    ) -> None:
+        """Start processes if there are so many runs for them that their start pays. ``capacity`` is that of now."""
         is_asked, seemed = pool.ask_at <= clock.elapsed(), self._seemed_few.get(pool, 0)
         if not (is_asked or seemed or self._hand.count(Phase.WAITING)):
             return
-        capacity = pool.capacity()
+        capacity = capacity or pool.capacity()
+        if not capacity.growth:
+            return
         # Runs that wait for a child are claimed already, so the database does not count them as due.
         due = sum(held.run.job_type in pool.types.known for held in self._hand.each_in(Phase.WAITING))
         pays = capacity.worth_growing_for
-        if not capacity.growth or not (is_asked or pays <= max(due, seemed)):
+        if not (is_asked or pays <= max(due, seemed)):
             return
         due += self._claimer.count_due(policies, max(capacity.growth, pays))
         self._seemed_few[pool] = due if due < pays else 0

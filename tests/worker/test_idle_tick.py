@@ -26,7 +26,7 @@ def test_an_idle_tick_imports_no_heavy_library(jobrunner: Commands, database: Da
     short = tick(jobrunner)
     assert (short.was_short, short.said) == (True, "")
     costly = {"asyncio", "dataclasses", "inspect", "logging", "pathlib", "psycopg", "socket", "subprocess", "tomllib"}
-    costly |= {"zoneinfo"}
+    costly |= {"typing", "zoneinfo"}
     # Only the library of a server is loaded by ctypes, and only the URL of a server has parts.
     costly |= {"ctypes", "urllib.parse"} if isinstance(database, SQLiteDatabase) else set()
     assert not short.imported & costly

@@ -51,6 +51,8 @@ _signals: Any = sys.modules.get("_signal", signal)
 """The C module below ``signal``, whose own work on a handler takes a tenth of the time of a short run."""
 _HELD_BYTES = 1 << 16
 """The channel holds more than this. (By default three times as much.)"""
+_READ_BYTES = 1 << 16
+"""A buffer of more than 128 KiB is mapped, cut and unmapped for each message, which takes as long as to decode one."""
 _LOOK_MILLISECONDS = 250
 """A child looks for a token at least this often. Without this, twice in a thousand ticks on a busy machine a child
 slept although there was one."""
@@ -178,7 +180,7 @@ class Child:
 
     def _receive(self) -> bool:
         """Wait for messages of the parent and keep them. False means that it has closed the channel."""
-        data = self._channel.recv(1 << 18)
+        data = self._channel.recv(_READ_BYTES)
         if not data:
             return False
         for message in map(of_parent, self._inbox.feed(data)):

@@ -6,8 +6,14 @@ The server's other two limits are for a lost client. They are sent with each BEG
 transaction pooler.
 """
 
+from __future__ import annotations
+
 from datetime import timedelta
-from typing import NamedTuple, Self
+
+from jobrunner.untyped import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Self
 
 _LONGEST_LOCK_SECONDS = 5.0
 _LONGEST_PAUSE_SECONDS = 15.0

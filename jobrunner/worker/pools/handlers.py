@@ -121,7 +121,8 @@ class HandlerPool(Pool):
         ahead -= sum(queue.length for queue in self._queues.values())
         queues = [queue for queue in self._open_queues() if not queue.child.is_waiting]
         given: dict[ChildProcess, list[StartRun]] = {}
-        for held in self._startable():
+        # Called in each turn, also while every child has work: then the waiting runs are not gone through.
+        for held in self._startable() if queues or self._supervisor.idle else ():
             if ahead <= 0:
                 # What has ended unwritten and what is queued must not get more: all of it would be lost with this tick.
                 break
@@ -151,6 +152,9 @@ class HandlerPool(Pool):
         A run of a retired type is returned: an idle child may have other code than the first child.
         """
         known, short = self.types.policies, self._throughput.short_types()
+        if not short:
+            yield from (held for held in self._hand.in_phase(Phase.WAITING) if held.run.job_type in known)
+            return
         for _, of_claim in groupby(self._hand.in_phase(Phase.WAITING), _token):
             waiting = [held for held in of_claim if held.run.job_type in known]
             first = [held for held in waiting if held.run.job_type in short]

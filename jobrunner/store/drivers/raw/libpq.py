@@ -13,10 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, Self
 
 from jobrunner.store.drivers.raw import sockets
 from jobrunner.store.drivers.waits import Waits
+from jobrunner.untyped import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any, Self
 
 _CONNECTION_OK = 0
 _ignore = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)(lambda *_: None)

@@ -9,14 +9,17 @@ import os
 import re
 from collections.abc import Callable, Container
 from contextlib import closing, suppress
-from typing import Any, TypeVar
 
 from jobrunner import clock
 from jobrunner.store.drivers.raw.sockets import HeldSocket
 from jobrunner.store.drivers.waits import PROBE, Waits
 from jobrunner.store.sql.words import SQLITE_WORDS, postgresql_words
+from jobrunner.untyped import TYPE_CHECKING
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
 
 _CROWD_SECONDS = 5.0
 """For so long an idle tick asks for a free connection. After that the full tick does."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from jobrunner.store.drivers.raw import raw_driver
 from jobrunner.store.sql.versions import SCHEMA_REVISION, UNTOLD, VERSION_TABLE
+from jobrunner.untyped import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from jobrunner.settings.notify import Notify
