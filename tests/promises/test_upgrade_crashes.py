@@ -26,7 +26,7 @@ def state_of(database: Database) -> tuple[int, bool]:
     return version, "checkpoint" in table[0]
 
 
-@pytest.mark.long(sample=4)
+@pytest.mark.long(sample=2)
 @pytest.mark.promise("P1", "P7")
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("is_up", [True, False], ids=["up", "down"])
