@@ -1,7 +1,7 @@
 """Collects the tests in less time: five workers that each collect all of them are a part of what a run costs.
 
-Without the garbage collector, which would look at every object again and again, and finds nothing. And of a new checkout
-the workers compile the files in turn, each from another one on: side by side each of them would compile all.
+Without the garbage collector, which would look at every object again and again, and finds nothing. And the workers
+compile the files of a new checkout in turn: each begins at another one. Side by side each of them would compile all.
 """
 
 import contextlib
