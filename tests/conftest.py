@@ -14,6 +14,7 @@ from jobrunner.jobs import policy
 sys.dont_write_bytecode = False
 pytest.register_assert_rewrite("harness")
 pytest_plugins = [
+    "harness.collecting",
     "harness.postgres",
     "harness.warm",
     "harness.databases",

@@ -1,8 +1,6 @@
 """A migration that is killed at any of its statements: nothing is half done, and the next one does it."""
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -28,7 +26,7 @@ def state_of(database: Database) -> tuple[int, bool]:
     return version, "checkpoint" in table[0]
 
 
-@pytest.mark.long(sample=4)
+@pytest.mark.long(sample=2)
 @pytest.mark.promise("P1", "P7")
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("is_up", [True, False], ids=["up", "down"])
@@ -59,18 +57,18 @@ def test_migration_that_is_killed_at_any_statement_is_done_or_not_and_the_next_o
 
 def numbers(jobrunner: Commands, part: int, words: tuple[str, ...], undo: tuple[str, ...]) -> range:
     """The statements of this part, at which it is killed."""
-    most = int(run(jobrunner, 0, words).stderr.splitlines()[-1])
+    most = int(run(jobrunner, 0, words)[1].splitlines()[-1])
     jobrunner(*undo)
     assert most > PARTS
     return range(1 + part, most - _FEWER + 1, PARTS)
 
 
 def killed(jobrunner: Commands, number: int, words: tuple[str, ...]) -> None:
-    assert run(jobrunner, number, words).returncode == -signal.SIGKILL
+    assert run(jobrunner, number, words)[0] == -signal.SIGKILL
 
 
-def run(jobrunner: Commands, number: int, words: tuple[str, ...]) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, str(SCRIPT), str(number), *words]
-    return subprocess.run(
-        command, env=jobrunner.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True
-    )
+def run(jobrunner: Commands, number: int, words: tuple[str, ...]) -> tuple[int, str]:
+    """How it ended, and what it said last."""
+    process = jobrunner.start_python(SCRIPT.read_text("utf-8"), number, *words)
+    _, told = process.communicate(timeout=60)
+    return process.returncode, told
