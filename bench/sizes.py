@@ -38,12 +38,16 @@ class Sizes:
     shared: int = 10_000
     steady_rate: int = 500
     steady_seconds: float = 120.0
+    aged_runs: int = 72_000
+    aged_rate: int = 800
+    aged_seconds: float = 30.0
 
 
 SMALLEST = Sizes(
     *(10, 20, 20, 20), 0.01, 0.05, *(20, 20, 20, 20, 20), 20, 30.0, 20, 3, 0.5, 200,
     operated=40, changed=20, viewed_seconds=0.2, crashed=3_000, crowd=40,
     types=20, shared=3_000, steady_rate=50, steady_seconds=15.0,
+    aged_runs=200, aged_rate=50, aged_seconds=3.0,
 )  # fmt: skip
 # What the results have that are shown to others.
 FULL = Sizes(
@@ -57,4 +61,7 @@ FULL = Sizes(
     lingering_seconds=5.0,
     operated=5_000_000,
     steady_seconds=1800.0,
+    # What ends in a quarter of an hour at that rate.
+    aged_runs=720_000,
+    aged_seconds=60.0,
 )

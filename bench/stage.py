@@ -119,19 +119,20 @@ class Queue:
             [count, seen, seen + timedelta(seconds=30), seen, seen],
         )
 
-    def churn(self, count: int) -> None:
-        """Leave behind what so many runs leave that were claimed and finished while no vacuum came by."""
+    def churn(self, count: int, host: str | None = None) -> None:
+        """Leave behind what so many runs leave that were claimed, by a host, and finished while no vacuum came by."""
         self.database.execute("ALTER TABLE job_runs SET (autovacuum_enabled = off)")
         while count > 0:
             batch, count = min(count, 10_000), count - 10_000
             self.add_due("noop", batch)
             self.database.execute(
-                "UPDATE job_runs SET status = 'running', locked_by = 'me', locked_until = run_at, lease_token = 'me',"
-                " claimed_at = run_at, started_at = run_at, attempts = 1 WHERE status = 'queued'"
+                "UPDATE job_runs SET status = 'running', locked_by = 'me', host = ?, locked_until = run_at,"
+                " lease_token = 'me', claimed_at = run_at, started_at = run_at, attempts = 1 WHERE status = 'queued'",
+                [host],
             )
             self.database.execute(
-                "UPDATE job_runs SET status = 'succeeded', finished_at = run_at, locked_by = NULL, locked_until = NULL,"
-                " lease_token = NULL WHERE status = 'running'"
+                "UPDATE job_runs SET status = 'succeeded', finished_at = run_at, locked_by = NULL, host = NULL,"
+                " locked_until = NULL, lease_token = NULL WHERE status = 'running'"
             )
 
     def settle(self) -> None:

@@ -27,7 +27,8 @@ _SEARCHES = 5
 _SEARCH = (
     "SELECT id FROM job_claimable WHERE job_type = 'noop' AND lease_expiries < 2 ORDER BY turn_at, run_at, id LIMIT 100"
 )
-_STARTS = f"SELECT started_at, due_at FROM job_attempts ORDER BY id DESC LIMIT {_NEWEST_STARTS}"
+_STARTED = "SELECT started_at, due_at FROM job_attempts"
+_STARTS = f"{_STARTED} ORDER BY id DESC LIMIT {_NEWEST_STARTS}"
 # Ids are given one after the other: as many have ended as attempts were written.
 _DONE = "SELECT coalesce(max(id), 0) AS n FROM job_attempts"
 _KEPT = "SELECT count(*) AS n FROM job_runs WHERE finished_at IS NOT NULL"
@@ -45,13 +46,17 @@ Sample = dict[str, float]
 
 @dataclass
 class Stream:
-    """So many runs a second, for so long. ``file`` gets each sample as it is taken, so that a run cut off has them."""
+    """So many runs a second, for so long. ``file`` gets each sample as it is taken, so that a run cut off has them.
+
+    ``is_watched`` False: a sample has only what costs the server nothing.
+    """
 
     queue: Queue
     database: str
     rate: int
     seconds: float
     file: Path
+    is_watched: bool = True
     samples: list[Sample] = field(default_factory=list)
     _over: threading.Event = field(default_factory=threading.Event)
     _trouble: list[BaseException] = field(default_factory=list)
@@ -85,6 +90,12 @@ class Stream:
         """The median of a figure in the samples between two parts of the time, from 0 to 1."""
         since, until = first * self.seconds, last * self.seconds
         return median([each[name] for each in self.samples if since < each["seconds"] <= until and name in each])
+
+    def starts_within(self, share: float, after: int) -> float:
+        """Within how many milliseconds so large a share of the runs began, of the attempts after that one."""
+        rows = self.queue.database.query(f"{_STARTED} WHERE id > ?", [after])
+        waits = sorted((row["started_at"] - row["due_at"]).total_seconds() for row in rows)
+        return waits[int(len(waits) * share)] * 1000
 
     def _guarded(self, work: Callable[[], None]) -> None:
         try:
@@ -139,6 +150,8 @@ class Stream:
     def _sample(self, seconds: float) -> Sample:
         asked = self.queue.database
         done = float(asked.value(_DONE))
+        if not self.is_watched:
+            return {"seconds": seconds, "done": done}
         kept = max(1, int(asked.value(_KEPT)))
         since = asked.now() - timedelta(seconds=self.keep_seconds)
         to_keep = int(asked.value(f"{_KEPT} AND finished_at > ?", [since]))

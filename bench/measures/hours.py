@@ -8,7 +8,7 @@ from peers import PLACE
 from plan import HOURS, Line, measure
 from psycopg import IsolationLevel
 from sizes import POSTGRESQL, SQLITE
-from stage import Stage, connect
+from stage import Queue, Stage, connect
 from steady import Stream
 
 _LONGEST_OPEN_SECONDS = 900.0
@@ -26,6 +26,13 @@ BEFORE, OPEN, AFTER = (
     f"stream with an open transaction, {{what}}, {part}, {{db}}" for part in ("before", "while open", "after")
 )
 _OPEN_FIGURES = (*_FIGURES[:3], *_OF_SERVER)
+RATE_BEFORE, START_BEFORE, RATE_BESIDE, START_BESIDE = (
+    f"stream {when} an old transaction, {what}, {POSTGRESQL}"
+    for when in ("before", "beside")
+    for what in ("runs that end", "95 of 100 starts within")
+)
+# After a tick has begun, and its first claims have looked at all runs.
+_SETTLED_SHARE = 0.25
 
 
 def _lines(figures: tuple[tuple[str, str, str], ...], database: str) -> Iterator[Line]:
@@ -95,6 +102,38 @@ def beside_open(stage: Stage) -> Iterator[float]:
         yield stream.between(0, 0.25, name)
         yield stream.between((0.25 + part) / 2, part, name)
         yield stream.between(max(0.75, part), 1, name)
+
+
+@measure(
+    Line(RATE_BEFORE, "runs/s"),
+    Line(START_BEFORE, "ms"),
+    Line(RATE_BESIDE, "runs/s", RATE_BEFORE),
+    Line(START_BESIDE, "ms", START_BEFORE),
+    group=HOURS,
+)
+def beside_old(stage: Stage) -> Iterator[float]:
+    """So many runs a second (`aged_rate`) for so long (`aged_seconds`), with a tick that lingers.
+
+    Before, and beside a transaction that was open while so many runs (`aged_runs`) ended on the same host, which is
+    what ends in a quarter of an hour. Without the first quarter of the time, in which the tick begins.
+    """
+    queue = stage.queue(POSTGRESQL, "aged")
+    yield from _starts(stage, queue)
+    with closing(connect(queue.database.url)) as reader:
+        reader.isolation_level = IsolationLevel.REPEATABLE_READ
+        reader.execute("SELECT count(*) FROM job_runs")
+        queue.churn(stage.sizes.aged_runs, "bench")
+        queue.database.execute("ANALYZE job_runs")
+        yield from _starts(stage, queue)
+
+
+def _starts(stage: Stage, queue: Queue) -> Iterator[float]:
+    sizes = stage.sizes
+    stream = Stream(queue, POSTGRESQL, sizes.aged_rate, sizes.aged_seconds, PLACE / "aged.jsonl", is_watched=False)
+    stream.run()
+    settled = next(each for each in stream.samples if each["seconds"] >= _SETTLED_SHARE * stream.seconds)
+    yield stream.between(_SETTLED_SHARE, 1, "rate")
+    yield stream.starts_within(0.95, int(settled["done"]))
 
 
 def _stream(stage: Stage, database: str, name: str) -> Stream:
