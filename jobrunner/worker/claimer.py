@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias
@@ -24,6 +25,7 @@ from jobrunner.worker.batch_size import BatchSize
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.heartbeat import FENCE_SHARE, Heartbeat
+from jobrunner.worker.lookback import Lookback
 from jobrunner.worker.phase import Phase
 from jobrunner.worker.returner import Returner
 
@@ -43,13 +45,18 @@ class _Sent:
     def __init__(self, request: ClaimRequest, due: list[Lease], lease: timedelta) -> None:
         self.request = request
         self.sent_at = clock.elapsed()
+        # How long it took, without the time for which it waited for a thread.
+        self.seconds = 0.0
         self.has_read = False
         self._due = due
         self._lease = lease
 
     def write(self, database: Database) -> Answer:
         """Claim. Any thread may call this, with its own connection."""
-        return database.write(self._work)
+        began = clock.elapsed()
+        answer = database.write(self._work)
+        self.seconds = clock.elapsed() - began
+        return answer
 
     def _work(self, connection: Connection) -> Answer:
         claim = claims.claim(connection, self.request)
@@ -87,6 +94,10 @@ class Claimer:
         self._unread: ClaimRequest | None = None
         # For these operators have set limits, as the last claim has said.
         self._set_types: frozenset[str] = frozenset()
+        # By the first type of the request: each pool has types of its own, and ends with a look at all of its runs.
+        self._lookbacks = defaultdict[str, Lookback](Lookback)
+        # Whether the last claim has said that no other tick of the host claims (``sole_owners``).
+        self._is_sole = False
         self._background = background
         self._sent: _Sent | None = None
 
@@ -103,6 +114,8 @@ class Claimer:
         """What to claim: up to ``limit`` runs of these types (``ClaimRequest`` explains the rest)."""
         unread = self._unread
         skips_payload = unread is not None and (unread.policies, unread.quarantined) == (policies, quarantined)
+        since = {} if quarantined else self._since(policies)
+        knows_its_runs = self._is_sole or self._lookback_of(policies).whole.is_slow
         return ClaimRequest(
             owner=self._context.owner,
             token=os.urandom(16).hex(),
@@ -117,7 +130,25 @@ class Claimer:
             exempt_types=self.exempt_types,
             quarantined=quarantined,
             without_payload=skips_payload,
+            since=since,
+            in_hand=self._count_in_hand() if knows_its_runs else None,
         )
+
+    def look_at_all(self) -> None:
+        """Look at all runs with the next claim, because some may be due with early turns."""
+        for each in self._lookbacks.values():
+            each.whole.end()
+
+    def _lookback_of(self, policies: Sequence[Policy]) -> Lookback:
+        return self._lookbacks[policies[0].job_type if policies else ""]
+
+    def _since(self, policies: Sequence[Policy]) -> Mapping[str, datetime]:
+        return self._lookback_of(policies).since() if self._is_sole else {}
+
+    def _count_in_hand(self) -> Mapping[str, int] | None:
+        """How many runs of each type are in hand. None: it is not known, because of some only the leases are."""
+        held = self._hand.in_phase(*Phase)
+        return Counter(each.run.job_type for each in held) if all(hasattr(each, "run") for each in held) else None
 
     def take(self, request: ClaimRequest) -> Taken:
         """Claim due runs, charge them, and take them in hand, as many as this host has permits for."""
@@ -168,6 +199,7 @@ class Claimer:
         if not isinstance(answer, Exception):
             self.answers += 1
             claim, renewal = answer
+            claim = self._looked_back(sent, claim)
             self._set_types = claim.set_types
             self._hand.note_renewed(renewal.renewed, sent.sent_at)
             return self._take_in_hand(request, claim, sent.sent_at)
@@ -182,6 +214,18 @@ class Claimer:
             raise answer
         self._note_failure(request, answer)
         return Claim([], 0, may_be_more=True), []
+
+    def _looked_back(self, sent: _Sent, claim: Claim) -> Claim:
+        """Note how far back the claim has looked. If not at all runs, and it got all there is, one is to do so soon."""
+        self._is_sole = claim.is_sole
+        if sent.request.quarantined:
+            return claim
+        since, found, lookback = sent.request.since, len(claim.runs), self._lookback_of(sent.request.policies)
+        lookback.note(since, sent.seconds, found, claim.first_turns)
+        if not since or found >= sent.request.limit:
+            return claim
+        opens_in = lookback.whole.rest_seconds()
+        return claim._replace(opens_in=min(opens_in, claim.opens_in or opens_in))
 
     def _take_in_hand(self, request: ClaimRequest, claim: Claim, sent_at: float) -> Taken:
         """Take the runs of a committed claim in hand."""
@@ -223,7 +267,8 @@ class Claimer:
         """How many runs of these types are due. Counts up to ``limit`` only."""
 
         def work(connection: Connection) -> int:
-            count = ticks.count_claimable(connection, policies, limit, self._context.owner.host)
+            host, since = self._context.owner.host, self._since(policies)
+            count = ticks.count_claimable(connection, policies, limit, host, since)
             return count + limits.count_open(connection, policies, limit - count, self._set_types)
 
         return self._database.read(work)

@@ -17,6 +17,7 @@ from jobrunner.store.queue.ticks.listen import Listener, Reported
 from jobrunner.store.upkeep.check import check_schema
 from jobrunner.worker import housekeeping, tick_record
 from jobrunner.worker.context import TickContext
+from jobrunner.worker.lookback import Rarely
 from jobrunner.worker.period import LOOK_AGAIN_SECONDS, Period
 
 _ASK_SECONDS = 0.9
@@ -27,6 +28,8 @@ _MOST_NOTIFICATIONS = 100
 """In a second. Notifications slow down the callers that enqueue, so after this many they pause until it is over."""
 _PAUSED_ASK_SECONDS = 0.02
 _CONNECT_AGAIN_SECONDS = 1.0
+_RESTS = 100
+"""After a question that took long it rests for so many times as long (``lookback``)."""
 
 
 class CannotListen(DatabaseUnavailable):
@@ -54,8 +57,11 @@ class Listening(Period):
         self._second_began_at = 0.0
         self._notifications = 0
         self._claimed = 0
+        self._questions = Rarely(_RESTS)
         self._asked_at = 0.0
         self._ask_at = 0.0
+        # When the next slot of a schedule is due.
+        self._slot_at = 0.0
         # When its connection was lost, the time at which it tries to listen again.
         self._begin_again_at: float | None = None
 
@@ -199,17 +205,31 @@ class Listening(Period):
     def _ask(self, is_free: bool) -> bool:
         self._was_notified = False
         self._asked_at = clock.elapsed()
-        outlook = self._database.read(partial(listen.look_ahead, tick_id=self._context.record.tick_id, kind=self._kind))
+        self._ask_at = self._asked_at + _ASK_SECONDS
+        tick_id, kind = self._context.record.tick_id, self._kind
+        if self._questions.rest_seconds() and self._asked_at < self._slot_at:
+            # A claim that does not look at all is the cheaper question then (``lookback``).
+            is_superseded = self._database.read(partial(listen.is_superseded, tick_id=tick_id, kind=kind))
+            self._questions.part_took(clock.elapsed() - self._asked_at)
+            self.has_answered = True
+            return not self._is_over_if(is_superseded)
+        outlook = self._database.read(partial(listen.look_ahead, tick_id=tick_id, kind=kind))
+        self._questions.took(clock.elapsed() - self._asked_at)
         self.has_answered = True
         self._ask_at = self._asked_at + min(_ASK_SECONDS, outlook.next_in)
-        if outlook.is_superseded:
-            self._is_superseded = True
-            self._end("superseded")
+        self._slot_at = self._asked_at + outlook.next_slot_in
+        if self._is_over_if(outlook.is_superseded):
             return False
         if outlook.is_due and is_free:
             housekeeping.prepare(self._context)
             return True
         return outlook.is_claimable
+
+    def _is_over_if(self, is_superseded: bool) -> bool:
+        if is_superseded:
+            self._is_superseded = True
+            self._end("superseded")
+        return is_superseded
 
     def _next_question_at(self) -> float:
         at = self._asked_at if self._was_notified else self._ask_at

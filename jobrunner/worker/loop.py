@@ -234,6 +234,7 @@ class Loop:
             self._life.has_ended_parent = False
             try:
                 dependants.follow(self._context)
+                self._claimer.look_at_all()
             except DatabaseUnavailable as error:
                 # If the database does not answer now, the next tick acts on it.
                 self._note_outage(Call.ONCE, error)

@@ -101,6 +101,12 @@ def claiming(**changes: Any) -> Call:
     return on(claims.claim, request(**changes))
 
 
+def claiming_alone(connection: Connection) -> None:
+    """The first one counts what is at work on the host, the second one need not."""
+    for _ in range(2):
+        claims.claim(connection, request(in_hand={"known": 20}, since={"known": EVER}))
+
+
 def idle_statement(words: dict[str, str], notify: Notify | None = None) -> Call:
     host = OWNER.host
     values: Any = (host, OWNER.name, "1", "shop", host, host, host, host, "shop")
@@ -188,6 +194,7 @@ IDLE: dict[str, Call] = {
     "deadlines.is_any_overdue": deadlines.is_any_overdue,
     "claims.claim": claiming(),
     "listen.look_ahead": on(listen.look_ahead, 99_999, KIND),
+    "listen.is_superseded": on(listen.is_superseded, 99_999, KIND),
     "ticks.take_prune_turn": ticks.take_prune_turn,
     "ticks.prune_again_soon": ticks.prune_again_soon,
     "ticks.open_tick": on(ticks.open_tick, OWNER, KIND, "1"),
@@ -202,6 +209,7 @@ IDLE: dict[str, Call] = {
 }
 BUSY: dict[str, Call] = {
     "claims.claim one": claiming(limit=1, policies=KNOWN[:1]),
+    "claims.claim of a sole owner": claiming_alone,
     "claims.claim a quarantined run": claiming(limit=1, quarantined=True),
     "claims.claim of 200 types": claiming(policies=[*KNOWN, *(Policy(f"other_{n}") for n in range(198))]),
     "claims.claim of limited types": claiming(policies=[*KNOWN, *LIMITED]),

@@ -23,7 +23,7 @@ PEOPLE = {
     "shown_run.run": "what explain and show call",
     "overview.counts": "what overview.status sends",
     "run_values.of_runs": "a list of the page: at most some hundred runs, by their ids",
-    "claims.lock_permits": "what the claims call",
+    **dict.fromkeys(("claims.lock_permits", "sole_owners.note"), "what the claims call"),
     **dict.fromkeys(("fair.find_gates", "fair.pick"), "what the claims call"),
     "fair.find_these": "what strays.free calls",
     "backpressure.short_lock_waits": "a setting, no table",

@@ -26,14 +26,20 @@ def stay_with(connection: Connection, table: str) -> None:
         connection.execute(change, {"table": table})
 
 
-def lock_named_row(connection: Connection, name: str) -> None:
-    """Lock the row of ``job_locks`` with this name until the transaction ends. Expects a write transaction."""
+def lock_named_row(connection: Connection, name: str) -> str | None:
+    """Lock the row of ``job_locks`` with this name until the transaction ends; its ``sole_owner``.
+
+    Expects a write transaction.
+    """
     if connection.database == "sqlite":
-        return
-    if connection.execute(_LOCK, {"row_name": name}).one_or_none() is None:
+        return None
+    row = connection.execute(_LOCK, {"row_name": name}).one_or_none()
+    if row is None:
         # If another transaction inserts it at the same time, one of these statements waits for it.
         connection.execute(_INSERT, {"row_name": name})
-        connection.execute(_LOCK, {"row_name": name})
+        row = connection.execute(_LOCK, {"row_name": name}).one()
+    sole_owner: str | None = row.sole_owner
+    return sole_owner
 
 
 def wait_briefly_for_locks(connection: Connection) -> None:

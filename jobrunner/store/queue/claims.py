@@ -16,13 +16,14 @@ from jobrunner.lifecycle import FINISHED
 from jobrunner.model import Capacity, ClaimedRun, Lease, Owner, Policy
 from jobrunner.store.drivers import locks
 from jobrunner.store.drivers.connection import Connection
-from jobrunner.store.queue import limits, own_runs
+from jobrunner.store.queue import limits, own_runs, sole_owners
 from jobrunner.store.queue.declared_limits import is_limited
 from jobrunner.store.queue.listed_types import listed
 from jobrunner.store.queue.ticks import tallies
 from jobrunner.store.sql.statement import Prepared, Row
+from jobrunner.store.sql.traits import TRAITS
 
-_HELD_BY_TYPE = Prepared("claims.held_by_type")
+_HELD_BY_TYPE, _UNCOUNTED = (Prepared("claims.held_by_type", (is_counted,)) for is_counted in (True, False))
 _urgency = attrgetter("turn_at", "run_at", "id")
 
 
@@ -35,7 +36,9 @@ class ClaimRequest(NamedTuple):
     ``type_limits`` are types of which the tick wants no more runs than this. ``may_wait`` is how many runs of an async
     type may wait in the tick until others of it have ended. ``quarantined`` asks for one run whose lease expired at
     least twice in a row, instead of the others. ``without_payload`` reads neither payloads nor checkpoints: it is for a
-    run whose payload cannot be read, so that its attempt can be ended.
+    run whose payload cannot be read, so that its attempt can be ended. ``since``: of these types on PostgreSQL only
+    runs whose turn is not before that, but for those behind gates. ``in_hand`` is how many runs of each type this tick
+    has, so that those of the host need not be counted while no other tick of it claims (``sole_owners``); None: count.
     """
 
     owner: Owner
@@ -51,13 +54,17 @@ class ClaimRequest(NamedTuple):
     exempt_types: Collection[str] = ()
     quarantined: bool = False
     without_payload: bool = False
+    since: Mapping[str, datetime] = MappingProxyType({})
+    in_hand: Mapping[str, int] | None = None
 
 
 class Claim(NamedTuple):
     """The claimed runs, most urgent first. ``permits`` is how many of the host's permits the tick may use.
 
     ``places`` is how many runs of each async type the tick may have at work. ``opens_in`` and ``may_be_more`` are those
-    of ``limits.Openings``. ``set_types``: for these operators have set limits.
+    of ``limits.Openings``. ``set_types``: for these operators have set limits. ``first_turns`` is the earliest turn of
+    the runs of each type, if the request had ``in_hand``; None: one of these has a concurrency key, so that others may
+    wait with turns that are much earlier. ``is_sole``: the next claim need not count if no other tick claims before.
     """
 
     runs: list[ClaimedRun]
@@ -66,6 +73,8 @@ class Claim(NamedTuple):
     opens_in: float | None = None
     may_be_more: bool = False
     set_types: frozenset[str] = frozenset()
+    first_turns: Mapping[str, datetime | None] = MappingProxyType({})
+    is_sole: bool = False
 
 
 def claim(connection: Connection, request: ClaimRequest) -> Claim:
@@ -73,15 +82,17 @@ def claim(connection: Connection, request: ClaimRequest) -> Claim:
 
     The same statement charges an attempt to each run, because from then on a child may begin it at any moment.
     """
-    lock_permits(connection, request.owner.host)
-    found = _most(connection, request)
+    held = _held(connection, request, lock_permits(connection, request.owner.host))
+    found = _most(request, held)
     if found.in_all <= 0 or not any(found.of_types):
-        return Claim([], found.permits, found.places, set_types=found.set_types)
-    if not found.waits_for_host:
-        return _claim_within(connection, request, found)
-    wanted = [policy.job_type for policy, most in zip(request.policies, found.of_types, strict=True) if most > 0]
-    with own_runs.opened(connection, request.owner.host, wanted):
-        return _claim_within(connection, request, found)
+        claim = Claim([], found.permits, found.places, set_types=found.set_types)
+    elif not found.waits_for_host:
+        claim = _claim_within(connection, request, found)
+    else:
+        wanted = [policy.job_type for policy, most in zip(request.policies, found.of_types, strict=True) if most > 0]
+        with own_runs.opened(connection, request.owner.host, wanted):
+            claim = _claim_within(connection, request, found)
+    return claim._replace(is_sole=held.is_sole)
 
 
 def _claim_within(connection: Connection, request: ClaimRequest, found: _Most) -> Claim:
@@ -94,14 +105,16 @@ def _claim_within(connection: Connection, request: ClaimRequest, found: _Most) -
     ]
     if not limited:
         rows = _claim(connection, request, limit, most, most)
-        return Claim(_claimed(rows), permits, places, set_types=set_types)
+        first_turns = _first_turns(request, rows)
+        return Claim(_claimed(rows), permits, places, set_types=set_types, first_turns=first_turns)
     openings = limits.open_gates(connection, limited, request.quarantined)
     # Runs of limited types come from behind their gates only.
     plain = [0 if has_limits else each for has_limits, each in zip(have_limits, most, strict=True)]
     gated = [{"id": each, "turn_at": openings.turns.get(each)} for each in openings.run_ids]
     rows = _claim(connection, request, limit, plain, most, gated) if gated or any(plain) else []
     openings.settle(connection, rows, is_full=len(rows) >= limit)
-    return Claim(_claimed(rows, openings.turns), permits, places, openings.opens_in, openings.may_be_more, set_types)
+    runs, opens_in = _claimed(rows, openings.turns), openings.opens_in
+    return Claim(runs, permits, places, opens_in, openings.may_be_more, set_types, _first_turns(request, rows))
 
 
 def _claim(
@@ -129,17 +142,16 @@ def _claim(
     has_families = limit > 1 and types.have_former_names
     if has_families:
         variant = (*variant[:3], bool(gated), True)
-    values["types"] = types.rows(most, together if has_families else ())
+    values["types"] = types.rows(most, together if has_families else (), request.since)
     rows = connection.execute(Prepared("claims.claim", variant), values).all()
     if rows:
         failpoints.hit("claim.before_commit", cut=connection.sever)
     return rows
 
 
-def lock_permits(connection: Connection, host: str) -> None:
-    """Wait for the other claims of the host to end. None begins before this transaction ends."""
-    # The name is stored: a tick of an older version locks the same row.
-    locks.lock_named_row(connection, f"places of {host}")
+def lock_permits(connection: Connection, host: str) -> str | None:
+    """Wait for the other claims of the host to end. None begins before this transaction ends. Its sole owner."""
+    return locks.lock_named_row(connection, sole_owners.name_of(host))
 
 
 class Returned(NamedTuple):
@@ -179,11 +191,31 @@ class _Most(NamedTuple):
     waits_for_host: bool
 
 
-def _most(connection: Connection, request: ClaimRequest) -> _Most:
+class _Held(NamedTuple):
+    """How many runs of each type are at work on the host, and how many of these this tick has; what is paused there."""
+
+    of_types: dict[str, tuple[int, int]]
+    paused: set[tuple[str, str]]
+    is_sole: bool
+
+
+def _held(connection: Connection, request: ClaimRequest, sole_owner: str | None) -> _Held:
     values = {"owner": request.owner.name, "host": request.owner.host}
+    if request.in_hand is not None and sole_owner == request.owner.name:
+        paused = {(row.paused, row.name) for row in connection.execute(_UNCOUNTED, values)}
+        if ("versions", "") not in paused:
+            return _Held({name: (runs, runs) for name, runs in request.in_hand.items()}, paused, is_sole=True)
     found = connection.execute(_HELD_BY_TYPE, values).all()
     held = {row.name: (row.runs, row.mine) for row in found if not row.paused}
-    paused = {(row.paused, row.name) for row in found if row.paused}
+    # A file has no such entries in its indexes, and no such row.
+    may_be_sole = request.in_hand is not None and TRAITS[connection.database].keeps_dead_entries
+    is_alone = may_be_sole and all(runs == mine for runs, mine in held.values())
+    is_sole = sole_owners.note(connection, request.owner, sole_owner, is_alone=is_alone)
+    return _Held(held, {(row.paused, row.name) for row in found if row.paused}, is_sole)
+
+
+def _most(request: ClaimRequest, found: _Held) -> _Most:
+    held, paused, _ = found
     set_types = frozenset(name for kind, name in paused if kind == "limit")
     is_paused = any(kind in ("all", "host") for kind, _ in paused)
     paused_types = {name for kind, name in paused if kind == "type"}
@@ -214,6 +246,15 @@ def _most(connection: Connection, request: ClaimRequest) -> _Most:
         most.append(max(0, limit))
     in_all = request.limit if async_types else shared
     return _Most(permits, places, in_all, most, set_types, ("own", "") in paused)
+
+
+def _first_turns(request: ClaimRequest, rows: Sequence[Row]) -> Mapping[str, datetime | None]:
+    first: dict[str, datetime | None] = {}
+    for row in rows if request.in_hand is not None else ():
+        earliest = first.get(row.job_type, row.turn_at)
+        is_keyed = row.concurrency_key is not None or earliest is None
+        first[row.job_type] = None if is_keyed else min(earliest, row.turn_at)
+    return first
 
 
 def _claimed(rows: Sequence[Row], turns: Mapping[int, datetime] = MappingProxyType({})) -> list[ClaimedRun]:

@@ -5,7 +5,8 @@ What stays the same from one claim to the next is made once. With 500 types it w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import lru_cache
 
 from jobrunner.model import Policy
@@ -17,13 +18,20 @@ class ListedTypes:
 
     def __init__(self, policies: Sequence[Policy]) -> None:
         self.have_former_names = any(policy.current_name for policy in policies)
+        self._names = [policy.job_type for policy in policies]
         self._rows = [_open_row(policy, self.have_former_names) for policy in policies]
 
-    def rows(self, most: Sequence[int], together: Sequence[int] = ()) -> RowsText:
-        """The list for a statement: of each type at most so many runs, and of all its names ``together``."""
+    def rows(self, most: Sequence[int], together: Sequence[int], since: Mapping[str, datetime]) -> RowsText:
+        """The list for a statement: of each type at most so many runs, and of all its names ``together``.
+
+        ``since``: of these types only runs with a turn that is not before that. Only PostgreSQL reads it.
+        """
         ends: Iterable[object] = most
         if together:
             ends = [f'{each},"together":{of_all}' for each, of_all in zip(most, together, strict=True)]
+        if since:
+            starts = [f',"since":"{since[name].isoformat()}"' if name in since else "" for name in self._names]
+            ends = [f"{end}{start}" for end, start in zip(ends, starts, strict=True)]
         return RowsText(f"[{','.join([f'{row}{end}}}' for row, end in zip(self._rows, ends, strict=True)])}]")
 
 

@@ -81,6 +81,8 @@ job_ticks = Table(
     Index("job_ticks_host_id", "host", "id"),
     sqlite_autoincrement=True,
 )
+# For the versions of the ticks that are at work on a host, or were killed.
+partial("job_ticks_open", job_ticks.c.host, job_ticks.c.version, where=text("finished_at IS NULL"))
 
 # What the ticks of a host can run, by their last report: hosts.py. A busy tick writes it if it has changed.
 job_hosts = Table(

@@ -20,7 +20,14 @@ job_keys = Table(
 
 # For PostgreSQL: what only one transaction may do at a time, it does with the lock on the row of that name. An advisory
 # lock could be taken by any role that may connect.
-job_locks = Table("job_locks", metadata, Column("name", short_text(300), primary_key=True))
+job_locks = Table(
+    "job_locks",
+    metadata,
+    Column("name", short_text(300), primary_key=True),
+    # Of the lock on a host's permits: the tick that has counted what others have at work there, nothing, and no other
+    # tick of the host has claimed since. NULL: none. See sole_owners.py.
+    Column("sole_owner", short_text(300)),
+)
 
 # One row for each job type that has or had a limit, a scope of its keys, or a fair share between keys. An enqueue of a
 # limited type locks its row (see backpressure.py).

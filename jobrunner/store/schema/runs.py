@@ -198,7 +198,7 @@ partial(
     job_runs.c.only_host,
     job_runs.c.job_type,
     *_URGENT_FIRST,
-    where=text(f"{_IS_CLAIMABLE} AND only_host IS NOT NULL"),
+    where=text("finished_at IS NULL AND lease_token IS NULL AND only_host IS NOT NULL"),
 )
 # The few quarantined runs. Each tick asks for them first, without reading its whole queue.
 partial("job_runs_quarantined", job_runs.c.job_type, job_runs.c.gate, *_URGENT_FIRST, where=_IS_QUARANTINED)

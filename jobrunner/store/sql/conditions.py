@@ -34,6 +34,8 @@ CLAIM: Mapping[str, str] = {
 """What a run must fulfil to be claimed, apart from the limits behind whose gate it may wait, and from the hosts."""
 CLAIM_OF_HOST: Mapping[str, str] = {
     **{name: text for name, text in CLAIM.items() if name != "any_host"},
+    # In these words only the index of such runs serves. While a queue seems empty, that of the claim seems as good.
+    "waiting": "finished_at IS NULL AND lease_token IS NULL",
     "own_host": "only_host IS NOT NULL",
     "gate": "gate = ''",
 }

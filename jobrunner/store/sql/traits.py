@@ -17,6 +17,8 @@ class Traits(NamedTuple):
     """Several statements can be one call to the database: functions of ours, and writes within WITH."""
     has_lateral: bool
     """A part of a join can name the parts before it, with a LIMIT of its own for each of their rows."""
+    keeps_dead_entries: bool
+    """An index also has the rows as they were, for as long as any transaction can see them so."""
     keeps_texts: bool
     """A view is kept in the words that created it. Otherwise the database writes its text anew."""
 
@@ -28,6 +30,7 @@ TRAITS = {
         has_schemas=False,
         has_functions=False,
         has_lateral=False,
+        keeps_dead_entries=False,
         keeps_texts=True,
     ),
     "postgresql": Traits(
@@ -36,6 +39,7 @@ TRAITS = {
         has_schemas=True,
         has_functions=True,
         has_lateral=True,
+        keeps_dead_entries=True,
         keeps_texts=False,
     ),
 }

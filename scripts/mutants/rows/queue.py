@@ -18,6 +18,7 @@ QUARANTINE = "jobrunner/worker/life.py:Life._claim_quarantined"
 MOST_URGENT = "test_gate_of_the_most_urgent_run_is_the_first_whatever_it_is_called"
 NEXT_CLAIM = "test_run_of_another_customer_is_in_the_next_claim_behind_any_number_of_one_customer"
 BEGUN_AGAIN = "test_key_whose_run_was_begun_again_before_it_is_taken_over_stays_with_that_run"
+SOLE = "tests/store/test_sole_owners.py"
 PLACES = "test_run_whose_lease_has_expired_takes_no_permit_of_its_host_before_it_is_recovered"
 
 MUTATIONS = (
@@ -250,5 +251,30 @@ MUTATIONS = (
         f"{STATEMENTS}/queue/claims.py:held_by_type",
         Drop("columns.locked_until > now()"),
         [f"tests/worker/test_concurrency.py::{PLACES}"],
+    ),
+    # Claims that neither count nor look at all runs.
+    Mutation(
+        "a tick that another one has followed does not count",
+        "jobrunner/store/queue/claims.py:_held",
+        Swap("sole_owner == request.owner.name", "True"),
+        [f"{SOLE}::test_tick_counts_again_after_another_tick_of_its_host_has_claimed"],
+    ),
+    Mutation(
+        "a claim leaves the name of the sole owner where it is",
+        "jobrunner/store/queue/sole_owners.py:note",
+        Swap("new != sole_owner", "new"),
+        [f"{SOLE}::test_tick_counts_again_after_another_tick_of_its_host_has_claimed"],
+    ),
+    Mutation(
+        "a tick does not count beside one of an older version",
+        "jobrunner/store/queue/claims.py:_held",
+        Swap('("versions", "") not in paused', "True"),
+        [f"{SOLE}::test_tick_counts_while_a_tick_of_another_version_may_be_at_work_on_its_host"],
+    ),
+    Mutation(
+        "a tick that did not look at all runs ends",
+        "jobrunner/worker/claimer.py:Claimer._looked_back",
+        Swap("return claim._replace(opens_in=min(opens_in, claim.opens_in or opens_in))", "return claim"),
+        ["tests/worker/test_lookback_ticks.py::test_tick_ends_only_after_a_look_at_all_runs"],
     ),
 )

@@ -21,12 +21,16 @@ from jobrunner.store.sql.statement import Prepared
 
 
 class Outlook(NamedTuple):
-    """What is to be done now. ``next_in`` is the number of seconds until there is more, or infinite if not known."""
+    """What is to be done now. ``next_in`` is the number of seconds until there is more, or infinite if not known.
+
+    ``next_slot_in`` is the same for slots of schedules.
+    """
 
     is_superseded: bool
     is_due: bool
     is_claimable: bool
     next_in: float
+    next_slot_in: float
 
 
 class Reported(Enum):
@@ -59,15 +63,23 @@ def look_ahead(connection: Connection, tick_id: int, kind: TickKind) -> Outlook:
     """
     values = {"tick_id": tick_id, **kind._asdict()}
     row = connection.execute(Prepared("listen.look_ahead"), values).one()
+    never = float("inf")
+    next_in, next_slot_in = (
+        never if at is None else (at - row.now).total_seconds() for at in (row.next_run_at, row.next_slot_at)
+    )
     return Outlook(
         is_superseded=bool(row.is_superseded),
         is_due=bool(row.is_expandable or row.is_recoverable or row.is_parent_ended or row.overdue_since is not None),
         is_claimable=bool(not row.is_host_paused and (row.run_at is not None or row.is_gate_ready or row.is_own_due)),
-        next_in=min(
-            ((at - row.now).total_seconds() for at in (row.next_run_at, row.next_slot_at) if at is not None),
-            default=float("inf"),
-        ),
+        next_in=min(next_in, next_slot_in),
+        next_slot_in=next_slot_in,
     )
+
+
+def is_superseded(connection: Connection, tick_id: int, kind: TickKind) -> bool:
+    """Whether a newer tick of the same kind listens."""
+    values = {"tick_id": tick_id, **kind._asdict()}
+    return bool(connection.execute(Prepared("listen.is_superseded"), values).scalar_one())
 
 
 class Listener:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jobrunner.model import Owner, Policy, TickKind
@@ -103,8 +104,14 @@ def is_any_expandable(connection: Connection, host: str | None = None) -> bool:
     return bool(connection.execute(Prepared("schedules.is_any_expandable"), {"host": host}).scalar_one())
 
 
-def count_claimable(connection: Connection, policies: Sequence[Policy], limit: int, host: str | None = None) -> int:
-    """How many runs of these types are due for a host, counted up to ``limit``."""
+def count_claimable(
+    connection: Connection,
+    policies: Sequence[Policy],
+    limit: int,
+    host: str | None = None,
+    since: Mapping[str, datetime] = MappingProxyType({}),
+) -> int:
+    """How many runs of these types are due for a host, counted up to ``limit``; ``since`` as for a claim."""
     if not policies:
         return 0
     types = []
@@ -112,7 +119,7 @@ def count_claimable(connection: Connection, policies: Sequence[Policy], limit: i
         most = limit if policy.concurrency is None else min(limit, policy.concurrency)
         if policy.limits is not None and policy.limits.max_running is not None:
             most = min(most, policy.limits.max_running)
-        types.append({"job_type": policy.job_type, "most": most})
+        types.append({"job_type": policy.job_type, "most": most, "since": since.get(policy.job_type)})
     claimable = Prepared("ticks.claimable", (connection.database,))
     return len(connection.execute(claimable, {"types": types, "host": host, "limit": limit}).all())
 

@@ -72,10 +72,10 @@ WHERE job_claimable.job_type = types.job_type AND job_claimable.lease_expiries <
 WHERE types.most > :most_1) AS of_type
 WHERE of_type.number <= of_type.most) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_2)
- UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, picked.max_attempts), timeout=coalesce(job_runs.timeout, picked.timeout), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM picked WHERE job_runs.id = picked.id AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent, checkpoint""",
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, picked.max_attempts), timeout=coalesce(job_runs.timeout, picked.timeout), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM picked WHERE job_runs.id = picked.id AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent, checkpoint, concurrency_key""",
         {'attempts_1': 1, 'param_1': 0, 'most_1': 0, 'param_2': 0},
         {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None))},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json'), ('concurrency_key', None)),
     ),
     ('claims.claim', ('sqlite', True, False)): (
         """WITH picked AS
@@ -89,10 +89,10 @@ WHERE job_claimable.job_type = types.job_type AND job_claimable.lease_expiries >
 WHERE types.most > :most_1) AS of_type
 WHERE of_type.number <= of_type.most) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_2)
- UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, picked.max_attempts), timeout=coalesce(job_runs.timeout, picked.timeout), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM picked WHERE job_runs.id = picked.id AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent, checkpoint""",
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, picked.max_attempts), timeout=coalesce(job_runs.timeout, picked.timeout), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM picked WHERE job_runs.id = picked.id AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent, checkpoint, concurrency_key""",
         {'attempts_1': 1, 'param_1': 0, 'most_1': 0, 'param_2': 0},
         {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None))},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json'), ('concurrency_key', None)),
     ),
     ('claims.claim', ('sqlite', False, False, True)): (
         """WITH picked AS
@@ -109,10 +109,10 @@ FROM (SELECT job_runs.id AS id, coalesce(gated.turn_at, job_runs.turn_at) AS tur
 FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.turn_at') AS turn_at FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id JOIN (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.most') AS most, json_extract(value, '$.max_attempts') AS max_attempts, json_extract(value, '$.timeout') AS timeout FROM json_each(:types)) AS types ON job_runs.job_type = types.job_type
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_2)
- UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, picked.max_attempts), timeout=coalesce(job_runs.timeout, picked.timeout), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM picked WHERE job_runs.id = picked.id AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent, checkpoint""",
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, picked.max_attempts), timeout=coalesce(job_runs.timeout, picked.timeout), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM picked WHERE job_runs.id = picked.id AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent, checkpoint, concurrency_key""",
         {'attempts_1': 1, 'param_1': 0, 'most_1': 0, 'param_2': 0},
         {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None)), 'gated': (('id', None), ('turn_at', 'instant'))},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json'), ('concurrency_key', None)),
     ),
     ('claims.claim', ('sqlite', False, False, False, True)): (
         """WITH picked AS
@@ -129,10 +129,10 @@ WHERE types.most > :most_1) AS of_type
 WHERE of_type.number <= of_type.most) AS found) AS counted
 WHERE counted.place <= counted.together) AS first ORDER BY first.turn_at, first.run_at, first.id
  LIMIT :limit OFFSET :param_2)
- UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, picked.max_attempts), timeout=coalesce(job_runs.timeout, picked.timeout), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM picked WHERE job_runs.id = picked.id AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent, checkpoint""",
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, picked.max_attempts), timeout=coalesce(job_runs.timeout, picked.timeout), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM picked WHERE job_runs.id = picked.id AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent, checkpoint, concurrency_key""",
         {'attempts_1': 1, 'param_1': 0, 'most_1': 0, 'param_2': 0},
         {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None), ('family', None), ('together', None))},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json'), ('concurrency_key', None)),
     ),
     ('claims.claim', ('sqlite', False, False, True, True)): (
         """WITH picked AS
@@ -152,12 +152,12 @@ FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.turn_at')
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found) AS counted
 WHERE counted.place <= counted.together) AS first ORDER BY first.turn_at, first.run_at, first.id
  LIMIT :limit OFFSET :param_2)
- UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, picked.max_attempts), timeout=coalesce(job_runs.timeout, picked.timeout), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM picked WHERE job_runs.id = picked.id AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent, checkpoint""",
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, picked.max_attempts), timeout=coalesce(job_runs.timeout, picked.timeout), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM picked WHERE job_runs.id = picked.id AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent, checkpoint, concurrency_key""",
         {'attempts_1': 1, 'param_1': 0, 'most_1': 0, 'param_2': 0},
         {'types': (('job_type', None), ('most', None), ('max_attempts', None), ('timeout', None), ('family', None), ('together', None)), 'gated': (('id', None), ('turn_at', 'instant'))},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None), ('checkpoint', 'json'), ('concurrency_key', None)),
     ),
-    ('claims.held_by_type', ()): (
+    ('claims.held_by_type', (True,)): (
         """SELECT '' AS paused, job_runs.job_type AS name, count(*) AS runs, sum(CASE WHEN (job_runs.locked_by = :owner) THEN :param_1 ELSE :param_2 END) AS mine
 FROM job_runs
 WHERE job_runs.status = 'running' AND job_runs.host = :host AND job_runs.locked_until > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) GROUP BY job_runs.job_type UNION ALL SELECT job_pauses.kind, job_pauses.name, 0, 0
@@ -169,6 +169,26 @@ FROM job_claimable_by_host
 WHERE job_claimable_by_host.only_host = :host
  LIMIT 1 OFFSET :param_3) AS own""",
         {'param_1': 1, 'param_2': 0, 'param_3': 0},
+        {},
+        (('paused', None), ('name', None), ('runs', None), ('mine', None)),
+    ),
+    ('claims.held_by_type', (False,)): (
+        """SELECT 'versions' AS paused, '' AS name, 0 AS runs, 0 AS mine
+WHERE (SELECT job_ticks.version
+FROM job_ticks
+WHERE job_ticks.host = :host AND job_ticks.finished_at IS NULL ORDER BY job_ticks.version
+ LIMIT 1 OFFSET :param_1) != (SELECT job_ticks.version
+FROM job_ticks
+WHERE job_ticks.host = :host AND job_ticks.finished_at IS NULL ORDER BY job_ticks.version DESC
+ LIMIT 1 OFFSET :param_2) UNION ALL SELECT job_pauses.kind, job_pauses.name, 0, 0
+FROM job_pauses
+WHERE job_pauses.kind != 'host' OR job_pauses.name = :host UNION ALL SELECT 'limit', job_set_limits.job_type, 0, 0
+FROM job_set_limits UNION ALL SELECT 'own', '', 0, 0
+FROM (SELECT job_claimable_by_host.id AS id
+FROM job_claimable_by_host
+WHERE job_claimable_by_host.only_host = :host
+ LIMIT 1 OFFSET :param_3) AS own""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0},
         {},
         (('paused', None), ('name', None), ('runs', None), ('mine', None)),
     ),
@@ -1336,10 +1356,10 @@ WHERE job_runs.lease_token IS NOT NULL ORDER BY job_runs.id""",
         """WITH RECURSIVE awaited(host) AS
 (SELECT (SELECT job_runs.only_host
 FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.only_host IS NOT NULL ORDER BY job_runs.only_host
+WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.only_host IS NOT NULL ORDER BY job_runs.only_host
  LIMIT 1 OFFSET :param_4) AS host UNION ALL SELECT (SELECT job_runs.only_host
 FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.only_host IS NOT NULL AND job_runs.only_host > awaited.host ORDER BY job_runs.only_host
+WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.only_host IS NOT NULL AND job_runs.only_host > awaited.host ORDER BY job_runs.only_host
  LIMIT 1 OFFSET :param_5) AS host
 FROM awaited
 WHERE awaited.host IS NOT NULL)
@@ -2180,6 +2200,14 @@ WHERE job_type = job_limits.job_type AND (ends_at IS NULL OR ends_at > (CAST(rou
         {},
         {},
         (('job_type', None), ('spent_until', 'instant'), ('looked_to', None), ('now', 'instant'), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('set_max_running', None), ('set_rate', None), ('set_burst', None)),
+    ),
+    ('listen.is_superseded', ()): (
+        """SELECT EXISTS (SELECT job_ticks.id
+FROM job_ticks
+WHERE job_ticks.id > :tick_id AND job_ticks.host = :host AND job_ticks.types = :types AND job_ticks.application = :application AND job_ticks.listening_at IS NOT NULL AND job_ticks.finished_at IS NULL) AS is_superseded""",
+        {},
+        {},
+        (('is_superseded', 'boolean'),),
     ),
     ('listen.look_ahead', ()): (
         """SELECT EXISTS (SELECT job_ticks.id

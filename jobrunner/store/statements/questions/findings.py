@@ -242,9 +242,9 @@ def awaited_schedules() -> Select[Any]:
 def awaited_runs() -> Select[Any]:
     """The hosts for which runs have been due for longer than a time: how many up to a limit, and one of these runs."""
     due, runs = job_claimable_by_host.c, job_runs.c
-    # One step in an index for each host. Grouped, all that waits could be read.
-    first = select(runs.only_host).where(WAITING, runs.only_host.is_not(None)).order_by(runs.only_host)
-    first = first.limit(literal_column("1"))
+    # One step in an index for each host, in the words of that index. Grouped, all that waits could be read.
+    waits = (runs.finished_at.is_(None), runs.lease_token.is_(None), runs.only_host.is_not(None))
+    first = select(runs.only_host).where(*waits).order_by(runs.only_host).limit(literal_column("1"))
     hosts = select(first.scalar_subquery().label("host")).cte("awaited", recursive=True)
     following = first.where(runs.only_host > hosts.c.host).correlate(hosts).scalar_subquery().label("host")
     hosts = hosts.union_all(select(following).select_from(hosts).where(hosts.c.host.is_not(None)))

@@ -24,12 +24,12 @@ from sqlalchemy import (
 )
 
 from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES, Event, Status, target
-from jobrunner.store.schema import job_runs, job_set_limits
+from jobrunner.store.schema import job_runs, job_set_limits, job_ticks
 from jobrunner.store.schema.views import job_claimable
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import later, now
 from jobrunner.store.sql.traits import TRAITS
-from jobrunner.store.statements.queue.due import MOST, MOST_OF_ALL, due_of
+from jobrunner.store.statements.queue.due import MOST_OF_ALL, columns_of, due_of
 from jobrunner.store.statements.queue.holding import NO_LOCK, RUNNING, of_these, unlocked
 from jobrunner.store.statements.queue.own_runs import HOST, due_for
 from jobrunner.store.statements.queue.pauses import for_host
@@ -41,6 +41,7 @@ VARIANTS = {
         for name in TRAITS
         for which in ((False, False), (True, False), *((False, False, *more) for more in _MORE))
     ],
+    "held_by_type": [(True,), (False,)],
     "return_unstarted": [(False,), (True,)],
     "held_under": [(False,), (True,)],
 }
@@ -48,12 +49,12 @@ VARIANTS = {
 _RETURNED = (
     "id", "lease_token", "job_type", "gate", "payload", "attempts", "max_attempts",
     "timeout", "turn_at", "run_at", "scheduled_for", "claimed_at", "definition_id", "traceparent",
-    "checkpoint",
+    "checkpoint", "concurrency_key",
 )  # fmt: skip
 
 
 _LARGE = ("payload", "checkpoint")
-_TYPE = MOST | {"max_attempts": job_runs.c.max_attempts.type, "timeout": job_runs.c.timeout.type}
+_TYPE = {"max_attempts": job_runs.c.max_attempts.type, "timeout": job_runs.c.timeout.type}
 _FAMILY = {"family": job_runs.c.job_type.type, "together": Integer()}
 
 
@@ -65,7 +66,7 @@ def claim(
     ``gated``: also those of a list, which wait behind open gates. ``families``: of all names of one type ``together``
     no more than so many.
     """
-    types = rows("types", _TYPE | (_FAMILY if families else {}))
+    types = rows("types", {**columns_of(database), **_TYPE, **(_FAMILY if families else {})})
     # A literal, as in the index of the quarantined runs. With a parameter the planner could not use that index.
     is_quarantined = job_claimable.c.lease_expiries >= literal_column(str(QUARANTINE_AFTER_EXPIRIES))
     due = due_of(types, database, is_quarantined if quarantined else ~is_quarantined, locks=True)
@@ -127,11 +128,12 @@ def _of_list(types: FromClause) -> Select[Any]:
     return select(*found.subquery("of_list").c)
 
 
-def held_by_type() -> CompoundSelect[Any]:
+def held_by_type(is_counted: bool) -> CompoundSelect[Any]:
     """How many runs of each type the ticks of a host have at work, and how many of them one of these has.
 
     And what is paused: a row whose ``paused`` is the kind of the pause; and for which types operators have set limits:
     there it is "limit"; and "own" if a due run waits for this host alone. One question, because every claim asks it.
+    ``is_counted`` False: in place of the runs "versions" if ticks of several versions may be at work on the host.
     """
     columns = job_runs.c
     mine = case((columns.locked_by == bindparam("owner", type_=columns.locked_by.type), 1), else_=0)
@@ -155,7 +157,21 @@ def held_by_type() -> CompoundSelect[Any]:
     first_own = due_for(HOST).limit(literal_column("1")).subquery("own")
     kind: ColumnElement[str] = literal_column("'own'")
     own = select(kind, literal_column("''", String()), none, none).select_from(first_own)
-    return union_all(held, for_host([none, none]), set_types, own)
+    return union_all(held if is_counted else _versions(none), for_host([none, none]), set_types, own)
+
+
+def _versions(none: ColumnElement[int]) -> Select[Any]:
+    columns = job_ticks.c
+    at_work = (columns.host == bindparam("host", type_=columns.host.type), columns.finished_at.is_(None))
+    # The ends of an index, because ticks that were killed have no end: there may be many.
+    first, last = (
+        select(columns.version).where(*at_work).order_by(order).limit(literal_column("1")).scalar_subquery()
+        for order in (columns.version, columns.version.desc())
+    )
+    kind: ColumnElement[str] = literal_column("'versions'")
+    name: ColumnElement[str] = literal_column("''")
+    row: list[ColumnElement[Any]] = [kind.label("paused"), name.label("name"), none.label("runs"), none.label("mine")]
+    return select(*row).where(first != last)
 
 
 def held_under(some: bool) -> Select[Any]:

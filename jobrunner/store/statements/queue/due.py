@@ -5,17 +5,28 @@ With a part of its own for each type a claim of 500 types took half a second on 
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, FromClause, Integer, Select, bindparam, func, select, true
+from sqlalchemy import ColumnElement, FromClause, Integer, Select, bindparam, func, literal_column, select, true
 
 from jobrunner.store.schema import job_runs
 from jobrunner.store.schema.views import job_claimable
+from jobrunner.store.sql.dialect.rows import Columns
 from jobrunner.store.sql.traits import TRAITS
 
-MOST = {"job_type": job_runs.c.job_type.type, "most": Integer()}
-"""The columns of such a list: of each type at most so many runs."""
+_MOST = {"job_type": job_runs.c.job_type.type, "most": Integer()}
+_SINCE = {"since": job_runs.c.turn_at.type}
 MOST_OF_ALL: ColumnElement[int] = bindparam("limit", type_=Integer)
+_EVER: ColumnElement[datetime] = literal_column("CAST('-infinity' AS TIMESTAMP WITH TIME ZONE)")
+
+
+def columns_of(database: str) -> Columns:
+    """The columns of such a list: of each type at most so many runs, whose turn is not before ``since``; NULL: of all.
+
+    A database that keeps no dead entries looks at all.
+    """
+    return _MOST | _SINCE if TRAITS[database].keeps_dead_entries else _MOST
 
 
 def due_of(given: FromClause, database: str, *conditions: ColumnElement[bool], locks: bool = False) -> Select[Any]:
@@ -24,6 +35,8 @@ def due_of(given: FromClause, database: str, *conditions: ColumnElement[bool], l
     ``locks``: lock them, and pass over those that another transaction has locked.
     """
     due = job_claimable.c
+    if TRAITS[database].keeps_dead_entries:
+        conditions = (*conditions, due.turn_at >= func.coalesce(given.c.since, _EVER))
     # In the order of the claim's index. Otherwise the planner may scan all runs and expect to find enough soon.
     urgent_first = (due.turn_at, due.run_at, due.id)
     of_type = (

@@ -46,11 +46,19 @@ def report() -> ReturningUpdate[Any]:
     return update(job_ticks).where(is_own_row()).values(listening_at=now()).returning(job_ticks.c.id)
 
 
-def look_ahead() -> Select[Any]:
-    """Whether a newer tick of the same kind listens, what is due, and when there will be more."""
+def is_superseded() -> Select[Any]:
+    """Whether a newer tick of the same kind listens."""
+    return select(_superseded().label("is_superseded"))
+
+
+def _superseded() -> ColumnElement[bool]:
     ticks = job_ticks.c
     # This uses the primary key: there are at most a few rows after the row of this tick.
-    superseded = exists(select(ticks.id).where(ticks.id > _TICK_ID, *_is("host", "types", "application")))
+    return exists(select(ticks.id).where(ticks.id > _TICK_ID, *_is("host", "types", "application")))
+
+
+def look_ahead() -> Select[Any]:
+    """Whether a newer tick of the same kind listens, what is due, and when there will be more."""
     runs, definitions = job_runs.c, job_definitions.c
     # Literals. With a bound parameter the planner could not know that it can use the partial index.
     # The first one in the order of the index. As a minimum, all could be read that waits.
@@ -70,7 +78,7 @@ def look_ahead() -> Select[Any]:
         definitions.next_run_at > now(),
     )
     return select(
-        superseded.label("is_superseded"),
+        _superseded().label("is_superseded"),
         is_any_expandable().label("is_expandable"),
         exists(select(job_recoverable.c.id)).label("is_recoverable"),
         earliest_overdue().label("overdue_since"),

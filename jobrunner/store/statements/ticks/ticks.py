@@ -48,7 +48,7 @@ from jobrunner.store.sql.dialect.values import later, now, promoted
 from jobrunner.store.sql.traits import EACH_DATABASE
 from jobrunner.store.sql.versions import VERSION_TABLE
 from jobrunner.store.statements.queue.dependants import is_any_ended
-from jobrunner.store.statements.queue.due import MOST, MOST_OF_ALL, due_of
+from jobrunner.store.statements.queue.due import MOST_OF_ALL, columns_of, due_of
 from jobrunner.store.statements.queue.hosts import digest_of_host, templates
 from jobrunner.store.statements.queue.own_runs import HOST, due_for, is_any_quarantined
 from jobrunner.store.statements.queue.pauses import is_host_paused
@@ -159,7 +159,7 @@ def earliest_overdue() -> ScalarSelect[Any]:
 
 def claimable(database: str) -> Select[Any]:
     """The due runs of the types of a list, up to a limit for each and for all, and those for the host alone."""
-    types = rows("types", MOST)
+    types = rows("types", columns_of(database))
     due = due_of(types, database).subquery("due")
     own = due_for(HOST).join_from(types, job_claimable_by_host, job_claimable_by_host.c.job_type == types.c.job_type)
     found = union_all(select(due.c.id), own).subquery("found")

@@ -72,6 +72,7 @@ UP = {
         f"ALTER TABLE {{schema}}job_definitions ADD COLUMN \"on\" VARCHAR(20) DEFAULT 'any-host' NOT NULL {ON}",
         "ALTER TABLE {schema}job_definitions ADD COLUMN host VARCHAR(255)",
         "ALTER TABLE {schema}job_definitions ADD COLUMN template VARCHAR(200)",
+        "ALTER TABLE {schema}job_locks ADD COLUMN sole_owner VARCHAR(300)",
     ],
     "sqlite": [
         f"ALTER TABLE job_runs ADD COLUMN checkpoint TEXT {_readable('job_runs', 'checkpoint')}",
@@ -93,6 +94,7 @@ UP = {
         f"ALTER TABLE job_definitions ADD COLUMN \"on\" TEXT DEFAULT 'any-host' NOT NULL {ON}",
         "ALTER TABLE job_definitions ADD COLUMN host TEXT",
         "ALTER TABLE job_definitions ADD COLUMN template TEXT",
+        "ALTER TABLE job_locks ADD COLUMN sole_owner TEXT",
     ],
 }
 # Older programs would run on any host what belongs to one. So such schedules end, and their runs are given up.
@@ -110,6 +112,7 @@ DOWN = {
         "DROP FUNCTION IF EXISTS {schema}jobrunner_note_fair()",
         "DROP FUNCTION IF EXISTS {schema}jobrunner_line_up()",
         *ONE_HOST_ENDS,
+        "ALTER TABLE {schema}job_locks DROP COLUMN sole_owner",
         "ALTER TABLE {schema}job_definitions DROP COLUMN template",
         "ALTER TABLE {schema}job_definitions DROP COLUMN host",
         'ALTER TABLE {schema}job_definitions DROP COLUMN "on"',
@@ -129,6 +132,7 @@ DOWN = {
         *ONE_HOST_ENDS,
         # SQLite keeps a column that has an index.
         *(f"DROP INDEX IF EXISTS {name}" for name in OF_HOST),
+        "ALTER TABLE job_locks DROP COLUMN sole_owner",
         "ALTER TABLE job_definitions DROP COLUMN template",
         "ALTER TABLE job_definitions DROP COLUMN host",
         'ALTER TABLE job_definitions DROP COLUMN "on"',
