@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 import tempfile
 import threading
@@ -82,7 +83,8 @@ class Running:
 
     def stop(self) -> None:
         """Tell it to end, as its operator would."""
-        self._process.terminate()
+        # Not by Popen, which would first reap it if it has ended: then nothing says any more what it has used.
+        os.kill(self.pid, signal.SIGTERM)
 
     def wait(self, *, ends_well: bool = True) -> Finished:
         """Until its exit. Raises Failed where it did not exit with 0, unless that is no matter."""
