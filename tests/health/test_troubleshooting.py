@@ -7,11 +7,11 @@ import re
 import signal
 
 from harness import App, Commands, Database, pages, wait_for
-from harness.command_jobs import write_jobs
+from harness.command_jobs import HOLD, at_work, write_jobs
 from harness.doc_tables import text_of
 from harness.schemas import objects
 
-SLOW = '[jobs.slow]\ncommand = ["sleep", "600"]\n'
+SLOW = f"[jobs.slow]\ncommand = {HOLD}\n"
 
 
 def shape(text: str) -> str:
@@ -22,8 +22,9 @@ def shape(text: str) -> str:
     return pages.normalised(text)
 
 
-def at_work(database: Database) -> None:
-    wait_for(lambda: database.query("SELECT id FROM job_runs WHERE started_at IS NOT NULL"), 30, "the run is at work")
+def wait_until_begun(app: App) -> None:
+    """Not only claimed: a run that was claimed by a tick that is killed then is begun by the next one."""
+    wait_for(lambda: at_work(app), 30, "the command has begun")
 
 
 def test_run_that_stays_running_is_explained_and_cancelled_as_the_page_has_it(
@@ -35,7 +36,7 @@ def test_run_that_stays_running_is_explained_and_cancelled_as_the_page_has_it(
     write_jobs(app, SLOW)
     jobrunner("enqueue", "slow")
     tick = jobrunner.start("tick")
-    at_work(database)
+    wait_until_begun(app)
     printed = "".join(f"$ {command}\n{jobrunner(*command.split()[1:]).stdout}" for command in block.commands)
     assert shape(printed) == shape(block.text)
     assert jobrunner.finish(tick).returncode == 0
@@ -51,7 +52,7 @@ def test_attempt_that_was_cut_off_is_shown_as_the_page_has_it(
     write_jobs(app, SLOW + "max_attempts = 1\n")
     jobrunner("enqueue", "slow")
     tick = jobrunner.start("tick")
-    at_work(database)
+    wait_until_begun(app)
     tick.send_signal(signal.SIGKILL)
     jobrunner.finish(tick)
     jobrunner.tick()
