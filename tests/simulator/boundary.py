@@ -15,13 +15,23 @@ from jobrunner.children.begun_page import BegunPage
 from jobrunner.effects import database as effects_database
 from jobrunner.store.drivers import postgresql, sqlite
 from jobrunner.store.queue.ticks import listen
-from jobrunner.worker import processes, recovery, tick_record
+from jobrunner.worker import lookback, processes, recovery, tick_record
 from jobrunner.worker import threads as real_threads
 from simulator import threads
 from simulator.children import VirtualSupervisor
 from simulator.files import SimulatedFile
 from simulator.servers import SimulatedServer, notifier_of
 from simulator.world import World
+
+
+@contextmanager
+def slow_claims(*, is_slow: bool) -> Iterator[None]:
+    """In this block every claim seems to take long, so that the next ones neither count nor look at all runs."""
+    with ExitStack() as stack:
+        if is_slow:
+            stack.enter_context(patch.multiple(lookback, _SLOW_SECONDS=-9.0, _IN_A_ROW=1))
+            stack.enter_context(patch.object(lookback.Rarely, "part_took", lambda *_: None))
+        yield
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from jobrunner.store.queue.enqueue_sql import NewRun
 from jobrunner.store.queue.set_limits import Wanted
 from jobrunner.worker import expansion
 from simulator import judge, scenario
-from simulator.boundary import in_place_of_the_system
+from simulator.boundary import in_place_of_the_system, slow_claims
 from simulator.faults import KINDS, Faults
 from simulator.hosts import Host
 from simulator.ledger import Violated
@@ -142,7 +142,7 @@ class History:
 
     def run(self) -> str | None:
         """The problem, or None."""
-        with in_place_of_the_system(self.world):
+        with in_place_of_the_system(self.world), slow_claims(is_slow=self._made.is_slow):
             try:
                 self._begin()
                 self.scheduler.run(lambda: self.scheduler.now >= self._ends_at or self._has_failed(), _MOST_STEPS)

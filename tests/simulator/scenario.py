@@ -72,12 +72,13 @@ class HostPlan(NamedTuple):
 
 
 class Scenario(NamedTuple):
-    """All of it. ``lease`` in seconds; a tick is started each ``lease``."""
+    """All of it. ``lease`` in seconds; a tick is started each ``lease``. ``is_slow``: claims seem to take long."""
 
     lease: float
     hosts: tuple[HostPlan, ...]
     versions: tuple[Version, ...]
     actions: tuple[Action, ...]
+    is_slow: bool = False
 
 
 def make(seed: int) -> Scenario:
@@ -97,7 +98,8 @@ def make(seed: int) -> Scenario:
     if chance.random() < 0.4:
         actions.append(_schedule(chance, lease))
     actions += _limits(random.Random(f"set limits {seed}"), lease)
-    return Scenario(lease, hosts, _versions(chance, lease), tuple(sorted(actions, key=lambda each: each.at)))
+    is_slow = random.Random(f"slow claims {seed}").random() < 0.4
+    return Scenario(lease, hosts, _versions(chance, lease), tuple(sorted(actions, key=lambda each: each.at)), is_slow)
 
 
 def _versions(chance: random.Random, lease: float) -> tuple[Version, ...]:

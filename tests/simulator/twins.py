@@ -37,7 +37,8 @@ def statements(*names: str, old: str, new: str) -> Iterator[None]:
                 if key[0] in names
             }
             if module is sqlite:
-                assert all(source[0] != module.STATEMENTS[key][0] for key, source in changed.items()), names
+                differ = {key[0] for key, source in changed.items() if source[0] != module.STATEMENTS[key][0]}
+                assert differ == {name for name, _ in changed}, names
             stack.enter_context(patch.dict(module.STATEMENTS, changed))
         compiled.cache_clear()
         try:
