@@ -104,7 +104,7 @@ def _steady() -> Iterator[Goal]:
     for part, told in ((OPEN, ""), (AFTER, ", after its end")):
         aim = Aim(0.98, "before", BEFORE.format(what="runs that end", db="{db}"))
         yield Goal(_OPEN + told, part.format(what="runs that end", db="{db}"), aim)
-    old = "beside a transaction while which {aged_runs} runs have ended, {aged_rate} a second: "
+    old = "beside a transaction during which {aged_runs} runs have ended, {aged_rate} a second: "
     yield Goal(f"{old}how many end in a second", RATE_BESIDE, Aim(0.98, "before", RATE_BEFORE))
     yield Goal(f"{old}95 of 100 starts within", START_BESIDE, Aim(2.0, "before", START_BEFORE))
 

@@ -21,6 +21,7 @@ else:
                 return super().__new__(cls, name, bases, body)
             fields = body.get("__annotations__", {})
             defaults = [body.pop(each) for each in fields if each in body]
+            # With types it would be that of typing.
             made = namedtuple(name, fields, defaults=defaults, module=body["__module__"])  # noqa: PYI024
             for each in body.keys() - {"__module__", "__qualname__"}:
                 setattr(made, each, body[each])

@@ -1,4 +1,4 @@
-"""How far back a claim looks where a look at all runs takes long. Pure.
+"""How far back a claim looks where a look at all runs takes long: a part is enough for some seconds.
 
 On PostgreSQL the runs that were claimed stay in the index of the claim until no transaction can see them as they were.
 Beside a transaction of a quarter of an hour a claim passes over hundreds of thousands of them. So most claims begin a
