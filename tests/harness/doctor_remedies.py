@@ -5,6 +5,7 @@ A row is planted here, or it names the test that plants it and does what the rem
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -53,7 +54,8 @@ def execute(clinic: Clinic, remedy: str, env: Environment) -> None:
     if words[0] == "jobrunner":
         clinic.jobrunner(*words[1:], env=env)
     else:
-        subprocess.run(words, check=True)
+        given = {name: value for name, value in env.items() if value is not None}
+        subprocess.run(words, check=True, env=os.environ | given)
 
 
 def nothing(_: Clinic) -> None:
@@ -113,6 +115,9 @@ STARTED_BY = ("crontab", "jobrunner loop", "timer of systemd", "host name that i
 _CRON = Elsewhere("test_doctor_cron.py::test_doctor_tries_the_crontab_line_with_crons_own_environment")
 _STANDBY = "test_doctor_standby.py::"
 CHECKED: dict[str, list[Planted | Elsewhere | NotHere]] = {
+    "compiled.check": [
+        Elsewhere("test_doctor.py::test_doctor_finds_code_that_each_start_compiles_anew_and_its_remedy_compiles_it")
+    ],
     "cron._compared": [
         _CRON,
         NotHere("the remedy is that of the check that failed under cron"),

@@ -122,3 +122,18 @@ def test_doctor_finds_files_that_ticks_cannot_use(clinic: Clinic) -> None:
         beside.touch()
         os.chown(beside, 12345, -1)
         assert f"{beside} belongs to user 12345" in clinic.found("files", "wrong")["found"]
+
+
+@sqlite_only
+def test_doctor_finds_code_that_each_start_compiles_anew_and_its_remedy_compiles_it(clinic: Clinic) -> None:
+    """As in an image whose code belongs to root, or beside this variable: a tick with one run took twice as long."""
+    folder = clinic.folder / "compiled"
+    env = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": str(folder)}
+    check = clinic.found("compiled code", "warning", **env)
+    assert "PYTHONDONTWRITEBYTECODE is set" in check["found"]
+    execute(clinic, check["remedy"], env)
+    assert "compiled code" not in [each["name"] for each in clinic.examine("--no-crontab", **env)[1] if each["remedy"]]
+    # As after a copy that has changed the times of the sources.
+    (compiled,) = folder.rglob("jobrunner/clock.*.pyc")
+    compiled.write_bytes(bytes(16) + compiled.read_bytes()[16:])
+    assert "compiles 1 of " in clinic.found("compiled code", "warning", **env)["found"]

@@ -183,7 +183,7 @@ def test_a_finding_a_reason_and_a_check_are_added_by_their_lists_alone(tmp_path:
         ),
         ("jobrunner/store/questions/explain/subjects.py", "    views = hosts.views(job_type)\n", SAID),
         ("jobrunner/store/questions/explain/reasons.py", '    "run": {\n', '        "quiet": "is quiet",\n'),
-        ("jobrunner/admin/doctor/examine.py", "    add([_host_time_zone()])\n", CHECKED),
+        ("jobrunner/admin/doctor/examine.py", "    add([_host_time_zone(), compiled.check()])\n", CHECKED),
     )
     assert jobrunner("migrate").returncode == 0
     found = jobrunner("health", "--json", "--only", "quiet_host")

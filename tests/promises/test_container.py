@@ -184,6 +184,10 @@ def test_image_is_built_and_works_as_process_1(engine: Podman, tmp_path: Path) -
     assert engine(*inside, "id", "-u").stdout == "10001\n"
     assert engine(*inside, "test", "-e", "/tmp/ready").returncode == 0
     assert "read-only" in engine(*inside, "touch", "/srv/app/x", check=False).stderr.lower()
+    assert engine(*inside, "find", "app/__pycache__", "-name", "jobs.*.pyc").stdout.count("\n") == 1
+    checks = json.loads(engine(*inside, "jobrunner", "doctor", "--no-crontab", "--json", check=False).stdout)["checks"]
+    assert [each for each in checks if each["verdict"] == "wrong" and each["name"] != "files"] == []
+    assert [each for each in checks if each["name"] == "compiled code" and each["remedy"]] == []
     assert b"loop" in engine(*inside, "cat", "/proc/1/cmdline").stdout.encode().split(b"\0")
     assert engine(*inside, *words_of(instructions()["HEALTHCHECK"])).stdout == "ok: nothing is wrong\n"
     stopping = engine.start("stop", "--time=60", "jobs")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jobrunner.admin.doctor import cron, database, files, handlers, standby, ticks
+from jobrunner.admin.doctor import compiled, cron, database, files, handlers, standby, ticks
 from jobrunner.admin.doctor.checks import Check, Verdict, ok, wrong
 from jobrunner.admin.doctor.cron import Here, Probe
 from jobrunner.admin.doctor.handlers import Discover, Needed
@@ -59,7 +59,7 @@ def examine(patient: Patient, report: Report, *, with_crontab: bool) -> None:
     probes = [Probe(line) for line in lines if line.user in (None, user)]
     add = report.checks.extend
     add(_of_files(patient))
-    add([_host_time_zone()])
+    add([_host_time_zone(), compiled.check()])
     is_ticking, needed = False, Needed()
     is_reachable, found = database.reachable(patient.database)
     add(found)
