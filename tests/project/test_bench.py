@@ -148,6 +148,15 @@ def test_bench_of_one_part_measures_only_its_baselines(tmp_path: Path) -> None:
     ]
 
 
+def test_part_of_other_sizes_does_not_replace_the_file_of_the_part(tmp_path: Path) -> None:
+    for words in ((), ("--steady-rate", "3600", "--steady-seconds", "3000")):
+        done = bench(tmp_path, "--only", "idle tick, SQLite", *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+    found = {path.stem.partition("-only-")[2]: path for path in (tmp_path / "results").iterdir()}
+    sizes = {name: json.loads(path.read_text())["sizes"]["steady_seconds"] for name, path in found.items()}
+    assert sizes == {"idle-tick-SQLite": 15.0, "idle-tick-SQLite-steady-rate-3600-steady-seconds-3000": 3000.0}
+
+
 def test_a_measure_that_fails_is_named_and_stays_in_the_table(tmp_path: Path) -> None:
     """Minus one run cannot be drained; what is beside it is measured all the same."""
     done = bench(tmp_path, "--only", "drain, default settings, SQLite", "--only", "idle tick, SQLite", "--runs", "-1")
