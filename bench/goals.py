@@ -114,7 +114,7 @@ def _steady() -> Iterator[Goal]:
         aim = Aim(limit, "the first quarter", FIRST_QUARTER.format(what=what, db="{db}"))
         yield Goal(said, LAST_QUARTER.format(what=what, db="{db}"), aim, None if what in _OF_SERVER else aim)
     yield Goal("kept runs, last half", KEPT, _KEPT, _KEPT)
-    yield Goal("the index of the claim", INDEX, Aim(1, "its entries for the runs of a minute", ENTRIES))
+    yield Goal("the index of the claim", INDEX, Aim(1, "its entries for the runs of two minutes", ENTRIES))
     for part, told in ((OPEN, ""), (AFTER, ", after its end")):
         aim = Aim(0.98, "before", BEFORE.format(what="runs that end", db="{db}"))
         yield Goal(_OPEN + told, part.format(what="runs that end", db="{db}"), aim)

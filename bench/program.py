@@ -74,9 +74,7 @@ def _measure(options: argparse.Namespace, sizes: Sizes, part: list[str]) -> int:
             # After each round, because a later one may be interrupted.
             about |= {"rounds": number, "left_out": taken.left_out}
             measured = [each for each in wanted if each.lines[0].name not in taken.left_out]
-            path = report.write(
-                options.results or report.RESULTS, measured, taken.samples, about, taken.failures, part
-            )
+            path = report.write(options.results or report.RESULTS, measured, taken.samples, about, taken.failures, part)
     print(report.table(measured, taken.samples))
     for name, reason in [*taken.left_out.items(), *taken.failures.items()]:
         print(f"left out: {name}: {reason.splitlines()[0]}")

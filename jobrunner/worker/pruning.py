@@ -58,7 +58,7 @@ def prune_on(context: TickContext) -> None:
 
 
 def _delete(context: TickContext, ends_at: float, most_kept: float = float("inf")) -> bool:
-    """Delete until that time, a stop, or so many runs that a table of the application refers to; whether more is left."""
+    """Delete until that time, a stop, or so many runs that the application refers to; whether more may be left."""
     batch = BatchSize(_MOST_PRUNED, context.config.lease, first=_FIRST_PRUNED)
     kept: set[int] = set()
     positions: retention.Positions = {}

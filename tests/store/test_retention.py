@@ -220,7 +220,7 @@ def test_tick_prunes_after_many_runs_what_a_later_tick_has_left(
     process = jobrunner.start("tick", env=KEEP_DAYS)
     done = f"SELECT count(*) = {runs} FROM job_runs WHERE status = 'succeeded' AND id <= ?"
     database.wait_until(done, [max(ids)], 60)
-    wait_for(lambda: app.trace(), 20, "the handler's line")
+    wait_for(app.trace, 20, "the handler's line")
     old = insert(database, "succeeded", 30 * DAY)
     if has_turn:
         database.execute("UPDATE job_state SET pruned_at = NULL")
