@@ -6,7 +6,6 @@ not enough, and they would fill the disk.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 
@@ -50,11 +49,15 @@ def prune_on(context: TickContext) -> None:
     """
     if max(context.counts["pruned"], context.counts["claimed"]) < _MOST_PRUNED:
         return
-    # If the database is away, the next write of the tick says it.
-    with suppress(DatabaseUnavailable):
+    try:
         if _take_turn(context):
             is_left = _delete(context, clock.elapsed() + _SECONDS_AFTER, most_kept=_MOST_PRUNED)
             _end_turn(context, is_left=is_left, again=_NEXT_MINUTE)
+    except DatabaseUnavailable:
+        # If the database is still away, the next write of the tick says it.
+        return
+    except Exception as error:  # noqa: BLE001 - whatever it is, it must not keep the tick from its end
+        context.log.error("prune", result="given up", error=first_line_of(error))
 
 
 def _delete(context: TickContext, ends_at: float, most_kept: float = float("inf")) -> bool:

@@ -231,6 +231,20 @@ def test_tick_prunes_after_many_runs_what_a_later_tick_has_left(
     assert present(database, [old]) == (set() if is_expected else {old})
 
 
+def test_tick_that_cannot_prune_after_its_runs_ends_as_ever(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    """As beside a newer schema: its runs have ended well, and its row is closed."""
+    insert_runs(database, 500, "echo")
+    jobrunner.enqueue("wait_for", {"path": str(app.path("go"))})
+    process = jobrunner.start("tick", env={"JOBRUNNER_LOG": str(app.path("log"))})
+    wait_for(app.trace, 60, "the handler's line")
+    database.execute("ALTER TABLE job_state RENAME COLUMN pruned_at TO elsewhere")
+    app.end(process, "go")
+    assert "given up" in {line.get("result") for line in read_log(app.path("log")) if line["event"] == "prune"}
+    assert database.value("SELECT count(*) FROM job_ticks WHERE finished_at IS NOT NULL") == 1
+
+
 def test_runs_that_an_application_refers_to_do_not_keep_a_tick_from_its_end(database: Database, store: Store) -> None:
     """Thousands of them take longer to be refused than others to be deleted, and the next tick would try again."""
     insert_many(database, 1_500)
