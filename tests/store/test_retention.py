@@ -231,9 +231,7 @@ def test_tick_prunes_after_many_runs_what_a_later_tick_has_left(
     assert present(database, [old]) == (set() if is_expected else {old})
 
 
-def test_tick_that_cannot_prune_after_its_runs_ends_as_ever(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
+def test_tick_that_cannot_prune_after_its_runs_ends_as_ever(jobrunner: Commands, app: App, database: Database) -> None:
     """As beside a newer schema: its runs have ended well, and its row is closed."""
     insert_runs(database, 500, "echo")
     jobrunner.enqueue("wait_for", {"path": str(app.path("go"))})
