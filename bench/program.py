@@ -46,13 +46,16 @@ def main() -> int:
         readme.render(options.render)
         return 0
     sizes = FULL if options.full else SMALLEST if options.smallest else Sizes()
-    sizes = replace(sizes, **{each.name: given for each in fields(Sizes) if (given := getattr(options, each.name))})
+    given = {each.name: value for each in fields(Sizes) if (value := getattr(options, each.name))}
+    sizes = replace(sizes, **given)
     if options.profile:
         return profiled.profile(options.profile, sizes, options.results or peers.PLACE)
-    return _measure(options, sizes)
+    # A part of other sizes is a file of its own, beside that of the published ones.
+    part = [*options.only, *(f"{name} {value:.10g}" for name, value in given.items())] if options.only else []
+    return _measure(options, sizes, part)
 
 
-def _measure(options: argparse.Namespace, sizes: Sizes) -> int:
+def _measure(options: argparse.Namespace, sizes: Sizes, part: list[str]) -> int:
     about: dict[str, Any] = {
         **report.commit(),
         "machine": report.machine(),
@@ -71,9 +74,7 @@ def _measure(options: argparse.Namespace, sizes: Sizes) -> int:
             # After each round, because a later one may be interrupted.
             about |= {"rounds": number, "left_out": taken.left_out}
             measured = [each for each in wanted if each.lines[0].name not in taken.left_out]
-            path = report.write(
-                options.results or report.RESULTS, measured, taken.samples, about, taken.failures, options.only
-            )
+            path = report.write(options.results or report.RESULTS, measured, taken.samples, about, taken.failures, part)
     print(report.table(measured, taken.samples))
     for name, reason in [*taken.left_out.items(), *taken.failures.items()]:
         print(f"left out: {name}: {reason.splitlines()[0]}")

@@ -71,9 +71,9 @@ def write(
     samples: Samples,
     about: Mapping[str, Any],
     failures: Mapping[str, str],
-    only: list[str],
+    part: list[str],
 ) -> Path:
-    """Write DATE-COMMIT.json, or DATE-COMMIT-only-WORDS.json; a second one of that name replaces the first."""
+    """Write DATE-COMMIT.json, or DATE-COMMIT-only-PART.json; a second one of that name replaces the first."""
     lines = [
         {**figures(line, samples), "what": each.what, "group": each.group, "settings": each.settings}
         for each in measures
@@ -88,8 +88,8 @@ def write(
         "lines": lines,
     }
     folder.mkdir(parents=True, exist_ok=True)
-    part = re.sub(r"\W+", "-", " ".join(["", "only", *only]).rstrip()) if only else ""
-    path = folder / f"{at:%Y-%m-%d}-{about['commit']}{part}.json"
+    words = re.sub(r"[\W_]+", "-", " ".join(["", "only", *part]).rstrip()) if part else ""
+    path = folder / f"{at:%Y-%m-%d}-{about['commit']}{words}.json"
     path.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
     return path
 

@@ -159,7 +159,7 @@ class Stream:
             "seconds": seconds,
             "done": done,
             "kept": kept,
-            "kept_for_each": kept / max(1, to_keep),
+            "to_keep": max(1, to_keep),
             "bytes_of_a_run": float(asked.value(_BYTES[self.database])) / kept,
             "search_ms": self._search_ms(),
         }

@@ -25,6 +25,7 @@ from jobrunner.worker.listening import Listening
 from jobrunner.worker.loop import Loop
 from jobrunner.worker.notices import note_late, tell
 from jobrunner.worker.processes import TickProcesses
+from jobrunner.worker.pruning import prune_on
 from jobrunner.worker.tick_record import open_row, report_host
 from jobrunner.worker.watchdog import Watchdog
 
@@ -40,7 +41,7 @@ def tick(
     types: Collection[str] | None = None,
     processes: TickProcesses | None = None,
 ) -> Counter[str]:
-    """Recover, expand, prune, run what is due; record the tick; return the counts of what was done.
+    """Recover, expand, prune, run what is due, prune on; record the tick; return the counts of what was done.
 
     ``types`` None means all job types of this host. Opens its own transactions; ``watchdog`` ends calls that hang.
     ``processes`` may have a child already; they are closed here. The caller has checked that the schema fits this code.
@@ -91,6 +92,7 @@ class Tick:
             problem = internal_error(self._context.log, "tick", error, "this tick, and its runs were returned")
         if not isinstance(problem, DatabaseUnavailable):
             count_ends(self._context)
+            prune_on(self._context)
         # Tried in any case: a database that was away may be back, and an open row looks like a killed tick.
         self._close(problem)
         if context.config.metrics_file is not None:

@@ -196,7 +196,7 @@ IDLE: dict[str, Call] = {
     "listen.look_ahead": on(listen.look_ahead, 99_999, KIND),
     "listen.is_superseded": on(listen.is_superseded, 99_999, KIND),
     "ticks.take_prune_turn": ticks.take_prune_turn,
-    "ticks.prune_again_soon": ticks.prune_again_soon,
+    "ticks.prune_again": on(ticks.prune_again, timedelta(seconds=30)),
     "ticks.open_tick": on(ticks.open_tick, OWNER, KIND, "1"),
     "ticks.close_tick": on(ticks.close_tick, TICK_ROW, TickEnd({})),
     "tallies.fold": tallies.fold,

@@ -85,7 +85,8 @@ EXPECTED = {f"{name}, {database}" for name in BOTH for database in ("PostgreSQL"
     "linger: cut connections to exit, PostgreSQL",
     "the same with NOTIFY, PostgreSQL",
     "steady stream, search of a claim, last quarter, PostgreSQL",
-    "steady stream, kept runs for each to keep, last quarter, SQLite",
+    "steady stream, kept runs, last half, SQLite",
+    "steady stream, index of the claim, last quarter, PostgreSQL",
     "stream with an open transaction, search of a claim, while open, PostgreSQL",
     "a tick with its own part of a core, PostgreSQL",
     "two ticks at once, each with its own part of a core, PostgreSQL",
@@ -145,6 +146,15 @@ def test_bench_of_one_part_measures_only_its_baselines(tmp_path: Path) -> None:
         *("python -c pass", "python -c pass: processor time"),
         *("idle tick, SQLite", "idle tick, processor time, SQLite"),
     ]
+
+
+def test_part_of_other_sizes_does_not_replace_the_file_of_the_part(tmp_path: Path) -> None:
+    for words in ((), ("--steady-rate", "3600", "--steady-seconds", "3000")):
+        done = bench(tmp_path, "--only", "idle tick, SQLite", *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+    found = {path.stem.partition("-only-")[2]: path for path in (tmp_path / "results").iterdir()}
+    sizes = {name: json.loads(path.read_text())["sizes"]["steady_seconds"] for name, path in found.items()}
+    assert sizes == {"idle-tick-SQLite": 15.0, "idle-tick-SQLite-steady-rate-3600-steady-seconds-3000": 3000.0}
 
 
 def test_a_measure_that_fails_is_named_and_stays_in_the_table(tmp_path: Path) -> None:

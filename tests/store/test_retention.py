@@ -1,23 +1,27 @@
 """What is deleted, and when, and what is never deleted."""
 
+import signal
 from collections import Counter
 from collections.abc import Iterable
 from datetime import timedelta
 
 import pytest
 
-from harness import App, Commands, Database
+from harness import App, Commands, Database, wait_for
 from harness.database import numbers
 from harness.handlers_rows import queue
-from harness.invariants import read_log
+from harness.invariants import insert_runs, read_log
 from harness.slots import go_to, slots_with_runs, utc
+from harness.tick_parts import context_of
+from jobrunner.store.drivers.database import Database as Store
+from jobrunner.worker.pruning import prune_on
 
 DAY = timedelta(days=1)
 KEEP = {"SUCCEEDED": 2, "CANCELLED": 4, "DEAD": 6, "TICKS": 3, "EVENTS": 5}
 KEEP_DAYS = {f"JOBRUNNER_KEEP_{name}": f"{days}d" for name, days in KEEP.items()}
 STATUSES = ("queued", "failed", "running", "succeeded", "cancelled", "dead")
 COLUMNS = "job_type, payload, status, priority, run_at, created_at, updated_at"
-MANY = 300_000
+MANY = 150_000
 
 
 def tick(jobrunner: Commands, **env: str) -> None:
@@ -160,28 +164,95 @@ def test_ticks_and_events_are_pruned_after_their_own_time(jobrunner: Commands, d
     assert database.value("SELECT count(*) AS events FROM job_events") == 0
 
 
-def test_a_tick_prunes_for_a_second_and_then_works_and_one_of_the_next_minute_goes_on(
-    jobrunner: Commands, database: Database
-) -> None:
-    """Far more than a second's worth: the run that is due is not kept waiting for it."""
+def insert_many(database: Database, count: int) -> int:
+    """As many more old runs as this one, without attempts; its id."""
     old = insert(database, "succeeded", 30 * DAY)
     database.execute(
         f"INSERT INTO job_runs ({COLUMNS}, finished_at) SELECT {COLUMNS}, finished_at FROM job_runs,"
-        f" ({numbers(database, MANY)}) AS numbers WHERE job_runs.id = ?",
+        f" ({numbers(database, count)}) AS numbers WHERE job_runs.id = ?",
         [old],
     )
+    return old
+
+
+def left(database: Database) -> int:
+    return int(database.value("SELECT count(*) FROM job_runs WHERE finished_at < ?", [database.now() - 20 * DAY]))
+
+
+def test_tick_prunes_for_a_second_and_then_works_and_then_prunes_what_is_left(
+    jobrunner: Commands, database: Database
+) -> None:
+    """Far more than a second's worth: the run that is due is not kept waiting for it, and the disk does not fill."""
+    insert_many(database, MANY)
     due = jobrunner.enqueue("echo", {})
+    process = jobrunner.start("tick", env=KEEP_DAYS)
+    database.wait_until("SELECT count(*) FROM job_runs WHERE id = ? AND status = 'succeeded'", [due], 60)
+    left_after_run = left(database)
+    assert left_after_run > 0, "all of it before the run"
+    assert jobrunner.finish(process).returncode == 0
+    assert left(database) < left_after_run, "more runs than a second is enough for would fill the disk"
+    assert database.value("SELECT counts FROM job_ticks")["pruned"] + left(database) == MANY + 1
+
+
+def test_where_much_was_old_a_tick_of_the_next_minute_prunes_again(jobrunner: Commands, database: Database) -> None:
+    """Ten minutes later as many would be ten times as much."""
+    insert_many(database, 500)
     tick(jobrunner)
-    assert database.value("SELECT status FROM job_runs WHERE id = ?", [due]) == "succeeded"
-    counts = database.value("SELECT counts FROM job_ticks")
-    left = database.value("SELECT count(*) AS remaining FROM job_runs WHERE id <> ?", [due])
-    assert counts["pruned"] + left == MANY + 1
-    assert counts["pruned"] >= 500
-    assert left > 0, "all in one tick"
+    assert left(database) == 0
+    insert(database, "succeeded", 30 * DAY)
     database.move_clock(timedelta(minutes=1))
     tick(jobrunner)
-    still_left = database.value("SELECT count(*) AS remaining FROM job_runs WHERE id <> ?", [due])
-    assert still_left < left, "more runs than a second is enough for would fill the disk"
+    assert left(database) == 0
+
+
+@pytest.mark.parametrize(
+    ("runs", "has_turn", "is_stopped"),
+    [(500, True, False), (500, True, True), (500, False, False), (10, True, False)],
+    ids=["it", "not one that shall stop", "not while another is at it", "not after a few runs"],
+)
+def test_tick_prunes_after_many_runs_what_a_later_tick_has_left(
+    jobrunner: Commands, app: App, database: Database, runs: int, has_turn: bool, is_stopped: bool
+) -> None:
+    """As one that lingered, when the next one listens and has pruned for a second."""
+    database.execute("UPDATE job_state SET pruned_at = ?", [database.now()])
+    ids = insert_runs(database, runs, "echo")
+    jobrunner.enqueue("wait_for", {"path": str(app.path("go"))})
+    process = jobrunner.start("tick", env=KEEP_DAYS)
+    done = f"SELECT count(*) = {runs} FROM job_runs WHERE status = 'succeeded' AND id <= ?"
+    database.wait_until(done, [max(ids)], 60)
+    wait_for(app.trace, 20, "the handler's line")
+    old = insert(database, "succeeded", 30 * DAY)
+    if has_turn:
+        database.execute("UPDATE job_state SET pruned_at = NULL")
+    if is_stopped:
+        process.send_signal(signal.SIGTERM)
+    app.end(process, "go")
+    is_expected = runs >= 500 and has_turn and not is_stopped
+    assert present(database, [old]) == (set() if is_expected else {old})
+
+
+def test_tick_that_cannot_prune_after_its_runs_ends_as_ever(jobrunner: Commands, app: App, database: Database) -> None:
+    """As beside a newer schema: its runs have ended well, and its row is closed."""
+    insert_runs(database, 500, "echo")
+    jobrunner.enqueue("wait_for", {"path": str(app.path("go"))})
+    process = jobrunner.start("tick", env={"JOBRUNNER_LOG": str(app.path("log"))})
+    wait_for(app.trace, 60, "the handler's line")
+    database.execute("ALTER TABLE job_state RENAME COLUMN pruned_at TO elsewhere")
+    app.end(process, "go")
+    assert "given up" in {line.get("result") for line in read_log(app.path("log")) if line["event"] == "prune"}
+    assert database.value("SELECT count(*) FROM job_ticks WHERE finished_at IS NOT NULL") == 1
+
+
+def test_runs_that_an_application_refers_to_do_not_keep_a_tick_from_its_end(database: Database, store: Store) -> None:
+    """Thousands of them take longer to be refused than others to be deleted, and the next tick would try again."""
+    insert_many(database, 1_500)
+    database.execute("CREATE TABLE own (run_id BIGINT PRIMARY KEY REFERENCES job_runs (id))")
+    database.execute("INSERT INTO own SELECT id FROM job_runs")
+    context = context_of(database, store)
+    context.counts["claimed"] = 500
+    prune_on(context)
+    assert 500 <= context.counts["kept"] <= 1_000
+    assert left(database) == 1_501
 
 
 def test_runs_referenced_by_an_application_table_are_not_pruned_and_reported(

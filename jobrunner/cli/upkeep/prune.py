@@ -15,8 +15,8 @@ from jobrunner.cli.answers import answers
 def prune(dry_run: bool, as_json: bool) -> None:
     """Delete the runs, ticks and events that are older than their retention: JOBRUNNER_KEEP_….
 
-    Ticks do the same, for a second every ten minutes, and each minute while more is left. Unfinished runs and
-    idempotency keys are never deleted, and the totals of stats stay.
+    Ticks do the same every ten minutes, and each minute while there is much. Unfinished runs and idempotency keys are
+    never deleted, and the totals of stats stay.
 
     Example: jobrunner prune --dry-run
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -136,6 +136,6 @@ def take_prune_turn(connection: Connection) -> PruneTurn | None:
     return PruneTurn(*connection.execute(Prepared("ticks.take_prune_turn")).one())
 
 
-def prune_again_soon(connection: Connection) -> None:
-    """Let a tick of the next minute have the turn to prune, since this one has left something. In a write."""
-    connection.execute(Prepared("ticks.prune_again_soon"))
+def prune_again(connection: Connection, after: timedelta) -> None:
+    """End the turn to prune: a tick may have it after this time already, at most ten minutes. Expects a write."""
+    connection.execute(Prepared("ticks.prune_again"), {"after": after.total_seconds()})

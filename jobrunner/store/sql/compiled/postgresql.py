@@ -3258,9 +3258,9 @@ WHERE jobrunner_schema.job_definitions."on" = 'every-host' AND jobrunner_schema.
         {},
         (('id', None), ('reported', None), ('server', None), ('is_promoted', 'boolean'), ('has_templates', 'boolean')),
     ),
-    ('ticks.prune_again_soon', ()): (
-        """UPDATE jobrunner_schema.job_state SET pruned_at=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(soon)s::FLOAT))""",
-        {'soon': -570.0},
+    ('ticks.prune_again', ()): (
+        """UPDATE jobrunner_schema.job_state SET pruned_at=(jobrunner_schema.jobrunner_now() + make_interval(secs => (%(after)s::FLOAT - 600.0)))""",
+        {},
         {},
         (),
     ),

@@ -3228,9 +3228,9 @@ WHERE "on" = 'every-host' AND host IS NULL AND removed_at IS NULL) AS has_templa
         {},
         (('id', None), ('reported', None), ('server', None), ('is_promoted', 'boolean'), ('has_templates', 'boolean')),
     ),
-    ('ticks.prune_again_soon', ()): (
-        """UPDATE job_state SET pruned_at=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:soon * 1000000 AS INTEGER))""",
-        {'soon': -570.0},
+    ('ticks.prune_again', ()): (
+        """UPDATE job_state SET pruned_at=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST((:after - 600.0) * 1000000 AS INTEGER))""",
+        {},
         {},
         (),
     ),

@@ -55,7 +55,6 @@ from jobrunner.store.statements.queue.pauses import is_host_paused
 
 VARIANTS = {"claimable": EACH_DATABASE}
 _PRUNE_EVERY = timedelta(minutes=10)
-_PRUNE_AGAIN = timedelta(seconds=30)
 # Alembic creates it.
 _VERSION = Table(VERSION_TABLE, MetaData(), Column("version_num", String))
 
@@ -193,10 +192,10 @@ def take_prune_turn() -> ReturningUpdate[Any]:
     return update(job_state).values(pruned_at=now()).returning(job_state.c.pruned_at, job_state.c.server)
 
 
-def prune_again_soon() -> Update:
-    """Have the turn to prune come again before the next minute is over."""
-    taken = later(bindparam("soon", _PRUNE_AGAIN.total_seconds() - _PRUNE_EVERY.total_seconds(), type_=Float))
-    return update(job_state).values(pruned_at=taken)
+def prune_again() -> Update:
+    """Have the turn to prune come after a time, as if it had been taken so much earlier than now."""
+    after = bindparam("after", type_=Float) - literal_column(f"{_PRUNE_EVERY.total_seconds()}", Float())
+    return update(job_state).values(pruned_at=later(after.self_group()))
 
 
 def lock_server() -> Select[Any]:
