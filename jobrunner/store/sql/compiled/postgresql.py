@@ -910,9 +910,16 @@ WHERE jobrunner_schema.job_ticks.host >= %(host)s::VARCHAR AND jobrunner_schema.
         (('started_at', 'instant'),),
     ),
     ('explain.oldest_due', ()): (
-        """SELECT jobrunner_schema.job_claimable.id
+        """SELECT first.id
+FROM (SELECT "both".id AS id, "both".run_at AS run_at
+FROM (SELECT free.id AS id, free.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
 WHERE releases >= 0 ORDER BY jobrunner_schema.job_claimable.run_at
+ LIMIT 1) AS free UNION ALL SELECT behind.id AS id, behind.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_gated.id AS id, jobrunner_schema.job_gated.run_at AS run_at
+FROM jobrunner_schema.job_open_gates JOIN jobrunner_schema.job_gated ON jobrunner_schema.job_gated.job_type = jobrunner_schema.job_open_gates.job_type AND jobrunner_schema.job_gated.gate = jobrunner_schema.job_open_gates.gate
+ LIMIT 1) AS behind) AS "both") AS first ORDER BY first.run_at, first.id
  LIMIT %(param_1)s::INTEGER""",
         {'param_1': 1},
         {},
@@ -2534,10 +2541,15 @@ WHERE jobrunner_schema.job_runs.status = 'dead' AND jobrunner_schema.job_runs.fi
     ),
     ('overview.due', ()): (
         """SELECT jobrunner_schema.jobrunner_now() AS now, count(*) AS runs, min(first.run_at) AS first_at
-FROM (SELECT jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT "both".id AS id, "both".run_at AS run_at
+FROM (SELECT free.id AS id, free.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
 WHERE releases >= 0 ORDER BY jobrunner_schema.job_claimable.run_at
- LIMIT %(most)s::INTEGER) AS first""",
+ LIMIT %(most)s::INTEGER) AS free UNION ALL SELECT behind.id AS id, behind.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_gated.id AS id, jobrunner_schema.job_gated.run_at AS run_at
+FROM jobrunner_schema.job_open_gates JOIN jobrunner_schema.job_gated ON jobrunner_schema.job_gated.job_type = jobrunner_schema.job_open_gates.job_type AND jobrunner_schema.job_gated.gate = jobrunner_schema.job_open_gates.gate
+ LIMIT %(most)s::INTEGER) AS behind) AS "both") AS first""",
         {},
         {},
         (('now', 'instant'), ('runs', None), ('first_at', 'instant')),

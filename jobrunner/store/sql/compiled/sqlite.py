@@ -931,11 +931,18 @@ WHERE job_ticks.host >= :host AND job_ticks.host <= :host ORDER BY job_ticks.hos
         (('started_at', 'instant'),),
     ),
     ('explain.oldest_due', ()): (
-        """SELECT job_claimable.id
+        """SELECT first.id
+FROM (SELECT both.id AS id, both.run_at AS run_at
+FROM (SELECT free.id AS id, free.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.run_at AS run_at
 FROM job_claimable
 WHERE releases >= 0 ORDER BY job_claimable.run_at
- LIMIT :param_1 OFFSET :param_2""",
-        {'param_1': 1, 'param_2': 0},
+ LIMIT 1 OFFSET :param_1) AS free UNION ALL SELECT behind.id AS id, behind.run_at AS run_at
+FROM (SELECT job_gated.id AS id, job_gated.run_at AS run_at
+FROM job_open_gates JOIN job_gated ON job_gated.job_type = job_open_gates.job_type AND job_gated.gate = job_open_gates.gate
+ LIMIT 1 OFFSET :param_2) AS behind) AS both) AS first ORDER BY first.run_at, first.id
+ LIMIT :param_3 OFFSET :param_4""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 1, 'param_4': 0},
         {},
         (('id', None),),
     ),
@@ -2551,11 +2558,16 @@ WHERE job_runs.status = 'dead' AND job_runs.finished_at IS NOT NULL ORDER BY job
     ),
     ('overview.due', ()): (
         """SELECT (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, count(*) AS runs, min(first.run_at) AS first_at
-FROM (SELECT job_claimable.run_at AS run_at
+FROM (SELECT both.id AS id, both.run_at AS run_at
+FROM (SELECT free.id AS id, free.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.run_at AS run_at
 FROM job_claimable
 WHERE releases >= 0 ORDER BY job_claimable.run_at
- LIMIT :most OFFSET :param_1) AS first""",
-        {'param_1': 0},
+ LIMIT :most OFFSET :param_1) AS free UNION ALL SELECT behind.id AS id, behind.run_at AS run_at
+FROM (SELECT job_gated.id AS id, job_gated.run_at AS run_at
+FROM job_open_gates JOIN job_gated ON job_gated.job_type = job_open_gates.job_type AND job_gated.gate = job_open_gates.gate
+ LIMIT :most OFFSET :param_2) AS behind) AS both) AS first""",
+        {'param_1': 0, 'param_2': 0},
         {},
         (('now', 'instant'), ('runs', None), ('first_at', 'instant')),
     ),
