@@ -932,7 +932,7 @@ WHERE job_ticks.host >= :host AND job_ticks.host <= :host ORDER BY job_ticks.hos
     ),
     ('explain.oldest_due', ()): (
         """SELECT first.id
-FROM (SELECT both.id AS id, both.run_at AS run_at
+FROM (SELECT all_kinds.id AS id, all_kinds.run_at AS run_at
 FROM (SELECT free.id AS id, free.run_at AS run_at
 FROM (SELECT job_claimable.id AS id, job_claimable.run_at AS run_at
 FROM job_claimable
@@ -940,9 +940,12 @@ WHERE releases >= 0 ORDER BY job_claimable.run_at
  LIMIT 1 OFFSET :param_1) AS free UNION ALL SELECT behind.id AS id, behind.run_at AS run_at
 FROM (SELECT job_gated.id AS id, job_gated.run_at AS run_at
 FROM job_open_gates JOIN job_gated ON job_gated.job_type = job_open_gates.job_type AND job_gated.gate = job_open_gates.gate
- LIMIT 1 OFFSET :param_2) AS behind) AS both) AS first ORDER BY first.run_at, first.id
- LIMIT :param_3 OFFSET :param_4""",
-        {'param_1': 0, 'param_2': 0, 'param_3': 1, 'param_4': 0},
+ LIMIT 1 OFFSET :param_2) AS behind UNION ALL SELECT own.id AS id, own.run_at AS run_at
+FROM (SELECT job_claimable_by_host.id AS id, job_claimable_by_host.run_at AS run_at
+FROM job_claimable_by_host
+ LIMIT 1 OFFSET :param_3) AS own) AS all_kinds) AS first ORDER BY first.run_at, first.id
+ LIMIT :param_4 OFFSET :param_5""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 1, 'param_5': 0},
         {},
         (('id', None),),
     ),
@@ -2558,7 +2561,7 @@ WHERE job_runs.status = 'dead' AND job_runs.finished_at IS NOT NULL ORDER BY job
     ),
     ('overview.due', ()): (
         """SELECT (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, count(*) AS runs, min(first.run_at) AS first_at
-FROM (SELECT both.id AS id, both.run_at AS run_at
+FROM (SELECT all_kinds.id AS id, all_kinds.run_at AS run_at
 FROM (SELECT free.id AS id, free.run_at AS run_at
 FROM (SELECT job_claimable.id AS id, job_claimable.run_at AS run_at
 FROM job_claimable
@@ -2566,8 +2569,11 @@ WHERE releases >= 0 ORDER BY job_claimable.run_at
  LIMIT :most OFFSET :param_1) AS free UNION ALL SELECT behind.id AS id, behind.run_at AS run_at
 FROM (SELECT job_gated.id AS id, job_gated.run_at AS run_at
 FROM job_open_gates JOIN job_gated ON job_gated.job_type = job_open_gates.job_type AND job_gated.gate = job_open_gates.gate
- LIMIT :most OFFSET :param_2) AS behind) AS both) AS first""",
-        {'param_1': 0, 'param_2': 0},
+ LIMIT :most OFFSET :param_2) AS behind UNION ALL SELECT own.id AS id, own.run_at AS run_at
+FROM (SELECT job_claimable_by_host.id AS id, job_claimable_by_host.run_at AS run_at
+FROM job_claimable_by_host
+ LIMIT :most OFFSET :param_3) AS own) AS all_kinds) AS first""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0},
         {},
         (('now', 'instant'), ('runs', None), ('first_at', 'instant')),
     ),

@@ -20,7 +20,13 @@ from sqlalchemy import (
 
 from jobrunner.lifecycle import FINISHED, Status
 from jobrunner.store.schema import ANY_RELEASES, job_runs, job_ticks, job_types
-from jobrunner.store.schema.views import job_claimable, job_gated, job_limits_in_force, job_open_gates
+from jobrunner.store.schema.views import (
+    job_claimable,
+    job_claimable_by_host,
+    job_gated,
+    job_limits_in_force,
+    job_open_gates,
+)
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import now
 from jobrunner.store.statements.questions.findings import NEWEST_TICKS
@@ -41,17 +47,19 @@ def due() -> Select[Any]:
 
 
 def due_now(most: ColumnElement[int]) -> Select[Any]:
-    """Select ``id`` and ``run_at`` of the runs that a claim could take, up to so many of both kinds.
+    """Select ``id`` and ``run_at`` of the runs that a claim could take, up to so many of each kind.
 
-    Those behind no gate come in the order of their ``run_at``, those behind open gates in any.
+    Those behind no gate come in the order of their ``run_at``, those behind open gates and of one host in any.
     """
-    free, gates, gated = job_claimable.c, job_open_gates.c, job_gated.c
+    free, gates, gated, of_host = job_claimable.c, job_open_gates.c, job_gated.c, job_claimable_by_host.c
     # With the condition of the index that has this order.
     first = select(free.id, free.run_at).where(ANY_RELEASES).order_by(free.run_at).limit(most)
     is_behind = and_(gated.job_type == gates.job_type, gated.gate == gates.gate)
     behind = select(gated.id, gated.run_at).join_from(job_open_gates, job_gated, is_behind).limit(most)
-    both = union_all(*(select(each.subquery(name)) for each, name in ((first, "free"), (behind, "behind"))))
-    return select(both.subquery("both"))
+    own = select(of_host.id, of_host.run_at).limit(most)
+    kinds = ((first, "free"), (behind, "behind"), (own, "own"))
+    all_kinds = union_all(*(select(each.subquery(name)) for each, name in kinds))
+    return select(all_kinds.subquery("all_kinds"))
 
 
 def count(status: str) -> Select[Any]:
