@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 _registered: dict[str, Job[Any, Any]] = {}
+"""The handlers by each name that a run of theirs can have: the job type, and those that it had before."""
 
 
 class Register(Protocol):
@@ -70,18 +71,17 @@ def _registered_as(name: object, function: Any, options: Mapping[str, Any]) -> J
     values = checked(options, OF_JOB)
     handlers = {option: values.get(option) for option in OF_HANDLER}
     policy = combined(job_type, values, is_async=inspect.iscoroutinefunction(function))
-    if job_type in _registered:
-        both = f"{_name_of(_registered[job_type].function)} and {_name_of(function)}"
+    taken = {each: _registered[each] for each in policy.names if each in _registered}
+    if job_type in taken and taken[job_type].name == job_type:
+        both = f"{_name_of(taken[job_type].function)} and {_name_of(function)}"
         raise ConfigurationError(f"two handlers are named {job_type!r}, {both}; a job type has one")
-    # Without former names, which few types have, an application of many types would be slow to import.
-    renamed = (each.policy for each in _registered.values() if policy.formerly or each.policy.formerly)
-    check_former_names(policy, renamed)
+    check_former_names(policy, {each: other.policy for each, other in taken.items()})
     key = () if policy.limits is None else policy.limits.key
     option = "concurrency_key" if values.get("concurrency_key") else "fair_by"
     signature.check_names(function, [(option, each) for each in key])
     schedules = _schedules(function, policy, handlers["schedule"], handlers["timezone"])
     found = Job(function, policy, handlers["retry_on"], handlers["discard_on"] or (), schedules)
-    _registered[job_type] = found
+    _registered.update(dict.fromkeys(policy.names, found))
     declare(policy, functools.partial(signature.encoded, function))
     return found
 
@@ -100,12 +100,12 @@ def _job_type(name: object, function: Any) -> str:
 
 def registered() -> Mapping[str, Job[Any, Any]]:
     """The handlers of all modules that have been imported, by job type."""
-    return dict(sorted(_registered.items()))
+    return {name: job for name, job in sorted(_registered.items()) if name == job.name}
 
 
 def serving() -> Mapping[str, Job[Any, Any]]:
     """The same handlers by each name that a run of theirs can have: the job type, and those that it had before."""
-    return {name: job for job in _registered.values() for name in job.policy.names}
+    return _registered
 
 
 def _schedules(

@@ -42,22 +42,19 @@ def combined(job_type: str, values: Mapping[str, Any], *, is_async: bool = False
     return Policy(check_job_type(job_type), is_async=is_async, limits=make_limits(values), **parts)
 
 
-def check_former_names(policy: Policy, others: Iterable[Policy]) -> None:
+def check_former_names(policy: Policy, taken: Mapping[str, Policy]) -> None:
     """Raise WrongOption if a former name of a type is that of another one, or if its name is a former one of another.
 
-    Otherwise a run would have two handlers.
+    Otherwise a run would have two handlers. ``taken`` has the other types by each name that they have or had.
     """
-    for other in others:
-        for name in policy.formerly:
-            if name == other.job_type:
+    for name in policy.formerly:
+        if (other := taken.get(name)) is not None:
+            if other.job_type == name:
                 raise WrongOption("formerly", f"has {name!r}, a type that is still declared; remove one of the two")
-            if name in other.formerly:
-                raise WrongOption(
-                    "formerly", f"has {name!r}, and so has that of {other.job_type!r}; remove one of the two"
-                )
-        if policy.job_type in other.formerly:
-            taken = f"its job type {policy.job_type!r} is a former name (formerly) of {other.job_type!r}"
-            raise ConfigurationError(f"{taken}; remove one of the two")
+            raise WrongOption("formerly", f"has {name!r}, and so has that of {other.job_type!r}; remove one of the two")
+    if (other := taken.get(policy.job_type)) is not None:
+        was = f"its job type {policy.job_type!r} is a former name (formerly) of {other.job_type!r}"
+        raise ConfigurationError(f"{was}; remove one of the two")
 
 
 def options_of(policy: Policy) -> dict[str, Any]:

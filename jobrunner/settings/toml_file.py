@@ -12,6 +12,7 @@ from typing import Any
 from jobrunner.errors import ConfigurationError, UsageError, WrongOption
 from jobrunner.jobs.commands import Command
 from jobrunner.jobs.policy import check_former_names
+from jobrunner.model import Policy
 from jobrunner.settings import files
 from jobrunner.settings.toml_commands import command_of
 from jobrunner.settings.toml_reader import TableReader
@@ -133,12 +134,14 @@ def _parse(path: Path, data: dict[str, Any]) -> JobFile:
 
 
 def _check_former_names(commands: Mapping[str, Command]) -> None:
-    for name, command in commands.items():
-        others = (other.policy for other in commands.values() if other is not command)
+    taken: dict[str, Policy] = {}
+    # Those with former names last, so that an error names the one with the wrong name.
+    for name, command in sorted(commands.items(), key=lambda item: bool(item[1].policy.formerly)):
         try:
-            check_former_names(command.policy, others)
+            check_former_names(command.policy, taken)
         except WrongOption as error:
             raise ConfigurationError(f"jobs.{name}.formerly: {error.reason}") from None
+        taken.update(dict.fromkeys(command.policy.names, command.policy))
 
 
 def _with_health(settings: dict[str, Any], health: dict[str, Any]) -> dict[str, Any]:

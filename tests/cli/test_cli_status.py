@@ -48,6 +48,13 @@ def test_status_counts_as_due_only_runs_due_now(jobrunner: Commands, database: D
     assert "due now    1, the oldest for 1h" in jobrunner("status").stdout
 
 
+def test_status_counts_as_due_what_only_one_host_may_claim(jobrunner: Commands, database: Database) -> None:
+    insert_runs(database, 2, only_host="elsewhere")
+    insert_runs(database, 1, only_host="elsewhere", run_at=database.now() + timedelta(hours=1))
+    status = jobrunner.status()
+    assert (status["due"], status["oldest_due"] is None) == (2, False)
+
+
 def insert_finished(database: Database, count: int) -> None:
     """Copies of a finished run."""
     columns = "job_type, payload, priority, run_at, created_at, updated_at"

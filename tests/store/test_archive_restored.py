@@ -11,6 +11,7 @@ import pytest
 
 from harness import Commands, Database, PostgresDatabase
 from harness.databases import url
+from harness.declarations import deploy
 from harness.handlers_rows import queue
 from harness.invariants import insert_runs
 from harness.tallying import count_all
@@ -206,3 +207,30 @@ def test_restored_run_belongs_to_the_schedule_of_its_name_and_to_no_other(
     assert (
         elsewhere.value(f"{named} JOIN job_definitions ON job_definitions.id = definition_id AND name = 'first'") == 2
     )
+
+
+def test_restored_run_belongs_to_its_schedule_also_if_that_was_renamed_meanwhile(
+    jobrunner: Commands, database: Database, tmp_path: Path
+) -> None:
+    """With its type, or by hand; and no run belongs to a schedule that nobody has renamed."""
+    code = (
+        "from jobrunner import Schedule\n@job({!r}, schedule=Schedule('@hourly'), formerly={})\ndef clean(ctx): pass\n"
+    )
+    deploy(jobrunner, code=code.format("clean", []))
+    for name in ("by hand", "another"):
+        jobrunner("schedule", "add", name, "--type", "clean", "--cron", "@hourly")
+    for name in ("clean", "by hand", "another"):
+        jobrunner("schedule", "trigger", name)
+    jobrunner.tick()
+    count_attempts(database)
+    file = tmp_path / "runs.jsonl"
+    jobrunner("archive", "runs", "--until", "0s", file)
+    deploy(jobrunner, code=code.format("tidy", ["clean"]))
+    deploy(jobrunner, code=code.format("sweep", ["clean", "tidy"]))
+    jobrunner("schedule", "edit", "by hand", "--name", "at night")
+    database.execute("UPDATE job_definitions SET name = 'unknown' WHERE name = 'another'")
+    jobrunner("archive", "restore", file)
+    named = (
+        "SELECT name FROM job_runs LEFT JOIN job_definitions ON job_definitions.id = definition_id ORDER BY job_runs.id"
+    )
+    assert [row["name"] for row in database.query(named)] == ["sweep", "at night", None]

@@ -195,7 +195,7 @@ def test_name_that_would_have_two_handlers_is_refused_with_file_and_line(
     ("file", "says"),
     [
         ('[jobs.old]\ncommand = ["true"]\n', "jobs.new.formerly: has 'old', a type that is still declared"),
-        ('[jobs.z]\ncommand = ["true"]\nformerly = "old"\n', "jobs.new.formerly: has 'old', and so has that of 'z'"),
+        ('[jobs.z]\ncommand = ["true"]\nformerly = "old"\n', "jobs.z.formerly: has 'old', and so has that of 'new'"),
     ],
 )
 def test_name_of_the_file_that_would_have_two_commands_is_refused_with_file_and_key(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ from jobrunner.model import Actor
 from jobrunner.store.drivers import numbering
 from jobrunner.store.drivers.connection import Connection
 from jobrunner.store.queue.ticks import audit, retention
-from jobrunner.store.schema import job_attempts, job_definitions, job_keys, job_runs, job_state
+from jobrunner.store.schema import job_attempts, job_definitions, job_events, job_keys, job_runs, job_state
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.statements import inserting
 from jobrunner.store.sql.dialect.values import BigKey, UtcTime, now, stored_json
@@ -144,6 +144,16 @@ _DELETABLE = (
     .with_for_update(of=job_runs, skip_locked=True)
 )
 
+_SO_CALLED = select(job_definitions.c.name).where(
+    job_definitions.c.name.in_(select(rows("given", {"name": Text()}).c.name))
+)
+_RENAMED = (
+    select(job_events.c.detail, job_definitions.c.name)
+    .join(job_definitions, job_definitions.c.id == job_events.c.definition_id)
+    .where(job_events.c.action == "edit schedule")
+    .order_by(job_events.c.at, job_events.c.id)
+)
+
 
 def note(connection: Connection, actor: Actor, action: str, file: Path, before: datetime | None) -> None:
     """Write into the audit trail that somebody deletes or puts back what is in a file: runs that ended before this."""
@@ -169,7 +179,8 @@ def restore(connection: Connection, archived: Sequence[Archived], *, is_trial: b
 
     Raises CannotRestore if another run is in the place of one. ``is_trial``: the caller rolls it all back.
     """
-    runs = [{**each.run, "schedule": each.schedule} for each in archived]
+    today = _names_of_today(connection, {each.schedule for each in archived} - {None})
+    runs = [{**each.run, "schedule": today.get(each.schedule, each.schedule)} for each in archived]
     present = set(connection.execute(_inserting(job_runs, _COLUMNS), {"given": runs}).scalars())
     _check_others(connection, [each for each in archived if each.run["id"] not in present])
     attempts = {attempt["id"]: each for each in archived if each.run["id"] in present for attempt in each.attempts}
@@ -187,6 +198,16 @@ def restore(connection: Connection, archived: Sequence[Archived], *, is_trial: b
         for name, ids in (("job_runs", [each.run["id"] for each in archived]), ("job_attempts", list(attempts))):
             numbering.reserve(connection, name, max(ids, default=0))
     return len(present)
+
+
+def _names_of_today(connection: Connection, names: Collection[str | None]) -> Mapping[str | None, str]:
+    """What schedules are called now that had these names and were renamed, as the audit trail has it."""
+    given = {"given": [{"name": name} for name in names]}
+    gone = {*names} - {*connection.execute(_SO_CALLED, given).scalars()} if names else set()
+    renamed = connection.execute(_RENAMED) if gone else ()
+    changed = ((row.detail.get("changed", {}).get("name", {}).get("from"), row.name) for row in renamed)
+    # Of several that had one name, the last one.
+    return {former: name for former, name in changed if former in gone}
 
 
 def _check_others(connection: Connection, archived: Sequence[Archived]) -> None:

@@ -86,7 +86,7 @@ def write_slice(connection: Connection, table: Table, found: Sequence[Mapping[st
 def correct_gates(connection: Connection) -> None:
     """Let no run stay behind the gate of a key that this database writes in another way.
 
-    So it is with an object, or a number with a fraction. Such a key would have two gates, and a limit for each. What
+    So it is with an object, or two values. Such a key would have two gates, and a limit for each. What
     waits is put behind its gate by the next claim.
     """
     limits, columns = job_limits.c, job_runs.c

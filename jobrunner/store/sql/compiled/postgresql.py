@@ -910,9 +910,19 @@ WHERE jobrunner_schema.job_ticks.host >= %(host)s::VARCHAR AND jobrunner_schema.
         (('started_at', 'instant'),),
     ),
     ('explain.oldest_due', ()): (
-        """SELECT jobrunner_schema.job_claimable.id
+        """SELECT first.id
+FROM (SELECT all_kinds.id AS id, all_kinds.run_at AS run_at
+FROM (SELECT free.id AS id, free.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
 WHERE releases >= 0 ORDER BY jobrunner_schema.job_claimable.run_at
+ LIMIT 1) AS free UNION ALL SELECT behind.id AS id, behind.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_gated.id AS id, jobrunner_schema.job_gated.run_at AS run_at
+FROM jobrunner_schema.job_open_gates JOIN jobrunner_schema.job_gated ON jobrunner_schema.job_gated.job_type = jobrunner_schema.job_open_gates.job_type AND jobrunner_schema.job_gated.gate = jobrunner_schema.job_open_gates.gate
+ LIMIT 1) AS behind UNION ALL SELECT own.id AS id, own.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable_by_host.id AS id, jobrunner_schema.job_claimable_by_host.run_at AS run_at
+FROM jobrunner_schema.job_claimable_by_host
+ LIMIT 1) AS own) AS all_kinds) AS first ORDER BY first.run_at, first.id
  LIMIT %(param_1)s::INTEGER""",
         {'param_1': 1},
         {},
@@ -2534,10 +2544,18 @@ WHERE jobrunner_schema.job_runs.status = 'dead' AND jobrunner_schema.job_runs.fi
     ),
     ('overview.due', ()): (
         """SELECT jobrunner_schema.jobrunner_now() AS now, count(*) AS runs, min(first.run_at) AS first_at
-FROM (SELECT jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT all_kinds.id AS id, all_kinds.run_at AS run_at
+FROM (SELECT free.id AS id, free.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
 WHERE releases >= 0 ORDER BY jobrunner_schema.job_claimable.run_at
- LIMIT %(most)s::INTEGER) AS first""",
+ LIMIT %(most)s::INTEGER) AS free UNION ALL SELECT behind.id AS id, behind.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_gated.id AS id, jobrunner_schema.job_gated.run_at AS run_at
+FROM jobrunner_schema.job_open_gates JOIN jobrunner_schema.job_gated ON jobrunner_schema.job_gated.job_type = jobrunner_schema.job_open_gates.job_type AND jobrunner_schema.job_gated.gate = jobrunner_schema.job_open_gates.gate
+ LIMIT %(most)s::INTEGER) AS behind UNION ALL SELECT own.id AS id, own.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable_by_host.id AS id, jobrunner_schema.job_claimable_by_host.run_at AS run_at
+FROM jobrunner_schema.job_claimable_by_host
+ LIMIT %(most)s::INTEGER) AS own) AS all_kinds) AS first""",
         {},
         {},
         (('now', 'instant'), ('runs', None), ('first_at', 'instant')),

@@ -831,7 +831,11 @@ WHERE job_gates.job_type = :of_type AND job_gates.gate = :gate""",
         (('spent_until', 'instant'),),
     ),
     ('explain.gate_of', (1,)): (
-        """SELECT :key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"')), 1, 200) AS gate
+        """SELECT :key || ' ' || (SELECT substr(CASE WHEN written GLOB '*[{\\.eE]*' THEN (SELECT '[' || group_concat(listed, ',') || ']' FROM (
+      SELECT CASE path WHEN '$' THEN '' ELSE substr(fullkey, 2) || ':' END
+        || CASE WHEN type IN ('true', 'false') THEN type WHEN type IN ('object', 'array') THEN value
+          ELSE json_quote(atom) END AS listed
+      FROM json_tree(written) WHERE type NOT IN ('object', 'array') OR value IN ('{}', '[]') ORDER BY fullkey)) ELSE written END, 1, 200) FROM (SELECT substr(found, 1, length(found) - 6) || ']' AS written FROM (SELECT json_extract(job_runs.payload, '$."' || :name_0 || '"', '$[0]') AS found))) AS gate
 FROM job_runs
 WHERE job_runs.id = :run""",
         {},
@@ -839,7 +843,11 @@ WHERE job_runs.id = :run""",
         (('gate', None),),
     ),
     ('explain.gate_of', (2,)): (
-        """SELECT :key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"')), 1, 200) AS gate
+        """SELECT :key || ' ' || (SELECT substr(CASE WHEN written GLOB '*[{\\.eE]*' THEN (SELECT '[' || group_concat(listed, ',') || ']' FROM (
+      SELECT CASE path WHEN '$' THEN '' ELSE substr(fullkey, 2) || ':' END
+        || CASE WHEN type IN ('true', 'false') THEN type WHEN type IN ('object', 'array') THEN value
+          ELSE json_quote(atom) END AS listed
+      FROM json_tree(written) WHERE type NOT IN ('object', 'array') OR value IN ('{}', '[]') ORDER BY fullkey)) ELSE written END, 1, 200) FROM (SELECT substr(found, 1, length(found) - 6) || ']' AS written FROM (SELECT json_extract(job_runs.payload, '$."' || :name_0 || '"', '$."' || :name_1 || '"', '$[0]') AS found))) AS gate
 FROM job_runs
 WHERE job_runs.id = :run""",
         {},
@@ -847,7 +855,11 @@ WHERE job_runs.id = :run""",
         (('gate', None),),
     ),
     ('explain.gate_of', (3,)): (
-        """SELECT :key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"'), json_extract(job_runs.payload, '$."' || :name_2 || '"')), 1, 200) AS gate
+        """SELECT :key || ' ' || (SELECT substr(CASE WHEN written GLOB '*[{\\.eE]*' THEN (SELECT '[' || group_concat(listed, ',') || ']' FROM (
+      SELECT CASE path WHEN '$' THEN '' ELSE substr(fullkey, 2) || ':' END
+        || CASE WHEN type IN ('true', 'false') THEN type WHEN type IN ('object', 'array') THEN value
+          ELSE json_quote(atom) END AS listed
+      FROM json_tree(written) WHERE type NOT IN ('object', 'array') OR value IN ('{}', '[]') ORDER BY fullkey)) ELSE written END, 1, 200) FROM (SELECT substr(found, 1, length(found) - 6) || ']' AS written FROM (SELECT json_extract(job_runs.payload, '$."' || :name_0 || '"', '$."' || :name_1 || '"', '$."' || :name_2 || '"', '$[0]') AS found))) AS gate
 FROM job_runs
 WHERE job_runs.id = :run""",
         {},
@@ -919,11 +931,21 @@ WHERE job_ticks.host >= :host AND job_ticks.host <= :host ORDER BY job_ticks.hos
         (('started_at', 'instant'),),
     ),
     ('explain.oldest_due', ()): (
-        """SELECT job_claimable.id
+        """SELECT first.id
+FROM (SELECT all_kinds.id AS id, all_kinds.run_at AS run_at
+FROM (SELECT free.id AS id, free.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.run_at AS run_at
 FROM job_claimable
 WHERE releases >= 0 ORDER BY job_claimable.run_at
- LIMIT :param_1 OFFSET :param_2""",
-        {'param_1': 1, 'param_2': 0},
+ LIMIT 1 OFFSET :param_1) AS free UNION ALL SELECT behind.id AS id, behind.run_at AS run_at
+FROM (SELECT job_gated.id AS id, job_gated.run_at AS run_at
+FROM job_open_gates JOIN job_gated ON job_gated.job_type = job_open_gates.job_type AND job_gated.gate = job_open_gates.gate
+ LIMIT 1 OFFSET :param_2) AS behind UNION ALL SELECT own.id AS id, own.run_at AS run_at
+FROM (SELECT job_claimable_by_host.id AS id, job_claimable_by_host.run_at AS run_at
+FROM job_claimable_by_host
+ LIMIT 1 OFFSET :param_3) AS own) AS all_kinds) AS first ORDER BY first.run_at, first.id
+ LIMIT :param_4 OFFSET :param_5""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 1, 'param_5': 0},
         {},
         (('id', None),),
     ),
@@ -1007,7 +1029,11 @@ FROM job_runs JOIN (SELECT job_claimable.id AS id
 FROM job_claimable
 WHERE job_claimable.job_type = :of_type AND (job_claimable.turn_at, job_claimable.run_at, job_claimable.id) < (:its_turn_at, :its_run_at, :its_id)
  LIMIT :most OFFSET :param_1) AS anon_2 ON anon_2.id = job_runs.id
-WHERE (:key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"')), 1, 200)) = :gate
+WHERE (:key || ' ' || (SELECT substr(CASE WHEN written GLOB '*[{\\.eE]*' THEN (SELECT '[' || group_concat(listed, ',') || ']' FROM (
+      SELECT CASE path WHEN '$' THEN '' ELSE substr(fullkey, 2) || ':' END
+        || CASE WHEN type IN ('true', 'false') THEN type WHEN type IN ('object', 'array') THEN value
+          ELSE json_quote(atom) END AS listed
+      FROM json_tree(written) WHERE type NOT IN ('object', 'array') OR value IN ('{}', '[]') ORDER BY fullkey)) ELSE written END, 1, 200) FROM (SELECT substr(found, 1, length(found) - 6) || ']' AS written FROM (SELECT json_extract(job_runs.payload, '$."' || :name_0 || '"', '$[0]') AS found)))) = :gate
  LIMIT :most OFFSET :param_2) AS anon_1""",
         {'param_1': 0, 'param_2': 0},
         {'its_turn_at': 'instant', 'its_run_at': 'instant'},
@@ -1020,7 +1046,11 @@ FROM job_runs JOIN (SELECT job_claimable.id AS id
 FROM job_claimable
 WHERE job_claimable.job_type = :of_type AND (job_claimable.turn_at, job_claimable.run_at, job_claimable.id) < (:its_turn_at, :its_run_at, :its_id)
  LIMIT :most OFFSET :param_1) AS anon_2 ON anon_2.id = job_runs.id
-WHERE (:key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"')), 1, 200)) = :gate
+WHERE (:key || ' ' || (SELECT substr(CASE WHEN written GLOB '*[{\\.eE]*' THEN (SELECT '[' || group_concat(listed, ',') || ']' FROM (
+      SELECT CASE path WHEN '$' THEN '' ELSE substr(fullkey, 2) || ':' END
+        || CASE WHEN type IN ('true', 'false') THEN type WHEN type IN ('object', 'array') THEN value
+          ELSE json_quote(atom) END AS listed
+      FROM json_tree(written) WHERE type NOT IN ('object', 'array') OR value IN ('{}', '[]') ORDER BY fullkey)) ELSE written END, 1, 200) FROM (SELECT substr(found, 1, length(found) - 6) || ']' AS written FROM (SELECT json_extract(job_runs.payload, '$."' || :name_0 || '"', '$."' || :name_1 || '"', '$[0]') AS found)))) = :gate
  LIMIT :most OFFSET :param_2) AS anon_1""",
         {'param_1': 0, 'param_2': 0},
         {'its_turn_at': 'instant', 'its_run_at': 'instant'},
@@ -1033,7 +1063,11 @@ FROM job_runs JOIN (SELECT job_claimable.id AS id
 FROM job_claimable
 WHERE job_claimable.job_type = :of_type AND (job_claimable.turn_at, job_claimable.run_at, job_claimable.id) < (:its_turn_at, :its_run_at, :its_id)
  LIMIT :most OFFSET :param_1) AS anon_2 ON anon_2.id = job_runs.id
-WHERE (:key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"'), json_extract(job_runs.payload, '$."' || :name_2 || '"')), 1, 200)) = :gate
+WHERE (:key || ' ' || (SELECT substr(CASE WHEN written GLOB '*[{\\.eE]*' THEN (SELECT '[' || group_concat(listed, ',') || ']' FROM (
+      SELECT CASE path WHEN '$' THEN '' ELSE substr(fullkey, 2) || ':' END
+        || CASE WHEN type IN ('true', 'false') THEN type WHEN type IN ('object', 'array') THEN value
+          ELSE json_quote(atom) END AS listed
+      FROM json_tree(written) WHERE type NOT IN ('object', 'array') OR value IN ('{}', '[]') ORDER BY fullkey)) ELSE written END, 1, 200) FROM (SELECT substr(found, 1, length(found) - 6) || ']' AS written FROM (SELECT json_extract(job_runs.payload, '$."' || :name_0 || '"', '$."' || :name_1 || '"', '$."' || :name_2 || '"', '$[0]') AS found)))) = :gate
  LIMIT :most OFFSET :param_2) AS anon_1""",
         {'param_1': 0, 'param_2': 0},
         {'its_turn_at': 'instant', 'its_run_at': 'instant'},
@@ -1050,7 +1084,11 @@ WHERE job_tallies.span = 'hour' AND job_tallies.at > ((CAST(round((julianday('no
     ('explain.taken_first', (1,)): (
         """WITH ranked AS
 (SELECT found.id AS id, found.gate AS gate, found.turn_at AS turn_at, found.run_at AS run_at, row_number() OVER (PARTITION BY found.gate ORDER BY found.turn_at, found.run_at, found.id) AS nth
-FROM (SELECT job_runs.id AS id, :key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"')), 1, 200) AS gate, anon_1.turn_at AS turn_at, anon_1.run_at AS run_at
+FROM (SELECT job_runs.id AS id, :key || ' ' || (SELECT substr(CASE WHEN written GLOB '*[{\\.eE]*' THEN (SELECT '[' || group_concat(listed, ',') || ']' FROM (
+      SELECT CASE path WHEN '$' THEN '' ELSE substr(fullkey, 2) || ':' END
+        || CASE WHEN type IN ('true', 'false') THEN type WHEN type IN ('object', 'array') THEN value
+          ELSE json_quote(atom) END AS listed
+      FROM json_tree(written) WHERE type NOT IN ('object', 'array') OR value IN ('{}', '[]') ORDER BY fullkey)) ELSE written END, 1, 200) FROM (SELECT substr(found, 1, length(found) - 6) || ']' AS written FROM (SELECT json_extract(job_runs.payload, '$."' || :name_0 || '"', '$[0]') AS found))) AS gate, anon_1.turn_at AS turn_at, anon_1.run_at AS run_at
 FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
 WHERE job_claimable.job_type = :of_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
@@ -1074,7 +1112,11 @@ WHERE its.id = :run AND (ranked.nth, ranked.turn_at, ranked.run_at, ranked.id) <
     ('explain.taken_first', (2,)): (
         """WITH ranked AS
 (SELECT found.id AS id, found.gate AS gate, found.turn_at AS turn_at, found.run_at AS run_at, row_number() OVER (PARTITION BY found.gate ORDER BY found.turn_at, found.run_at, found.id) AS nth
-FROM (SELECT job_runs.id AS id, :key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"')), 1, 200) AS gate, anon_1.turn_at AS turn_at, anon_1.run_at AS run_at
+FROM (SELECT job_runs.id AS id, :key || ' ' || (SELECT substr(CASE WHEN written GLOB '*[{\\.eE]*' THEN (SELECT '[' || group_concat(listed, ',') || ']' FROM (
+      SELECT CASE path WHEN '$' THEN '' ELSE substr(fullkey, 2) || ':' END
+        || CASE WHEN type IN ('true', 'false') THEN type WHEN type IN ('object', 'array') THEN value
+          ELSE json_quote(atom) END AS listed
+      FROM json_tree(written) WHERE type NOT IN ('object', 'array') OR value IN ('{}', '[]') ORDER BY fullkey)) ELSE written END, 1, 200) FROM (SELECT substr(found, 1, length(found) - 6) || ']' AS written FROM (SELECT json_extract(job_runs.payload, '$."' || :name_0 || '"', '$."' || :name_1 || '"', '$[0]') AS found))) AS gate, anon_1.turn_at AS turn_at, anon_1.run_at AS run_at
 FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
 WHERE job_claimable.job_type = :of_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
@@ -1098,7 +1140,11 @@ WHERE its.id = :run AND (ranked.nth, ranked.turn_at, ranked.run_at, ranked.id) <
     ('explain.taken_first', (3,)): (
         """WITH ranked AS
 (SELECT found.id AS id, found.gate AS gate, found.turn_at AS turn_at, found.run_at AS run_at, row_number() OVER (PARTITION BY found.gate ORDER BY found.turn_at, found.run_at, found.id) AS nth
-FROM (SELECT job_runs.id AS id, :key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"'), json_extract(job_runs.payload, '$."' || :name_2 || '"')), 1, 200) AS gate, anon_1.turn_at AS turn_at, anon_1.run_at AS run_at
+FROM (SELECT job_runs.id AS id, :key || ' ' || (SELECT substr(CASE WHEN written GLOB '*[{\\.eE]*' THEN (SELECT '[' || group_concat(listed, ',') || ']' FROM (
+      SELECT CASE path WHEN '$' THEN '' ELSE substr(fullkey, 2) || ':' END
+        || CASE WHEN type IN ('true', 'false') THEN type WHEN type IN ('object', 'array') THEN value
+          ELSE json_quote(atom) END AS listed
+      FROM json_tree(written) WHERE type NOT IN ('object', 'array') OR value IN ('{}', '[]') ORDER BY fullkey)) ELSE written END, 1, 200) FROM (SELECT substr(found, 1, length(found) - 6) || ']' AS written FROM (SELECT json_extract(job_runs.payload, '$."' || :name_0 || '"', '$."' || :name_1 || '"', '$."' || :name_2 || '"', '$[0]') AS found))) AS gate, anon_1.turn_at AS turn_at, anon_1.run_at AS run_at
 FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
 WHERE job_claimable.job_type = :of_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
@@ -1990,7 +2036,11 @@ FROM picked) AND job_runs.status != 'running' RETURNING gate, turn_at""",
 FROM job_claimable
 WHERE job_claimable.job_type = :of_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit OFFSET :param_1)
- UPDATE job_runs SET gate=(:key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"')), 1, 200)) WHERE job_runs.id IN (SELECT picked.id
+ UPDATE job_runs SET gate=(:key || ' ' || (SELECT substr(CASE WHEN written GLOB '*[{\\.eE]*' THEN (SELECT '[' || group_concat(listed, ',') || ']' FROM (
+      SELECT CASE path WHEN '$' THEN '' ELSE substr(fullkey, 2) || ':' END
+        || CASE WHEN type IN ('true', 'false') THEN type WHEN type IN ('object', 'array') THEN value
+          ELSE json_quote(atom) END AS listed
+      FROM json_tree(written) WHERE type NOT IN ('object', 'array') OR value IN ('{}', '[]') ORDER BY fullkey)) ELSE written END, 1, 200) FROM (SELECT substr(found, 1, length(found) - 6) || ']' AS written FROM (SELECT json_extract(job_runs.payload, '$."' || :name_0 || '"', '$[0]') AS found)))) WHERE job_runs.id IN (SELECT picked.id
 FROM picked) AND job_runs.status != 'running' RETURNING gate, turn_at""",
         {'param_1': 0},
         {},
@@ -2002,7 +2052,11 @@ FROM picked) AND job_runs.status != 'running' RETURNING gate, turn_at""",
 FROM job_claimable
 WHERE job_claimable.job_type = :of_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit OFFSET :param_1)
- UPDATE job_runs SET gate=(:key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"')), 1, 200)) WHERE job_runs.id IN (SELECT picked.id
+ UPDATE job_runs SET gate=(:key || ' ' || (SELECT substr(CASE WHEN written GLOB '*[{\\.eE]*' THEN (SELECT '[' || group_concat(listed, ',') || ']' FROM (
+      SELECT CASE path WHEN '$' THEN '' ELSE substr(fullkey, 2) || ':' END
+        || CASE WHEN type IN ('true', 'false') THEN type WHEN type IN ('object', 'array') THEN value
+          ELSE json_quote(atom) END AS listed
+      FROM json_tree(written) WHERE type NOT IN ('object', 'array') OR value IN ('{}', '[]') ORDER BY fullkey)) ELSE written END, 1, 200) FROM (SELECT substr(found, 1, length(found) - 6) || ']' AS written FROM (SELECT json_extract(job_runs.payload, '$."' || :name_0 || '"', '$."' || :name_1 || '"', '$[0]') AS found)))) WHERE job_runs.id IN (SELECT picked.id
 FROM picked) AND job_runs.status != 'running' RETURNING gate, turn_at""",
         {'param_1': 0},
         {},
@@ -2014,7 +2068,11 @@ FROM picked) AND job_runs.status != 'running' RETURNING gate, turn_at""",
 FROM job_claimable
 WHERE job_claimable.job_type = :of_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit OFFSET :param_1)
- UPDATE job_runs SET gate=(:key || ' ' || substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"'), json_extract(job_runs.payload, '$."' || :name_2 || '"')), 1, 200)) WHERE job_runs.id IN (SELECT picked.id
+ UPDATE job_runs SET gate=(:key || ' ' || (SELECT substr(CASE WHEN written GLOB '*[{\\.eE]*' THEN (SELECT '[' || group_concat(listed, ',') || ']' FROM (
+      SELECT CASE path WHEN '$' THEN '' ELSE substr(fullkey, 2) || ':' END
+        || CASE WHEN type IN ('true', 'false') THEN type WHEN type IN ('object', 'array') THEN value
+          ELSE json_quote(atom) END AS listed
+      FROM json_tree(written) WHERE type NOT IN ('object', 'array') OR value IN ('{}', '[]') ORDER BY fullkey)) ELSE written END, 1, 200) FROM (SELECT substr(found, 1, length(found) - 6) || ']' AS written FROM (SELECT json_extract(job_runs.payload, '$."' || :name_0 || '"', '$."' || :name_1 || '"', '$."' || :name_2 || '"', '$[0]') AS found)))) WHERE job_runs.id IN (SELECT picked.id
 FROM picked) AND job_runs.status != 'running' RETURNING gate, turn_at""",
         {'param_1': 0},
         {},
@@ -2503,11 +2561,19 @@ WHERE job_runs.status = 'dead' AND job_runs.finished_at IS NOT NULL ORDER BY job
     ),
     ('overview.due', ()): (
         """SELECT (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, count(*) AS runs, min(first.run_at) AS first_at
-FROM (SELECT job_claimable.run_at AS run_at
+FROM (SELECT all_kinds.id AS id, all_kinds.run_at AS run_at
+FROM (SELECT free.id AS id, free.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.run_at AS run_at
 FROM job_claimable
 WHERE releases >= 0 ORDER BY job_claimable.run_at
- LIMIT :most OFFSET :param_1) AS first""",
-        {'param_1': 0},
+ LIMIT :most OFFSET :param_1) AS free UNION ALL SELECT behind.id AS id, behind.run_at AS run_at
+FROM (SELECT job_gated.id AS id, job_gated.run_at AS run_at
+FROM job_open_gates JOIN job_gated ON job_gated.job_type = job_open_gates.job_type AND job_gated.gate = job_open_gates.gate
+ LIMIT :most OFFSET :param_2) AS behind UNION ALL SELECT own.id AS id, own.run_at AS run_at
+FROM (SELECT job_claimable_by_host.id AS id, job_claimable_by_host.run_at AS run_at
+FROM job_claimable_by_host
+ LIMIT :most OFFSET :param_3) AS own) AS all_kinds) AS first""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0},
         {},
         (('now', 'instant'), ('runs', None), ('first_at', 'instant')),
     ),

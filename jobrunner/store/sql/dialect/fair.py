@@ -9,6 +9,7 @@ waits behind no gate: its host puts it there within its claim (``own_runs``).
 from __future__ import annotations
 
 from jobrunner.store.sql.dialect.application_functions import in_schema
+from jobrunner.store.sql.dialect.keys import key_words
 from jobrunner.store.sql.namespace import qualifier
 
 _FUNCTIONS = (
@@ -32,7 +33,7 @@ DECLARE
   its_key text := current_setting('jobrunner.fair_by')::json ->> NEW.job_type;
 BEGIN
   IF its_key IS NOT NULL AND NEW.run_at <= @schema@.jobrunner_now() THEN
-    NEW.gate := its_key || ' ' || substr(CAST(jsonb_build_array(NEW.payload -> its_key) AS text), 1, 200);
+    NEW.gate := its_key || ' ' || {key};
   END IF;
   RETURN NEW;
 END $function$
@@ -56,7 +57,7 @@ WHEN NEW.gate = '' AND NEW.status = 'queued' AND NEW.only_host IS NULL
   AND (SELECT fair_by FROM job_types WHERE job_type = NEW.job_type) IS NOT NULL
 BEGIN
   UPDATE job_runs SET gate = (
-      SELECT fair_by || ' ' || substr(json_array(json_extract(NEW.payload, '$."' || fair_by || '"')), 1, 200)
+      SELECT fair_by || ' ' || {key}
       FROM job_types WHERE job_type = NEW.job_type)
     WHERE id = NEW.id AND run_at <= {now};
 END
@@ -66,6 +67,7 @@ END
 def line_up(dialect_name: str, schema: str | None, now: str) -> list[str]:
     """What a migration must run after it has created the tables and the clock, which is read by ``now``."""
     if dialect_name == "sqlite":
-        return [_SQLITE.format(now=now)]
-    functions = [in_schema(each, schema) for each in _FUNCTIONS]
+        return [_SQLITE.format(now=now, key=key_words(dialect_name, "NEW.payload", ["fair_by"]))]
+    key = key_words(dialect_name, "NEW.payload", ["its_key"])
+    functions = [in_schema(each.replace("{key}", key), schema) for each in _FUNCTIONS]
     return [*functions, *(each.format(schema=qualifier(schema)) for each in _TRIGGERS)]

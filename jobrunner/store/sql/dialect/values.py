@@ -26,6 +26,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+from jobrunner.store.sql.dialect.keys import key_words
 from jobrunner.store.sql.encoding import decoder, encoder
 from jobrunner.store.sql.namespace import MARK
 from jobrunner.store.sql.words import SQLITE_NOW
@@ -199,10 +200,7 @@ class stored_json(Expression[Any]):  # noqa: N801 - reads as the SQL function th
 
 
 class key_of(FunctionElement[str]):  # noqa: N801 - as above
-    """The values of a payload under some names, as the text of a JSON array: ``key_of(payload, first_name, ...)``.
-
-    A missing value counts as null. Only the first 200 characters count.
-    """
+    """The values of a payload under some names, as one text: ``key_of(payload, first_name, ...)``. See ``keys``."""
 
     type = Text()
     inherit_cache = True
@@ -240,14 +238,6 @@ def _of_application(element: of_application, compiler: Any, **keywords: Any) -> 
 
 
 @compiles(key_of)
-def _key_of_postgresql(element: key_of, compiler: Any, **keywords: Any) -> str:
+def _key_of(element: key_of, compiler: Any, **keywords: Any) -> str:
     payload, *names = (compiler.process(each, **keywords) for each in element.clauses)
-    values = ", ".join(f"{payload} -> CAST({name} AS TEXT)" for name in names)
-    return f"substr(CAST(jsonb_build_array({values}) AS TEXT), 1, 200)"
-
-
-@compiles(key_of, "sqlite")
-def _key_of_sqlite(element: key_of, compiler: Any, **keywords: Any) -> str:
-    payload, *names = (compiler.process(each, **keywords) for each in element.clauses)
-    values = ", ".join(f"json_extract({payload}, '$.\"' || {name} || '\"')" for name in names)
-    return f"substr(json_array({values}), 1, 200)"
+    return key_words(compiler.dialect.name, payload, names)

@@ -21,7 +21,6 @@ from sqlalchemy import (
 )
 
 from jobrunner.store.schema import (
-    ANY_RELEASES,
     job_effects,
     job_events,
     job_gates,
@@ -37,6 +36,7 @@ from jobrunner.store.schema.views import job_claimable, job_gated, job_limits_in
 from jobrunner.store.sql.conditions import CLAIM, SEEN
 from jobrunner.store.sql.dialect.ddl import condition
 from jobrunner.store.sql.dialect.values import later, now
+from jobrunner.store.statements.questions.overview import due_now
 from jobrunner.store.statements.queue.effects import IS_OPEN
 from jobrunner.store.statements.queue.holding import RUNNING
 from jobrunner.store.statements.queue.hosts import ticks_of
@@ -64,9 +64,8 @@ _MOST: ColumnElement[int] = bindparam("most", type_=Integer)
 
 def oldest_due() -> Select[Any]:
     """The run that is due for the longest time."""
-    columns = job_claimable.c
-    # With the condition of the index that has this order.
-    return select(columns.id).where(ANY_RELEASES).order_by(columns.run_at).limit(1)
+    first = due_now(literal_column("1", Integer())).subquery("first")
+    return select(first.c.id).order_by(first.c.run_at, first.c.id).limit(1)
 
 
 def run() -> Select[Any]:

@@ -4,11 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Integer, Select, Table, bindparam, func, literal_column, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    func,
+    literal_column,
+    or_,
+    select,
+    union_all,
+)
 
 from jobrunner.lifecycle import FINISHED, Status
 from jobrunner.store.schema import ANY_RELEASES, job_runs, job_ticks, job_types
-from jobrunner.store.schema.views import job_claimable, job_limits_in_force
+from jobrunner.store.schema.views import (
+    job_claimable,
+    job_claimable_by_host,
+    job_gated,
+    job_limits_in_force,
+    job_open_gates,
+)
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import now
 from jobrunner.store.statements.questions.findings import NEWEST_TICKS
@@ -23,11 +41,25 @@ _MOST = bindparam("most", type_=Integer)
 
 def due() -> Select[Any]:
     """The database's time, how many runs are due, up to a limit, and the first instant at which one of them was."""
-    columns = job_claimable.c
-    # With the condition of the index that has this order.
-    first = select(columns.run_at).where(ANY_RELEASES).order_by(columns.run_at).limit(_MOST).subquery("first")
+    first = due_now(_MOST).subquery("first")
     found: list[Any] = [now().label("now"), func.count().label("runs"), func.min(first.c.run_at).label("first_at")]
     return select(*found).select_from(first)
+
+
+def due_now(most: ColumnElement[int]) -> Select[Any]:
+    """Select ``id`` and ``run_at`` of the runs that a claim could take, up to so many of each kind.
+
+    Those behind no gate come in the order of their ``run_at``, those behind open gates and of one host in any.
+    """
+    free, gates, gated, of_host = job_claimable.c, job_open_gates.c, job_gated.c, job_claimable_by_host.c
+    # With the condition of the index that has this order.
+    first = select(free.id, free.run_at).where(ANY_RELEASES).order_by(free.run_at).limit(most)
+    is_behind = and_(gated.job_type == gates.job_type, gated.gate == gates.gate)
+    behind = select(gated.id, gated.run_at).join_from(job_open_gates, job_gated, is_behind).limit(most)
+    own = select(of_host.id, of_host.run_at).limit(most)
+    kinds = ((first, "free"), (behind, "behind"), (own, "own"))
+    all_kinds = union_all(*(select(each.subquery(name)) for each, name in kinds))
+    return select(all_kinds.subquery("all_kinds"))
 
 
 def count(status: str) -> Select[Any]:

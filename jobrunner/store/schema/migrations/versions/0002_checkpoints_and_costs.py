@@ -51,6 +51,26 @@ for _of_postgresql, _of_sqlite in (
 ):
     SET_LIMITS_SQLITE = SET_LIMITS_SQLITE.replace(_of_postgresql, _of_sqlite)
 SET_LIMITS_SQLITE += " STRICT"
+# On SQLite true was the key of 1 before, and each order of the members of an object a key of its own. A run at work
+# gets the gate that its key has now; one that waits gets it from the next claim. A gate is the names of up to three
+# arguments, with commas, a space, and their values.
+KEYS = """UPDATE job_runs SET gate = CASE status WHEN 'running' THEN keyed.gate ELSE '' END
+  FROM (SELECT id, names || ' ' || substr(CASE WHEN written GLOB '*[{\\.eE]*' THEN (
+      SELECT '[' || group_concat(listed, ',') || ']' FROM (
+        SELECT CASE path WHEN '$' THEN '' ELSE substr(fullkey, 2) || ':' END
+          || CASE WHEN type IN ('true', 'false') THEN type WHEN type IN ('object', 'array') THEN value
+            ELSE json_quote(atom) END AS listed
+        FROM json_tree(written) WHERE type NOT IN ('object', 'array') OR value IN ('{}', '[]') ORDER BY fullkey))
+      ELSE written END, 1, 200) AS gate
+    FROM (SELECT id, names, substr(found, 1, length(found) - 5 * (3 - more) - 1) || ']' AS written
+      FROM (SELECT id, names, length(names) - length(replace(names, ',', '')) AS more, json_extract(payload,
+          '$."' || json_extract(named, '$[0]') || '"',
+          coalesce('$."' || json_extract(named, '$[1]') || '"', '$[0]'),
+          coalesce('$."' || json_extract(named, '$[2]') || '"', '$[0]'), '$[0]') AS found
+        FROM (SELECT id, payload, names, '["' || replace(names, ',', '","') || '"]' AS named
+          FROM (SELECT id, payload, substr(gate, 1, instr(gate, ' ') - 1) AS names FROM job_runs
+            WHERE status IN ('queued', 'failed', 'running') AND instr(gate, ' ') > 0))))) AS keyed
+  WHERE job_runs.id = keyed.id AND job_runs.gate <> keyed.gate"""
 ON = "CONSTRAINT job_definitions_on CHECK (\"on\" IN ('any-host', 'every-host'))"
 UP = {
     "postgresql": [
@@ -95,6 +115,7 @@ UP = {
         "ALTER TABLE job_definitions ADD COLUMN host TEXT",
         "ALTER TABLE job_definitions ADD COLUMN template TEXT",
         "ALTER TABLE job_locks ADD COLUMN sole_owner TEXT",
+        KEYS,
     ],
 }
 # Older programs would run on any host what belongs to one. So such schedules end, and their runs are given up.
