@@ -64,8 +64,8 @@ class ChildProcess(Process):
     """A child with a channel for frames, tokens for the runs that it may begin, a pipe for its output and a file for
     stack dumps.
 
-    ``is_plain``: it is ready and runs one handler after another. Then it reads its channel only between two runs, and
-    rings when its messages are to be read.
+    ``is_ready``: it has imported the handlers. From then on it rings when its messages are to be read. ``is_plain``: it
+    runs one handler after another. Then it reads its channel only between two runs.
     """
 
     def __init__(self, plan: ChildPlan) -> None:
@@ -98,7 +98,7 @@ class ChildProcess(Process):
         finally:
             theirs.close()
         self._channel = ours
-        self.is_plain = False
+        self.is_ready = self.is_plain = False
         self._inbox = Inbox()
         self._recalled: list[int] = []
         self._outgoing = bytearray()
@@ -144,6 +144,10 @@ class ChildProcess(Process):
             self._tokens.give(run_ids)
         else:
             self._recalled += run_ids
+
+    def begin(self, starts: Sequence[StartRun]) -> None:
+        """Let the child begin these runs at once, all of them in its event loop."""
+        self._send(_encode_runs(None, starts))
 
     def flush(self) -> None:
         """Send as much of the rest as the child takes now."""
@@ -267,10 +271,11 @@ class ChildProcess(Process):
             each.close()
 
 
-def _encode_runs(first: int, starts: Sequence[StartRun]) -> bytes:
+def _encode_runs(first: int | None, starts: Sequence[StartRun]) -> bytes:
     """The frames of ``StartRuns``: one, or several if it would be very long."""
     data = encode(frame_of(StartRuns.of(first, starts)))
     if len(data) <= _LARGEST_BATCH_BYTES or len(starts) == 1:
         return data
     half = len(starts) // 2
-    return _encode_runs(first, starts[:half]) + _encode_runs(first + half, starts[half:])
+    then = None if first is None else first + half
+    return _encode_runs(first, starts[:half]) + _encode_runs(then, starts[half:])

@@ -25,7 +25,7 @@ ACTIONS = {
     "children.tokens.Tokens.ring": "the child wakes the parent, because it has no token and there is a report",
     "children.begun_marks.BegunMarks.begin": "the child looks at the clock, and notes that it begins the run",
     "children.inside.main.Child._run": "the handler begins, or it is too late (NOT_BEGUN)",
-    "children.inside.main.Child._send_encoded": "the handler has ended: the child reports, and perhaps rings",
+    "children.inside.to_parent.ToParent.send_encoded": "the handler has ended: the child reports, and perhaps rings",
     "children.inside.event_loop._Server._begin": "an event loop reads a message and makes a task of it",
     "children.inside.event_loop._Server._attempt": "the first step of the task, which looks at the clock; or its end",
     "worker.life.Life.hear": "the parent reads the reports of a child that has rung",
@@ -158,7 +158,7 @@ class Turn(NamedTuple):
         else:
             done = child._replace(at=(), reports=(*child.reports, (run, "ended")))
             page = state.page - {run}
-            action = "children.inside.main.Child._send_encoded"
+            action = "children.inside.to_parent.ToParent.send_encoded"
             yield self.step(action, done._replace(is_heard=False), page=page)
             yield self.step(action, done._replace(has_rung=True, is_heard=True), page=page)
 

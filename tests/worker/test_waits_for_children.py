@@ -64,10 +64,7 @@ def test_result_of_any_size_arrives_without_a_look_at_the_channel(
     assert isinstance(next_event(supervisor), Ready)
     child = supervisor.acquire(for_event_loop=job_type == "large_async")
     run = run_of(1, job_type, size=size)
-    if job_type == "large":
-        child.give([run])
-    else:
-        child.send(run)
+    (child.give if job_type == "large" else child.begin)([run])
     reported = next_event(supervisor)
     assert isinstance(reported, Reported)
     (report,) = reported.messages

@@ -20,19 +20,20 @@ from typing import Any
 from jobrunner import clock, failpoints
 from jobrunner.application.registry import serving
 from jobrunner.children.begun_marks import BegunMarks
-from jobrunner.children.frames import Inbox, encode
+from jobrunner.children.frames import Inbox
 from jobrunner.children.inside import attribution, connections, reports
 from jobrunner.children.inside.attempt import Attempt
 from jobrunner.children.inside.own_work import DatabaseAccess
 from jobrunner.children.inside.reports import Send
+from jobrunner.children.inside.to_parent import ToParent
 from jobrunner.children.messages import (
     Cancel,
     CancelReceived,
     FromChild,
     Report,
     StartRun,
+    StartRuns,
     ToChild,
-    frame_of,
     of_parent,
 )
 from jobrunner.children.messages import Output as OutputMessage
@@ -46,6 +47,7 @@ _running: contextvars.ContextVar[int] = contextvars.ContextVar("jobrunner_run", 
 def serve(
     channel: socket.socket,
     inbox: Inbox,
+    parent: ToParent,
     running: int,
     marks: BegunMarks,
     access: DatabaseAccess,
@@ -53,21 +55,29 @@ def serve(
 ) -> None:
     """Act on these messages and on all further ones, until the parent closes the channel."""
     with mmap.mmap(running, 8) as cell:
-        asyncio.run(_Server(channel, inbox, cell, marks, access).serve(messages))
+        asyncio.run(_Server(channel, inbox, parent, cell, marks, access).serve(messages))
 
 
 class _Server:
     def __init__(
-        self, channel: socket.socket, inbox: Inbox, cell: mmap.mmap, marks: BegunMarks, access: DatabaseAccess
+        self,
+        channel: socket.socket,
+        inbox: Inbox,
+        parent: ToParent,
+        cell: mmap.mmap,
+        marks: BegunMarks,
+        access: DatabaseAccess,
     ) -> None:
         self._channel = channel
         self._inbox = inbox
+        self._parent = parent
         self._cell = cell
         self._marks = marks
         self._access = access
         self._pid = os.getpid()
         self._runs: dict[int, _Run] = {}
-        self._sending = threading.Lock()
+        # Whether this pass of the event loop has ended a run.
+        self._has_ended = False
 
     async def serve(self, messages: Sequence[ToChild]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -94,9 +104,11 @@ class _Server:
             self._act(of_parent(frame))
 
     def _act(self, message: ToChild) -> None:
-        if isinstance(message, StartRun):
-            failpoints.hit("loop.received")
-            self._begin(message)
+        if isinstance(message, StartRuns):
+            for start in message.runs():
+                failpoints.hit("loop.received")
+                self._begin(start)
+            self._set_alarm()
         elif isinstance(message, Cancel):
             # Also for a run that is over: the answer shows that nothing blocks the loop.
             self._send(CancelReceived(message.run_id))
@@ -113,7 +125,6 @@ class _Server:
         context.run(attribution.sink.set, run.output.write)
         self._runs[run.run_id] = run
         run.work = self._loop.create_task(self._work_on(run), context=context)
-        self._set_alarm()
 
     async def _work_on(self, run: _Run) -> None:
         report = await self._attempt(run)
@@ -122,13 +133,12 @@ class _Server:
             os._exit(0)
         failpoints.hit("loop.handler_returned")
         del self._runs[run.run_id]
-        self._set_alarm()
         for left in run.background:
             # The background tasks of a handler end with it.
             left.cancel()
         run.output.flush()
         run.attempt.flush()
-        self._send(report)
+        self._report(report)
 
     async def _attempt(self, run: _Run) -> Report:
         start = run.attempt.start
@@ -146,10 +156,24 @@ class _Server:
         left = max(0.001, min(ends) - clock.elapsed()) if ends else 0
         signal.setitimer(signal.ITIMER_REAL, left)
 
+    def _report(self, report: Report) -> None:
+        if report.outcome == "succeeded" and report.result is None:
+            self._parent.send_encoded(reports.encode_success(report.run_id, clock.elapsed()))
+        else:
+            self._parent.send(report)
+        if not self._has_ended:
+            # Other runs may end in the same pass of the loop. If one of them blocks it, the parent looks by itself.
+            self._has_ended = True
+            self._loop.call_soon(self._end_pass)
+
+    def _end_pass(self) -> None:
+        self._has_ended = False
+        self._set_alarm()
+        self._parent.ring(rests=not self._runs)
+
     def _send(self, message: FromChild) -> None:
-        # The lock is for threads that handlers have started: they may print at the same time.
-        with self._sending:
-            self._channel.sendall(encode(frame_of(message)))
+        self._parent.send(message)
+        self._parent.ring()
 
     def _new_task(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
         new: asyncio.Task[Any] = asyncio.Task(_StepNoter(coroutine, self._cell), loop=loop, **options)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from jobrunner import clock
-from jobrunner.children.messages import NOT_BEGUN, Cancel, CancelReceived, Output, Report, StartRun
+from jobrunner.children.messages import NOT_BEGUN, Cancel, CancelReceived, Output, Report
 from jobrunner.children.output import Tail
 from jobrunner.children.protocol import OfRun
 from jobrunner.children.python_child import ChildProcess
@@ -19,7 +19,7 @@ from jobrunner.settings.config import Config
 from jobrunner.worker.attempt import Attempt, StopReason
 from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.phase import Phase
-from jobrunner.worker.pools.pool import Pool, PoolCapacity, Steps
+from jobrunner.worker.pools.pool import Pool, PoolCapacity, Steps, start_of
 from jobrunner.worker.pools.starts import ChildStarts
 from jobrunner.worker.pools.throughput import AHEAD_SECONDS, Throughput
 
@@ -165,33 +165,46 @@ class CoroutinePool(Pool):
         self._starts.start(min(count, 1))
 
     def start(self, permits: int, ahead: int) -> Steps:
-        started: Steps = []
-        for held in self._waiting():
-            policy = self.types.policies.get(held.run.job_type)
-            # A run of a retired type is returned: the next child may have other code.
-            if policy is None or not self._has_place(policy):
-                continue
-            child = self._live_child()
-            # While another thread claimed, the child may have died, and another pool may have taken the idle one.
-            if (child is None and not self._supervisor.idle) or (self._is_one_at_a_time and self._at_work.total()):
-                break
-            child = self._child = child or self._supervisor.acquire(for_event_loop=True)
+        child = self._live_child()
+        # While another thread claimed, the child may have died, and another pool may have taken the idle one.
+        if (child is None and not self._supervisor.idle) or not (chosen := self._take_places()):
+            return []
+        child = self._child = child or self._supervisor.acquire(for_event_loop=True)
+        starts = []
+        for held in chosen:
+            policy = self.types.known[held.run.job_type]
             held.started = AsyncAttempt(held.run, policy, child)
             self._hand.move(held, Phase.WORKING)
-            start = StartRun.of(
-                held.run,
-                self._config.payload_limit,
-                begin_before=held.begin_before,
-                alarm_after=policy.kill_after + self._config.grace,
-                slot=self._supervisor.page.slot_of(held.lease),
-            )
-            child.send(start)
-            self._at_work[policy.family] += 1
-            self.took_at = clock.elapsed()
-            started.append((held, None))
-        return started
+            starts.append(start_of(held, policy, self._config, self._supervisor.page))
+        child.begin(starts)
+        self.took_at = clock.elapsed()
+        return [(held, None) for held in chosen]
+
+    def _take_places(self) -> list[RunInHand]:
+        """The waiting runs that begin now, as many as there are places for.
+
+        A run of a retired type is returned: the next child may have other code.
+        """
+        # Called twice in each turn, with hundreds of runs that wait for a place: so it ends when none is left.
+        known, chosen = self.types.policies, []
+        free = {name for name, policy in known.items() if self._has_place(policy)}
+        for held in self._hand.each_in(Phase.WAITING) if free else ():
+            if held.run.job_type not in free:
+                continue
+            policy = known[held.run.job_type]
+            if self._has_place(policy):
+                self._at_work[policy.family] += 1
+                chosen.append(held)
+            else:
+                # Perhaps by runs of another name of the type.
+                free.discard(policy.job_type)
+                if not free:
+                    break
+        return chosen
 
     def _has_place(self, policy: Policy) -> bool:
+        if self._is_one_at_a_time:
+            return not self._at_work.total()
         places = self._places.get(policy.job_type, policy.concurrency or 1)
         return self._at_work[policy.family] < places
 
