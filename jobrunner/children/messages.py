@@ -104,25 +104,27 @@ class StartRun(NamedTuple):
 
 
 class StartRuns(NamedTuple):
-    """To a child: runs. A child with an event loop begins them at once, another child each when it has its token.
+    """To a child: runs. It begins each when it has its token; if ``first`` is None, all at once in its event loop.
 
-    ``first`` is the sequence number of the first run in a child of plain handlers; the others follow it. None makes an
-    event loop of the child. The fields of their ``StartRun`` are columns: ``same`` holds the value of a field that all
-    of them share, ``each`` the values of a field in the order of the runs.
+    ``first`` is the sequence number of the first run in this child; the others follow it. ``places`` is for an event
+    loop: so many runs of their type are at work there at the same time. The fields of their ``StartRun`` are columns:
+    ``same`` holds the value of a field that all of them share, ``each`` the values of a field in the order of the runs.
     """
 
     first: int | None
     same: Mapping[str, Any]
     each: Mapping[str, Sequence[Any]]
+    places: int | None = None
 
     @classmethod
-    def of(cls, first: int | None, starts: Sequence[StartRun]) -> StartRuns:
+    def of(cls, first: int | None, starts: Sequence[StartRun], places: int | None = None) -> StartRuns:
         """The message for these runs."""
         columns = dict(zip(StartRun._fields, zip(*starts, strict=True), strict=True))
         # Not what holds JSON: {"n": 1} and {"n": true} are equal in Python.
         is_json = {"payload"} if starts[0].checkpoint is None else {"payload", "checkpoint"}
         own = {n: values for n, values in columns.items() if n in is_json or values.count(values[0]) < len(values)}
-        return cls(first, {name: values[0] for name, values in columns.items() if name not in own}, own)
+        same = {name: values[0] for name, values in columns.items() if name not in own}
+        return cls(first, same, own, places)
 
     def runs(self) -> Iterator[StartRun]:
         """The runs in their order."""

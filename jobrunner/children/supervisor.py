@@ -141,7 +141,8 @@ class Supervisor:
         events: list[Event] = []
         self._register_channels()
         if gathering_seconds > 0 and self._gathering.wait(gathering_seconds):
-            self._look_at = 0.0
+            # There is something to read, so this does not wait for more.
+            self._look_at = timeout_seconds = 0.0
         ready = self._selector.select(max(0.0, timeout_seconds - gathering_seconds))
         for key, interest in ready:
             if key.data is not None:

@@ -14,6 +14,7 @@ import signal
 import socket
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Coroutine, Generator, Sequence
 from typing import Any
 
@@ -22,10 +23,11 @@ from jobrunner.application.registry import serving
 from jobrunner.children.begun_marks import BegunMarks
 from jobrunner.children.frames import Inbox
 from jobrunner.children.inside import attribution, connections, reports
+from jobrunner.children.inside.ahead import RunsAhead
 from jobrunner.children.inside.attempt import Attempt
 from jobrunner.children.inside.own_work import DatabaseAccess
 from jobrunner.children.inside.reports import Send
-from jobrunner.children.inside.to_parent import ToParent
+from jobrunner.children.inside.to_parent import RING_SECONDS, ToParent
 from jobrunner.children.messages import (
     Cancel,
     CancelReceived,
@@ -38,6 +40,7 @@ from jobrunner.children.messages import (
 )
 from jobrunner.children.messages import Output as OutputMessage
 from jobrunner.children.output import TAIL_BYTES
+from jobrunner.children.tokens import BadToken, Tokens
 
 _OUTPUT_EVERY_SECONDS = 0.1
 _LINE_BYTES = 1024
@@ -47,7 +50,7 @@ _running: contextvars.ContextVar[int] = contextvars.ContextVar("jobrunner_run", 
 def serve(
     channel: socket.socket,
     inbox: Inbox,
-    parent: ToParent,
+    tokens: Tokens,
     running: int,
     marks: BegunMarks,
     access: DatabaseAccess,
@@ -55,7 +58,7 @@ def serve(
 ) -> None:
     """Act on these messages and on all further ones, until the parent closes the channel."""
     with mmap.mmap(running, 8) as cell:
-        asyncio.run(_Server(channel, inbox, parent, cell, marks, access).serve(messages))
+        asyncio.run(_Server(channel, inbox, tokens, cell, marks, access).serve(messages))
 
 
 class _Server:
@@ -63,24 +66,28 @@ class _Server:
         self,
         channel: socket.socket,
         inbox: Inbox,
-        parent: ToParent,
+        tokens: Tokens,
         cell: mmap.mmap,
         marks: BegunMarks,
         access: DatabaseAccess,
     ) -> None:
         self._channel = channel
         self._inbox = inbox
-        self._parent = parent
+        self._parent = ToParent(channel, tokens)
         self._cell = cell
         self._marks = marks
         self._access = access
         self._pid = os.getpid()
         self._runs: dict[int, _Run] = {}
-        # Whether this pass of the event loop has ended a run.
-        self._has_ended = False
+        self._at_work: Counter[str] = Counter()
+        self._ahead = RunsAhead(tokens)
+        # Whether this pass of the event loop has ended a run, and whether such an end has left a place free.
+        self._has_ended = self._is_awaited = False
+        self._later: asyncio.TimerHandle | None = None
 
     async def serve(self, messages: Sequence[ToChild]) -> None:
         self._loop = asyncio.get_running_loop()
+        self._context = contextvars.copy_context()
         self._is_closed = asyncio.Event()
         self._loop.set_task_factory(self._new_task)
         # The tick stops runs by messages. A SIGTERM to all processes of a service must not end all runs at once.
@@ -105,9 +112,12 @@ class _Server:
 
     def _act(self, message: ToChild) -> None:
         if isinstance(message, StartRuns):
-            for start in message.runs():
-                failpoints.hit("loop.received")
-                self._begin(start)
+            if message.first is None:
+                for start in message.runs():
+                    self._begin(start)
+            else:
+                self._ahead.add(message)
+                self._begin_next()
             self._set_alarm()
         elif isinstance(message, Cancel):
             # Also for a run that is over: the answer shows that nothing blocks the loop.
@@ -118,12 +128,26 @@ class _Server:
                 if run.has_begun:
                     run.work.cancel()
 
+    def _begin_next(self) -> bool:
+        """Begin as many of the runs ahead as there are places for; whether this was any."""
+        before = len(self._runs)
+        try:
+            while (start := self._ahead.take(self._at_work)) is not None:
+                self._begin(start)
+        except (BadToken, OSError):
+            # As in a child of plain handlers: it is not known any more what it may begin.
+            os._exit(1)
+        return len(self._runs) > before
+
     def _begin(self, start: StartRun) -> None:
+        failpoints.hit("loop.received")
         run = _Run(Attempt(start, self._send, self._access), self._send, self._loop)
-        context = contextvars.copy_context()
+        # Not that of now: the run that has just ended may have set variables of its own.
+        context = self._context.copy()
         context.run(_running.set, run.run_id)
         context.run(attribution.sink.set, run.output.write)
         self._runs[run.run_id] = run
+        self._at_work[start.job_type] += 1
         run.work = self._loop.create_task(self._work_on(run), context=context)
 
     async def _work_on(self, run: _Run) -> None:
@@ -133,6 +157,7 @@ class _Server:
             os._exit(0)
         failpoints.hit("loop.handler_returned")
         del self._runs[run.run_id]
+        self._at_work[run.attempt.start.job_type] -= 1
         for left in run.background:
             # The background tasks of a handler end with it.
             left.cancel()
@@ -163,13 +188,25 @@ class _Server:
             self._parent.send(report)
         if not self._has_ended:
             # Other runs may end in the same pass of the loop. If one of them blocks it, the parent looks by itself.
+            # This is called before the first step of the run that begins now.
             self._has_ended = True
             self._loop.call_soon(self._end_pass)
+        self._is_awaited |= not self._begin_next()
 
     def _end_pass(self) -> None:
         self._has_ended = False
         self._set_alarm()
-        self._parent.ring(rests=not self._runs)
+        if self._is_awaited or clock.elapsed() >= self._parent.rung_at + RING_SECONDS:
+            self._ring()
+        elif self._later is None:
+            self._later = self._loop.call_later(RING_SECONDS, self._ring)
+
+    def _ring(self) -> None:
+        if self._later is not None:
+            self._later.cancel()
+        self._later, self._is_awaited = None, False
+        if not self._parent.is_heard:
+            self._parent.ring(rests=not self._runs)
 
     def _send(self, message: FromChild) -> None:
         self._parent.send(message)

@@ -34,7 +34,7 @@ from jobrunner.children.inside.imports import import_handlers
 from jobrunner.children.inside.lifetime import end_with_parent
 from jobrunner.children.inside.own_work import DatabaseAccess
 from jobrunner.children.inside.stdio import Streams
-from jobrunner.children.inside.to_parent import ToParent
+from jobrunner.children.inside.to_parent import RING_SECONDS, ToParent
 from jobrunner.children.messages import FromChild, Hello, StartRun, StartRuns, ToChild, of_parent
 from jobrunner.children.tokens import BadToken, Tokens
 from jobrunner.jobs.outcomes import HandlerStopped
@@ -49,8 +49,6 @@ _LOOK_MILLISECONDS = 250
 slept although there was one."""
 _EXPORT_SECONDS = 0.8
 """How long a child that ends exports spans. After a second its parent kills it."""
-_RING_SECONDS = 0.005
-"""While it has work, a child rings at most this often for reports of success; the parent takes them together."""
 
 
 def main(arguments: list[str]) -> None:
@@ -134,7 +132,7 @@ class Child:
                     from jobrunner.children.inside.event_loop import serve
 
                     access = DatabaseAccess(self._hello)
-                    serve(self._channel, self._inbox, self._parent, self._running, self._marks, access, self._others)
+                    serve(self._channel, self._inbox, self._tokens, self._running, self._marks, access, self._others)
                     return
                 message = self._others.pop(0)
                 if isinstance(message, Hello):
@@ -173,7 +171,7 @@ class Child:
         if not data:
             return False
         for message in map(of_parent, self._inbox.feed(data)):
-            if isinstance(message, StartRuns) and message.first is not None:
+            if isinstance(message, StartRuns) and message.first is not None and message.places is None:
                 self._contents.extend(enumerate(message.runs(), message.first))
             else:
                 self._others.append(message)
@@ -215,7 +213,7 @@ class Child:
             asked, is_last = attempt.was_asked_to_stop, self._has_lost_connections()
             report = report._replace(peak_memory_bytes=peak, processor_seconds=processor)
             self._parent.send(report._replace(ended_at=ended_at, was_asked_to_stop=asked, is_last=is_last))
-        if not is_success or ended_at >= self._parent.rung_at + _RING_SECONDS:
+        if not is_success or ended_at >= self._parent.rung_at + RING_SECONDS:
             self._parent.ring()
 
     def _send_of_run(self, message: FromChild) -> None:

@@ -14,6 +14,9 @@ from jobrunner.children.frames import encode
 from jobrunner.children.messages import FromChild, frame_of
 from jobrunner.children.tokens import Tokens
 
+RING_SECONDS = 0.005
+"""While it has work, a child rings at most this often for reports of success; the parent takes them together."""
+
 
 class ToParent:
     """The child's way to its parent. ``is_heard``: it has rung since it sent the last message.
