@@ -42,7 +42,7 @@ class Hello(NamedTuple):
 
 
 class StartRun(NamedTuple):
-    """To a child: a run. A child with an event loop begins it at once, another child when it has the run's token.
+    """A run, as a child needs to know it: it comes in ``StartRuns``, with others.
 
     The child does not begin it after ``begin_before``, on the clock of ``clock.elapsed``.
 
@@ -104,30 +104,32 @@ class StartRun(NamedTuple):
 
 
 class StartRuns(NamedTuple):
-    """To a child of plain handlers: what it needs to know of runs that it may begin later, one for each token.
+    """To a child: runs. It begins each when it has its token; if ``first`` is None, all at once in its event loop.
 
-    ``first`` is the sequence number of the first run in this child; the others follow it. The fields of their
-    ``StartRun`` are columns: ``same`` holds the value of a field that all of them share, ``each`` the values of a field
-    in the order of the runs.
+    ``first`` is the sequence number of the first run in this child; the others follow it. ``places`` is for an event
+    loop: so many runs of their type are at work there at the same time. The fields of their ``StartRun`` are columns:
+    ``same`` holds the value of a field that all of them share, ``each`` the values of a field in the order of the runs.
     """
 
-    first: int
+    first: int | None
     same: Mapping[str, Any]
     each: Mapping[str, Sequence[Any]]
+    places: int | None = None
 
     @classmethod
-    def of(cls, first: int, starts: Sequence[StartRun]) -> StartRuns:
+    def of(cls, first: int | None, starts: Sequence[StartRun], places: int | None = None) -> StartRuns:
         """The message for these runs."""
         columns = dict(zip(StartRun._fields, zip(*starts, strict=True), strict=True))
         # Not what holds JSON: {"n": 1} and {"n": true} are equal in Python.
         is_json = {"payload"} if starts[0].checkpoint is None else {"payload", "checkpoint"}
         own = {n: values for n, values in columns.items() if n in is_json or values.count(values[0]) < len(values)}
-        return cls(first, {name: values[0] for name, values in columns.items() if name not in own}, own)
+        same = {name: values[0] for name, values in columns.items() if name not in own}
+        return cls(first, same, own, places)
 
-    def numbered(self) -> Iterator[tuple[int, StartRun]]:
-        """Each run with its sequence number."""
+    def runs(self) -> Iterator[StartRun]:
+        """The runs in their order."""
         columns = (self.each.get(name) or repeat(self.same[name]) for name in StartRun._fields)
-        return enumerate(map(StartRun._make, zip(*columns, strict=False)), self.first)
+        return map(StartRun._make, zip(*columns, strict=False))
 
 
 class Cancel(NamedTuple):
@@ -215,9 +217,9 @@ class Report(NamedTuple):
         return None if self.wait_seconds is None else timedelta(seconds=self.wait_seconds)
 
 
-ToChild: TypeAlias = Hello | StartRun | StartRuns | Cancel
+ToChild: TypeAlias = Hello | StartRuns | Cancel
 FromChild: TypeAlias = Importing | ImportFailed | Ready | Progress | Checkpoint | Output | CancelReceived | Report
-_TO_CHILD: Mapping[str, type[ToChild]] = {"hello": Hello, "run": StartRun, "runs": StartRuns, "cancel": Cancel}
+_TO_CHILD: Mapping[str, type[ToChild]] = {"hello": Hello, "runs": StartRuns, "cancel": Cancel}
 _FROM_CHILD: Mapping[str, type[FromChild]] = {
     "importing": Importing,
     "import_failed": ImportFailed,

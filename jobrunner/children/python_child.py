@@ -64,8 +64,8 @@ class ChildProcess(Process):
     """A child with a channel for frames, tokens for the runs that it may begin, a pipe for its output and a file for
     stack dumps.
 
-    ``is_plain``: it is ready and runs one handler after another. Then it reads its channel only between two runs, and
-    rings when its messages are to be read.
+    ``is_ready``: it has imported the handlers. From then on it rings when its messages are to be read. ``is_plain``: it
+    runs one handler after another. Then it reads its channel only between two runs.
     """
 
     def __init__(self, plan: ChildPlan) -> None:
@@ -98,7 +98,7 @@ class ChildProcess(Process):
         finally:
             theirs.close()
         self._channel = ours
-        self.is_plain = False
+        self.is_ready = self.is_plain = False
         self._inbox = Inbox()
         self._recalled: list[int] = []
         self._outgoing = bytearray()
@@ -133,17 +133,27 @@ class ChildProcess(Process):
         self._outgoing += data
         self.flush()
 
-    def give(self, starts: Sequence[StartRun]) -> None:
+    def give(self, starts: Sequence[StartRun], places: int | None = None) -> None:
         """Give runs to the child, which begins them in this order, after those that it has. ``recall`` takes them back.
 
         Their content goes through the channel first, and then the tokens: the child waits for the content of a token.
+        An event loop begins the next one when fewer than ``places`` of their type are at work. It does not wait, so it
+        gets the tokens first, and looks for them when the content arrives.
         """
-        self._send(_encode_runs(self._tokens.following, starts))
+        content = _encode_runs(self._tokens.following, starts, places)
+        if places is None:
+            self._send(content)
         run_ids = [start.run_id for start in starts]
         if self.channel_lost_at is None:
             self._tokens.give(run_ids)
         else:
             self._recalled += run_ids
+        if places is not None:
+            self._send(content)
+
+    def begin(self, starts: Sequence[StartRun]) -> None:
+        """Let the child begin these runs at once, all of them in its event loop."""
+        self._send(_encode_runs(None, starts))
 
     def flush(self) -> None:
         """Send as much of the rest as the child takes now."""
@@ -267,10 +277,11 @@ class ChildProcess(Process):
             each.close()
 
 
-def _encode_runs(first: int, starts: Sequence[StartRun]) -> bytes:
+def _encode_runs(first: int | None, starts: Sequence[StartRun], places: int | None = None) -> bytes:
     """The frames of ``StartRuns``: one, or several if it would be very long."""
-    data = encode(frame_of(StartRuns.of(first, starts)))
+    data = encode(frame_of(StartRuns.of(first, starts, places)))
     if len(data) <= _LARGEST_BATCH_BYTES or len(starts) == 1:
         return data
     half = len(starts) // 2
-    return _encode_runs(first, starts[:half]) + _encode_runs(first + half, starts[half:])
+    then = None if first is None else first + half
+    return _encode_runs(first, starts[:half], places) + _encode_runs(then, starts[half:], places)

@@ -141,7 +141,8 @@ class Supervisor:
         events: list[Event] = []
         self._register_channels()
         if gathering_seconds > 0 and self._gathering.wait(gathering_seconds):
-            self._look_at = 0.0
+            # There is something to read, so this does not wait for more.
+            self._look_at = timeout_seconds = 0.0
         ready = self._selector.select(max(0.0, timeout_seconds - gathering_seconds))
         for key, interest in ready:
             if key.data is not None:
@@ -149,7 +150,7 @@ class Supervisor:
         now = clock.elapsed()
         if now >= self._look_at:
             self._look_at = now + _LOOK_SECONDS
-            for child in [child for child in self._at_work if child.is_plain]:
+            for child in list(self._at_work):
                 events.extend(self._receive(child))
         if now >= self._reap_at:
             self._reap_at = now + _LOOK_SECONDS
@@ -237,7 +238,7 @@ class Supervisor:
             start.module = message.module
         elif isinstance(message, Handshake):
             del self._starting[child]
-            child.is_plain = True
+            child.is_ready = True
             self.idle.append(child)
             yield Ready(child, message.policies, message.schedules, message.misfits)
         elif message is not None:
@@ -247,13 +248,13 @@ class Supervisor:
     def _register_channels(self) -> None:
         """Make the next wait end when a child takes more of what is left to send, or sends without ringing.
 
-        A child that works on plain runs rings when it has sent something, and once in the middle of a large message.
+        A child that is ready rings when it has sent something, and while its channel can hold no more of it.
         """
         for child in self._all:
             if not isinstance(child, ChildProcess):
                 continue
             child.flush()
-            sends_without_ringing = not child.is_plain or child.is_amid_message
+            sends_without_ringing = not child.is_ready or child.is_amid_message
             interest = selectors.EVENT_READ if sends_without_ringing and child.channel_lost_at is None else 0
             if child.is_waiting:
                 interest |= selectors.EVENT_WRITE

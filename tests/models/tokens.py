@@ -25,8 +25,8 @@ ACTIONS = {
     "children.tokens.Tokens.ring": "the child wakes the parent, because it has no token and there is a report",
     "children.begun_marks.BegunMarks.begin": "the child looks at the clock, and notes that it begins the run",
     "children.inside.main.Child._run": "the handler begins, or it is too late (NOT_BEGUN)",
-    "children.inside.main.Child._send_encoded": "the handler has ended: the child reports, and perhaps rings",
-    "children.inside.event_loop._Server._begin": "an event loop reads a message and makes a task of it",
+    "children.inside.to_parent.ToParent.send_encoded": "the handler has ended: the child reports, and perhaps rings",
+    "children.inside.event_loop._Server._begin": "an event loop reads a message or takes a token, and makes a task",
     "children.inside.event_loop._Server._attempt": "the first step of the task, which looks at the clock; or its end",
     "worker.life.Life.hear": "the parent reads the reports of a child that has rung",
     "worker.life.Life.reap": "the parent learns that a child has died: recalls, and charges what may have begun",
@@ -158,7 +158,7 @@ class Turn(NamedTuple):
         else:
             done = child._replace(at=(), reports=(*child.reports, (run, "ended")))
             page = state.page - {run}
-            action = "children.inside.main.Child._send_encoded"
+            action = "children.inside.to_parent.ToParent.send_encoded"
             yield self.step(action, done._replace(is_heard=False), page=page)
             yield self.step(action, done._replace(has_rung=True, is_heard=True), page=page)
 
@@ -210,8 +210,9 @@ class Turn(NamedTuple):
             yield self.step("children.tokens.TokenQueue.give", given, actor="parent", runs=runs)
         if child.has_rung:
             yield self.hear("worker.life.Life.hear", child._replace(has_rung=False), recalled=())
-        if child.queue and not child.is_loop:
-            # What waits behind a run that takes long; or before a handler is stopped.
+        if child.queue:
+            # What waits behind a run that takes long; or before a handler is stopped. An event loop reads a token when
+            # one of its runs has ended.
             recalled = child.sent
             if self.world.broken == "recall":
                 recalled = tuple({*child.sent, *child.queue[1:]})
@@ -222,8 +223,7 @@ class Turn(NamedTuple):
     def reap(self) -> Step:
         """The reports that it has sent are read first. The rest of its queue has its tokens in the socket, or not."""
         child = self.child
-        recalled = () if child.is_loop else child.sent
-        return self.hear("worker.life.Life.reap", child._replace(sent=()), recalled=recalled, is_dead=True)
+        return self.hear("worker.life.Life.reap", child._replace(sent=()), recalled=child.sent, is_dead=True)
 
     def hear(self, action: str, child: Child, *, recalled: tuple[int, ...], is_dead: bool = False) -> Step:
         reads = is_dead or action.endswith("hear")

@@ -65,7 +65,7 @@ class VirtualChild(ChildProcess):
     def is_waiting(self) -> bool:
         return False
 
-    def give(self, starts: Sequence[StartRun]) -> None:
+    def give(self, starts: Sequence[StartRun], places: int | None = None) -> None:
         self._starts.extend(starts)
         self._news.set()
 

@@ -251,4 +251,4 @@ def test_checkpoints_that_python_takes_for_equal_reach_each_run_as_they_are() ->
     for kept in (ones, [None, ones[1], None], [None, None, None]):
         sent = StartRuns.of(1, [start(number + 1, each) for number, each in enumerate(kept)])
         arrived = StartRuns(*json.loads(json.dumps(sent)))
-        assert [json.dumps(each.checkpoint) for _, each in arrived.numbered()] == [json.dumps(each) for each in kept]
+        assert [json.dumps(each.checkpoint) for each in arrived.runs()] == [json.dumps(each) for each in kept]

@@ -234,9 +234,8 @@ AT = "2026-01-01T00:00:00+00:00"
 TO_CHILD = [
     Hello(["handlers"], "ab", "/srv/app", ["a command"], True, [["a", {"n": 1}]]),
     Hello([], "ab", None, [], False, []),
-    StartRun(7, "a", {"n": 1}, 1, 5, 2.5, 0.5, 1000, 12.5),
-    StartRun(7, "a", {}, 1, 5, 2.5, 0.5, 1000, 12.5, AT, 60.0, 70.0, 3),
     StartRuns(3, {"job_type": "a"}, {"run_id": [7], "payload": [{"n": 1}]}),
+    StartRuns(None, {"job_type": "a"}, {"run_id": [7], "payload": [{"n": 1}]}),
     Cancel(7),
 ]
 FROM_CHILD = [
@@ -265,13 +264,13 @@ def test_runs_that_are_sent_together_arrive_as_they_are(runs: list[StartRun]) ->
     (frame,) = Inbox().feed(encode(frame_of(StartRuns.of(3, runs))))
     message = of_parent(frame)
     assert isinstance(message, StartRuns)
-    assert list(message.numbered()) == list(enumerate(runs, 3))
+    assert (message.first, list(message.runs())) == (3, runs)
 
 
 @pytest.mark.parametrize(("payload", "other"), [({"n": 1}, {"n": True}), ({"n": 0}, {"n": 0.0}), ({"n": 1}, {})])
 def test_a_payload_that_equals_that_of_the_run_before_keeps_its_types(payload: Any, other: Any) -> None:
     message = StartRuns.of(3, [ONE._replace(payload=payload), ONE._replace(payload=other)])
-    assert repr([start.payload for _, start in message.numbered()]) == repr([payload, other])
+    assert repr([start.payload for start in message.runs()]) == repr([payload, other])
 
 
 @pytest.mark.parametrize("peak", [None, 1 << 40])
@@ -279,6 +278,7 @@ def test_a_payload_that_equals_that_of_the_run_before_keeps_its_types(payload: A
 def test_the_short_way_to_encode_a_success_gives_the_same_bytes(seconds: float, peak: int | None) -> None:
     report = Report(7, "succeeded", seconds, peak_memory_bytes=peak, processor_seconds=seconds)
     assert encode_success(7, seconds, peak, seconds) == encode(frame_of(report))
+    assert encode_success(7, seconds) == encode(frame_of(Report(7, "succeeded", seconds)))
 
 
 @pytest.mark.parametrize("message", FROM_CHILD)

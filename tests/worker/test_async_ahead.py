@@ -12,7 +12,7 @@ from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.queue.claims import Claim, ClaimRequest, claim
 
 HANDLERS = """
-import asyncio, os, sqlite3, time
+import asyncio, contextvars, os, sqlite3, time
 from pathlib import Path
 
 import psycopg
@@ -37,6 +37,21 @@ async def turns(ctx, does: str):
         GO.touch()
     while does == "wait" and not GO.exists():
         await asyncio.sleep(0.01)
+
+@job("chain", concurrency=5, max_attempts=1)
+async def chain(ctx, does: str):
+    with GO.with_name("begun").open("a") as file:
+        file.write(f"{ctx.run_id}\\n")
+    if does == "exit":
+        os._exit(7)
+
+kept = contextvars.ContextVar("kept", default=0)
+
+@job("keeps", concurrency=2)
+async def keeps(ctx):
+    before = kept.get()
+    kept.set(ctx.run_id)
+    return before
 
 begun = 0
 
@@ -127,3 +142,29 @@ def test_async_run_that_waits_behind_a_long_one_goes_to_another_host(
     assert other.wait(30) == 0
     rows = database.query("SELECT status, attempts FROM job_runs")
     assert [(row["status"], row["attempts"]) for row in rows] == [("succeeded", 1)] * 42
+
+
+@pytest.mark.promise("P7", "P8")
+def test_async_run_that_ends_its_child_loses_no_result_before_it_and_charges_no_run_behind_it(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    """Others have ended in the same pass of the event loop, and many wait in the child for their turn."""
+    app.write("handlers", HANDLERS)
+    runs = [queue(database, "chain", {"does": "exit" if number == 83 else "nothing"}) for number in range(160)]
+    jobrunner.tick()
+    assert sorted(map(int, app.path("begun").read_text().split())) == runs
+    rows = database.query("SELECT status, attempts FROM job_runs ORDER BY id")
+    assert [(row["status"], row["attempts"]) for row in rows] == [
+        ("dead" if number == 83 else "succeeded", 1) for number in range(160)
+    ]
+    # Only those that had a place, and had not begun.
+    assert database.value("SELECT count(*) FROM job_attempts WHERE outcome = 'released'") < 5
+
+
+def test_async_run_sees_no_context_variable_of_the_run_whose_place_it_takes(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    app.write("handlers", HANDLERS)
+    insert_runs(database, 100, "keeps")
+    jobrunner.tick()
+    assert database.query("SELECT DISTINCT status, result FROM job_runs") == [{"status": "succeeded", "result": 0}]

@@ -71,9 +71,11 @@ from jobrunner.children.frames import Inbox
 from jobrunner.children.begun_marks import BegunMarks
 from jobrunner.children.inside.event_loop import serve
 from jobrunner.children.inside.own_work import DatabaseAccess
-from jobrunner.children.messages import Cancel, StartRun
+from jobrunner.children.messages import Cancel, StartRun, StartRuns
+from jobrunner.children.tokens import Tokens
 
 ours, theirs = socket.socketpair()
+rings, hears = socket.socketpair()
 cell = os.memfd_create("running")
 os.ftruncate(cell, 8)
 in_time = clock.elapsed() + 0.1
@@ -102,7 +104,7 @@ def read():
 
 threading.Thread(target=read).start()
 starts = [start(1, "blocks", in_time + 60), start(2, "late", in_time), start(3, "late", in_time + 60)]
-serve(ours, Inbox(), cell, BegunMarks(None), DatabaseAccess(), [*starts, Cancel(3)])
+serve(ours, Inbox(), Tokens(rings), cell, BegunMarks(None), DatabaseAccess(), [StartRuns.of(None, starts), Cancel(3)])
 """
 
 

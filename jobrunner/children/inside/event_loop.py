@@ -14,29 +14,33 @@ import signal
 import socket
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Coroutine, Generator, Sequence
 from typing import Any
 
 from jobrunner import clock, failpoints
 from jobrunner.application.registry import serving
 from jobrunner.children.begun_marks import BegunMarks
-from jobrunner.children.frames import Inbox, encode
+from jobrunner.children.frames import Inbox
 from jobrunner.children.inside import attribution, connections, reports
+from jobrunner.children.inside.ahead import RunsAhead
 from jobrunner.children.inside.attempt import Attempt
 from jobrunner.children.inside.own_work import DatabaseAccess
 from jobrunner.children.inside.reports import Send
+from jobrunner.children.inside.to_parent import RING_SECONDS, ToParent
 from jobrunner.children.messages import (
     Cancel,
     CancelReceived,
     FromChild,
     Report,
     StartRun,
+    StartRuns,
     ToChild,
-    frame_of,
     of_parent,
 )
 from jobrunner.children.messages import Output as OutputMessage
 from jobrunner.children.output import TAIL_BYTES
+from jobrunner.children.tokens import BadToken, Tokens
 
 _OUTPUT_EVERY_SECONDS = 0.1
 _LINE_BYTES = 1024
@@ -46,6 +50,7 @@ _running: contextvars.ContextVar[int] = contextvars.ContextVar("jobrunner_run", 
 def serve(
     channel: socket.socket,
     inbox: Inbox,
+    tokens: Tokens,
     running: int,
     marks: BegunMarks,
     access: DatabaseAccess,
@@ -53,24 +58,36 @@ def serve(
 ) -> None:
     """Act on these messages and on all further ones, until the parent closes the channel."""
     with mmap.mmap(running, 8) as cell:
-        asyncio.run(_Server(channel, inbox, cell, marks, access).serve(messages))
+        asyncio.run(_Server(channel, inbox, tokens, cell, marks, access).serve(messages))
 
 
 class _Server:
     def __init__(
-        self, channel: socket.socket, inbox: Inbox, cell: mmap.mmap, marks: BegunMarks, access: DatabaseAccess
+        self,
+        channel: socket.socket,
+        inbox: Inbox,
+        tokens: Tokens,
+        cell: mmap.mmap,
+        marks: BegunMarks,
+        access: DatabaseAccess,
     ) -> None:
         self._channel = channel
         self._inbox = inbox
+        self._parent = ToParent(channel, tokens)
         self._cell = cell
         self._marks = marks
         self._access = access
         self._pid = os.getpid()
         self._runs: dict[int, _Run] = {}
-        self._sending = threading.Lock()
+        self._at_work: Counter[str] = Counter()
+        self._ahead = RunsAhead(tokens)
+        # Whether this pass of the event loop has ended a run, and whether such an end has left a place free.
+        self._has_ended = self._is_awaited = False
+        self._later: asyncio.TimerHandle | None = None
 
     async def serve(self, messages: Sequence[ToChild]) -> None:
         self._loop = asyncio.get_running_loop()
+        self._context = contextvars.copy_context()
         self._is_closed = asyncio.Event()
         self._loop.set_task_factory(self._new_task)
         # The tick stops runs by messages. A SIGTERM to all processes of a service must not end all runs at once.
@@ -94,9 +111,14 @@ class _Server:
             self._act(of_parent(frame))
 
     def _act(self, message: ToChild) -> None:
-        if isinstance(message, StartRun):
-            failpoints.hit("loop.received")
-            self._begin(message)
+        if isinstance(message, StartRuns):
+            if message.first is None:
+                for start in message.runs():
+                    self._begin(start)
+            else:
+                self._ahead.add(message)
+                self._begin_next()
+            self._set_alarm()
         elif isinstance(message, Cancel):
             # Also for a run that is over: the answer shows that nothing blocks the loop.
             self._send(CancelReceived(message.run_id))
@@ -106,14 +128,27 @@ class _Server:
                 if run.has_begun:
                     run.work.cancel()
 
+    def _begin_next(self) -> bool:
+        """Begin as many of the runs ahead as there are places for; whether this was any."""
+        before = len(self._runs)
+        try:
+            while (start := self._ahead.take(self._at_work)) is not None:
+                self._begin(start)
+        except (BadToken, OSError):
+            # As in a child of plain handlers: it is not known any more what it may begin.
+            os._exit(1)
+        return len(self._runs) > before
+
     def _begin(self, start: StartRun) -> None:
+        failpoints.hit("loop.received")
         run = _Run(Attempt(start, self._send, self._access), self._send, self._loop)
-        context = contextvars.copy_context()
+        # Not that of now: the run that has just ended may have set variables of its own.
+        context = self._context.copy()
         context.run(_running.set, run.run_id)
         context.run(attribution.sink.set, run.output.write)
         self._runs[run.run_id] = run
+        self._at_work[start.job_type] += 1
         run.work = self._loop.create_task(self._work_on(run), context=context)
-        self._set_alarm()
 
     async def _work_on(self, run: _Run) -> None:
         report = await self._attempt(run)
@@ -122,13 +157,13 @@ class _Server:
             os._exit(0)
         failpoints.hit("loop.handler_returned")
         del self._runs[run.run_id]
-        self._set_alarm()
+        self._at_work[run.attempt.start.job_type] -= 1
         for left in run.background:
             # The background tasks of a handler end with it.
             left.cancel()
         run.output.flush()
         run.attempt.flush()
-        self._send(report)
+        self._report(report)
 
     async def _attempt(self, run: _Run) -> Report:
         start = run.attempt.start
@@ -146,10 +181,36 @@ class _Server:
         left = max(0.001, min(ends) - clock.elapsed()) if ends else 0
         signal.setitimer(signal.ITIMER_REAL, left)
 
+    def _report(self, report: Report) -> None:
+        if report.outcome == "succeeded" and report.result is None:
+            self._parent.send_encoded(reports.encode_success(report.run_id, clock.elapsed()))
+        else:
+            self._parent.send(report)
+        if not self._has_ended:
+            # Other runs may end in the same pass of the loop. If one of them blocks it, the parent looks by itself.
+            # This is called before the first step of the run that begins now.
+            self._has_ended = True
+            self._loop.call_soon(self._end_pass)
+        self._is_awaited |= not self._begin_next()
+
+    def _end_pass(self) -> None:
+        self._has_ended = False
+        self._set_alarm()
+        if self._is_awaited or clock.elapsed() >= self._parent.rung_at + RING_SECONDS:
+            self._ring()
+        elif self._later is None:
+            self._later = self._loop.call_later(RING_SECONDS, self._ring)
+
+    def _ring(self) -> None:
+        if self._later is not None:
+            self._later.cancel()
+        self._later, self._is_awaited = None, False
+        if not self._parent.is_heard:
+            self._parent.ring(rests=not self._runs)
+
     def _send(self, message: FromChild) -> None:
-        # The lock is for threads that handlers have started: they may print at the same time.
-        with self._sending:
-            self._channel.sendall(encode(frame_of(message)))
+        self._parent.send(message)
+        self._parent.ring()
 
     def _new_task(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
         new: asyncio.Task[Any] = asyncio.Task(_StepNoter(coroutine, self._cell), loop=loop, **options)

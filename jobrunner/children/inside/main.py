@@ -26,7 +26,7 @@ from jobrunner.application.job import Job
 from jobrunner.application.registry import serving
 from jobrunner.children import process_title
 from jobrunner.children.begun_marks import BegunMarks
-from jobrunner.children.frames import Inbox, encode
+from jobrunner.children.frames import Inbox
 from jobrunner.children.inside import attribution, connections, reports
 from jobrunner.children.inside.attempt import Attempt
 from jobrunner.children.inside.costs import Meter
@@ -34,23 +34,14 @@ from jobrunner.children.inside.imports import import_handlers
 from jobrunner.children.inside.lifetime import end_with_parent
 from jobrunner.children.inside.own_work import DatabaseAccess
 from jobrunner.children.inside.stdio import Streams
-from jobrunner.children.messages import (
-    FromChild,
-    Hello,
-    StartRun,
-    StartRuns,
-    ToChild,
-    frame_of,
-    of_parent,
-)
+from jobrunner.children.inside.to_parent import RING_SECONDS, ToParent
+from jobrunner.children.messages import FromChild, Hello, StartRun, StartRuns, ToChild, of_parent
 from jobrunner.children.tokens import BadToken, Tokens
 from jobrunner.jobs.outcomes import HandlerStopped
 
 _MOST_CLOSED_IN_A_ROW = 2
 _signals: Any = sys.modules.get("_signal", signal)
 """The C module below ``signal``, whose own work on a handler takes a tenth of the time of a short run."""
-_HELD_BYTES = 1 << 16
-"""The channel holds more than this. (By default three times as much.)"""
 _READ_BYTES = 1 << 16
 """A buffer of more than 128 KiB is mapped, cut and unmapped for each message, which takes as long as to decode one."""
 _LOOK_MILLISECONDS = 250
@@ -58,8 +49,6 @@ _LOOK_MILLISECONDS = 250
 slept although there was one."""
 _EXPORT_SECONDS = 0.8
 """How long a child that ends exports spans. After a second its parent kills it."""
-_RING_SECONDS = 0.005
-"""While it has work, a child rings at most this often for reports of success; the parent takes them together."""
 
 
 def main(arguments: list[str]) -> None:
@@ -94,6 +83,7 @@ class Child:
     def __init__(self, channel: socket.socket, tokens: Tokens, running: int, marks: BegunMarks) -> None:
         self._channel = channel
         self._tokens = tokens
+        self._parent = ToParent(channel, tokens)
         self._running = running
         self._marks = marks
         self._meter = Meter(running)
@@ -102,9 +92,6 @@ class Child:
         self._contents: deque[tuple[int, StartRun]] = deque()
         self._others: list[ToChild] = []
         self._pid = os.getpid()
-        self._rung_at = 0.0
-        self._is_heard = True
-        self._sending = threading.Lock()
         self._attempt: Attempt | None = None
         self._is_shielded = self._is_interrupted = False
         self._closed_in_a_row = 0
@@ -140,12 +127,12 @@ class Child:
             if not self._receive():
                 return
             while self._others:
-                if isinstance(self._others[0], StartRun):
+                if isinstance(self._others[0], StartRuns):
                     # From here on this child runs async handlers only. Other children do not import asyncio.
                     from jobrunner.children.inside.event_loop import serve
 
                     access = DatabaseAccess(self._hello)
-                    serve(self._channel, self._inbox, self._running, self._marks, access, self._others)
+                    serve(self._channel, self._inbox, self._tokens, self._running, self._marks, access, self._others)
                     return
                 message = self._others.pop(0)
                 if isinstance(message, Hello):
@@ -159,8 +146,8 @@ class Child:
         """
         process_title.show(None)
         signal.setitimer(signal.ITIMER_REAL, 0)
-        if not self._is_heard or is_after_several:
-            self._ring(rests=is_after_several)
+        if not self._parent.is_heard or is_after_several:
+            self._parent.ring(rests=is_after_several)
 
     def _take(self) -> StartRun | None:
         """Take the next run. Raises BadToken if the parent has not given the token."""
@@ -184,44 +171,25 @@ class Child:
         if not data:
             return False
         for message in map(of_parent, self._inbox.feed(data)):
-            if isinstance(message, StartRuns):
-                self._contents.extend(message.numbered())
+            if isinstance(message, StartRuns) and message.first is not None and message.places is None:
+                self._contents.extend(enumerate(message.runs(), message.first))
             else:
                 self._others.append(message)
         return True
 
-    def _send(self, message: FromChild) -> None:
-        self._send_encoded(encode(frame_of(message)))
-
-    def _send_encoded(self, data: bytes) -> None:
-        # A thread may send what a run keeps.
-        with self._sending:
-            if len(data) > _HELD_BYTES:
-                # The channel may not hold all of it. Rung in its middle, the parent reads on, and nobody waits long.
-                self._channel.sendall(data[:_HELD_BYTES])
-                self._ring()
-                data = data[_HELD_BYTES:]
-            self._channel.sendall(data)
-            self._is_heard = False
-
-    def _ring(self, *, rests: bool = False) -> None:
-        self._tokens.ring(rests=rests)
-        self._is_heard = True
-        self._rung_at = clock.elapsed()
-
     def _import(self, hello: Hello) -> None:
         self._hello, self._access = hello, DatabaseAccess(hello, self._shielded)
-        answer = import_handlers(hello, self._send)
+        answer = import_handlers(hello, self._parent.send)
         self._jobs = serving()
         connections.prepare()
         self._streams.keep()
-        self._send(answer)
+        self._parent.send(answer)
 
     def _run(self, start: StartRun) -> None:
         if clock.elapsed() > start.begin_before:
             # The parent has stalled since the claim: another tick may have the run by now.
             self._streams.end_of_run()
-            self._send(reports.not_begun(start))
+            self._parent.send(reports.not_begun(start))
             return
         self._marks.begin(start.slot)
         attempt = self._attempt_at(start)
@@ -240,19 +208,19 @@ class Child:
         ended_at = clock.elapsed()
         is_success = report.outcome == "succeeded"
         if is_success and report.result is None and not attempt.was_asked_to_stop:
-            self._send_encoded(reports.encode_success(start.run_id, ended_at, peak, processor))
+            self._parent.send_encoded(reports.encode_success(start.run_id, ended_at, peak, processor))
         else:
             asked, is_last = attempt.was_asked_to_stop, self._has_lost_connections()
             report = report._replace(peak_memory_bytes=peak, processor_seconds=processor)
-            self._send(report._replace(ended_at=ended_at, was_asked_to_stop=asked, is_last=is_last))
-        if not is_success or ended_at >= self._rung_at + _RING_SECONDS:
-            self._ring()
+            self._parent.send(report._replace(ended_at=ended_at, was_asked_to_stop=asked, is_last=is_last))
+        if not is_success or ended_at >= self._parent.rung_at + RING_SECONDS:
+            self._parent.ring()
 
     def _send_of_run(self, message: FromChild) -> None:
         # Interrupted in its middle, a frame would end the channel.
         with self._shielded():
-            self._send(message)
-            self._ring()
+            self._parent.send(message)
+            self._parent.ring()
 
     def _has_lost_connections(self) -> bool:
         """Whether a connection that the handlers keep is closed, so that all further runs would fail in this child."""

@@ -2,94 +2,34 @@
 
 from __future__ import annotations
 
-import signal
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from itertools import islice
 
 from jobrunner import clock
-from jobrunner.children.messages import NOT_BEGUN, Cancel, CancelReceived, Output, Report, StartRun
-from jobrunner.children.output import Tail
-from jobrunner.children.protocol import OfRun
+from jobrunner.children.events import Reported
+from jobrunner.children.messages import NOT_BEGUN, Report, StartRun
 from jobrunner.children.python_child import ChildProcess
 from jobrunner.children.supervisor import Supervisor
-from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.model import Capacity, ClaimedRun, Policy
+from jobrunner.model import Capacity, Policy
 from jobrunner.settings.config import Config
-from jobrunner.worker.attempt import Attempt, StopReason
 from jobrunner.worker.hand import Hand, RunInHand
-from jobrunner.worker.phase import Phase
-from jobrunner.worker.pools.pool import Pool, PoolCapacity, Steps
+from jobrunner.worker.phase import AT_WORK_PHASES, Phase
+from jobrunner.worker.pools.coroutine_attempt import AsyncAttempt, charged
+from jobrunner.worker.pools.loop_queue import LoopQueue
+from jobrunner.worker.pools.pool import Pool, PoolCapacity, Steps, start_of
 from jobrunner.worker.pools.starts import ChildStarts
 from jobrunner.worker.pools.throughput import AHEAD_SECONDS, Throughput
 
 _MANY = 20
 _GATHERING_SECONDS = 0.01
 """With many runs at work, those that end within this time are finalized together."""
+_LONGEST_GATHERING_SECONDS = 0.04
+_LONGEST_WAIT_SECONDS = 0.25
+_UNACCOUNTED_SECONDS = 2.0
+_LOOK_SECONDS = 0.03
 MOST_WAITING = 512
 """Runs that wait in a tick for the place of one at work, of all types."""
-
-
-class AsyncAttempt(Attempt):
-    """A run that shares an event loop. It is cancelled there to stop it; if that fails, the whole child is killed."""
-
-    def __init__(self, run: ClaimedRun, policy: Policy, child: ChildProcess) -> None:
-        super().__init__(run, policy, child)
-        self.tail = Tail()
-        self._bytes_seen = 0
-        self.child = child
-        self.loop_has_answered = False
-        self.has_killed = False
-
-    def stop(self, why: StopReason, within: timedelta | None = None) -> bool:
-        """As for any attempt, but never at once: a lost lease of one run must not kill the other runs."""
-        return super().stop(why, within or None)
-
-    def receive(self, message: OfRun) -> None:
-        """Take the output of the run, or note that its event loop has received the request to cancel it."""
-        if isinstance(message, CancelReceived):
-            self.loop_has_answered = True
-        elif isinstance(message, Output):
-            self.tail.add(message.text.encode("utf-8", "replace"))
-
-    def _send(self, step: str) -> None:
-        if step in ("ask", "interrupt"):
-            self.child.send(Cancel(self.run.lease.run_id))
-        else:
-            self.has_killed = self.has_killed or step == "kill"
-            super()._send(step)
-
-    def _stopped(self, ending: AttemptResult) -> AttemptResult:
-        stopped = super()._stopped(ending)
-        # If the loop has answered, this run did not block it. Then the stack of the coroutine says more.
-        return stopped._replace(traceback=ending.traceback) if self.loop_has_answered else stopped
-
-    def _crashed(self) -> AttemptResult:
-        if shared := self.process.tail.text():
-            # Output that no run can be found for: from a library in C, or from a program that a handler started.
-            self.tail.add(b"\n" + shared.encode())
-        return super()._crashed()
-
-    def blocked(self, others: int) -> AttemptResult:
-        """The result of a run that blocked the event loop until the child was killed."""
-        ending = self.died()
-        if self.stopping is not None:
-            return ending
-        return ending._replace(
-            error_type="blocked_loop",
-            error=f"it blocked the event loop and {others} other run(s); use await, or asyncio.to_thread",
-        )
-
-    def released_with_child(self, charged: Sequence[Attempt]) -> AttemptResult:
-        """The result of a run whose child died because of others: uncharged."""
-        named = ", ".join(f"run {each.run.lease.run_id} ({each.run.job_type})" for each in charged)
-        why = f"because of {named}" if named else "because of one of its runs, and it is not known which"
-        return AttemptResult(
-            Outcome.RELEASED,
-            error_type="released",
-            error=f"the child process that it shared ended {why}",
-            output=self.tail.text(),
-        )
 
 
 class CoroutinePool(Pool):
@@ -103,11 +43,14 @@ class CoroutinePool(Pool):
         self._supervisor = supervisor
         self._starts = starts
         self._child: ChildProcess | None = None
+        # The last child that has reported: until then it has no event loop, and would take tokens for plain runs.
+        self._looping: ChildProcess | None = None
         # By the name that the type has today: its former names have no places of their own.
         self._at_work: Counter[str] = Counter()
         # How many runs of a type may be at work in this tick, by the last claim.
         self._places: dict[str, int] = {}
         self._throughput = Throughput(strict=config.strict)
+        self._queue = LoopQueue(hand)
         self._is_one_at_a_time = False
 
     def capacity(self) -> PoolCapacity:
@@ -122,17 +65,28 @@ class CoroutinePool(Pool):
             growth=0 if is_served else 1,
             is_usable=self._starts.is_any(),
             is_ready=child is not None or self._starts.is_settled(),
-            gathering_seconds=_GATHERING_SECONDS if self._at_work.total() >= _MANY else 0.0,
+            next_step_at=min(self._stuck_at(), clock.elapsed() + _LOOK_SECONDS) if self._queue else None,
+            gathering_seconds=self._gathering_seconds(),
         )
+
+    def _gathering_seconds(self) -> float:
+        if self._queue:
+            job_type = self._queue.job_type
+            in_turn = len(self._queue) / max(1, self._at_work[job_type])
+            return min(_LONGEST_GATHERING_SECONDS, in_turn * self._throughput.expected_seconds(job_type) / 2)
+        return _GATHERING_SECONDS if self._at_work.total() >= _MANY else 0.0
 
     def _claimable(self, child: ChildProcess | None, may_wait: int) -> Capacity:
         if child is None and not self._supervisor.idle:
             return Capacity(0)
         if child is not None and (child.is_being_killed or child.channel_lost_at is not None):
             return Capacity(0)
-        in_hand = self._at_work.total() + self.count_waiting()
+        in_hand = self._at_work.total() + len(self._queue) + self.count_waiting()
         if self._is_one_at_a_time:
             return Capacity(0, ahead=1 - in_hand)
+        if 2 * len(self._queue) > may_wait:
+            # There is enough work for now: one large claim later is cheaper than many small ones.
+            return Capacity(0)
         most = sum({each.family: each.concurrency or 1 for each in self.types.known.values()}.values())
         return Capacity(0, ahead=most + may_wait - in_hand)
 
@@ -165,60 +119,151 @@ class CoroutinePool(Pool):
         self._starts.start(min(count, 1))
 
     def start(self, permits: int, ahead: int) -> Steps:
-        started: Steps = []
-        for held in self._waiting():
-            policy = self.types.policies.get(held.run.job_type)
-            # A run of a retired type is returned: the next child may have other code.
-            if policy is None or not self._has_place(policy):
-                continue
-            child = self._live_child()
-            # While another thread claimed, the child may have died, and another pool may have taken the idle one.
-            if (child is None and not self._supervisor.idle) or (self._is_one_at_a_time and self._at_work.total()):
-                break
+        child = self._live_child()
+        if child is not None and self._queue:
+            self._recall_behind_the_stuck(child)
+        # While another thread claimed, the child may have died, and another pool may have taken the idle one.
+        if not self._hand.count(Phase.WAITING) or (child is None and not self._supervisor.idle):
+            return []
+        begun = self._take_places()
+        if begun:
             child = self._child = child or self._supervisor.acquire(for_event_loop=True)
-            held.started = AsyncAttempt(held.run, policy, child)
-            self._hand.move(held, Phase.WORKING)
-            start = StartRun.of(
-                held.run,
-                self._config.payload_limit,
-                begin_before=held.begin_before,
-                alarm_after=policy.kill_after + self._config.grace,
-                slot=self._supervisor.page.slot_of(held.lease),
-            )
-            child.send(start)
-            self._at_work[policy.family] += 1
+            for held in begun:
+                self._work_on(held, child)
+            child.begin([self._start_of(held) for held in begun])
             self.took_at = clock.elapsed()
-            started.append((held, None))
-        return started
+        if child is not None and child is self._looping and (queued := self._choose_ahead(ahead - len(self._queue))):
+            job_type = queued[0].run.job_type
+            self._queue.add(job_type, queued)
+            child.give([self._start_of(held) for held in queued], self._at_work[job_type])
+            self.took_at = clock.elapsed()
+        return [(held, None) for held in begun]
+
+    def _take_places(self) -> list[RunInHand]:
+        """The waiting runs that begin now, as many as there are places for.
+
+        A run of a retired type is returned: the next child may have other code.
+        """
+        # Called twice in each turn, with hundreds of runs that wait for a place: so it ends when none is left.
+        known, chosen = self.types.policies, []
+        free = {name for name, policy in known.items() if self._has_place(policy)}
+        for held in self._hand.each_in(Phase.WAITING) if free else ():
+            if held.run.job_type not in free:
+                continue
+            policy = known[held.run.job_type]
+            if self._has_place(policy):
+                self._at_work[policy.family] += 1
+                chosen.append(held)
+            else:
+                # Perhaps by runs of another name of the type.
+                free.discard(policy.job_type)
+                if not free:
+                    break
+        return chosen
 
     def _has_place(self, policy: Policy) -> bool:
-        places = self._places.get(policy.job_type, policy.concurrency or 1)
-        return self._at_work[policy.family] < places
+        if self._is_one_at_a_time:
+            return not self._at_work.total()
+        # What is queued takes each place that gets free.
+        is_queued = len(self._queue) > 0 and policy.family == self._queue.job_type
+        return not is_queued and self._at_work[policy.family] < self._places_of(policy)
+
+    def _places_of(self, policy: Policy) -> int:
+        return self._places.get(policy.job_type, policy.concurrency or 1)
+
+    def _choose_ahead(self, most: int) -> list[RunInHand]:
+        """The waiting runs that are queued in the child: of one short type, all places of which are taken."""
+        may_wait = self._may_wait() if most > 0 else {}
+        waiting = [held for held in self._hand.each_in(Phase.WAITING) if held.run.job_type in may_wait]
+        if not waiting:
+            return []
+        job_type = self._queue.job_type if self._queue else waiting[0].run.job_type
+        policy = self.types.policies.get(job_type)
+        # The child counts by the name of the run, so not where runs of former names take places of the type.
+        if policy is None or len(policy.names) > 1 or self._at_work[job_type] != self._places_of(policy):
+            return []
+        return list(islice((held for held in waiting if held.run.job_type == job_type), most))
+
+    def _start_of(self, held: RunInHand) -> StartRun:
+        return start_of(held, self.types.known[held.run.job_type], self._config, self._supervisor.page)
+
+    def _work_on(self, held: RunInHand, child: ChildProcess, began_at: float | None = None) -> RunInHand:
+        held.started = AsyncAttempt(held.run, self.types.known[held.run.job_type], child, began_at)
+        self._hand.move(held, Phase.WORKING)
+        return held
 
     def ended(self, held: RunInHand, report: Report) -> Steps:
         # The child stays, so that the next runs can use its event loop and what the handlers keep in it.
-        self._at_work[self.types.known[held.run.job_type].family] -= 1
-        if report.outcome == NOT_BEGUN:
-            return []
-        self._throughput.learn(held.run.job_type, clock.elapsed() - held.attempt.began_at)
-        return [(held, held.attempt.reported(report))]
+        job_type, attempt, ended_at = held.run.job_type, held.attempt, clock.elapsed()
+        self._looping = _child_of(held)
+        family = self.types.known[job_type].family
+        self._at_work[family] -= 1
+        steps: Steps = []
+        if report.outcome != NOT_BEGUN:
+            if report.ended_at is not None:
+                # A handler may forge this time, so it is limited to what is possible.
+                ended_at = min(max(report.ended_at, attempt.began_at), ended_at)
+            self._throughput.learn(job_type, ended_at - attempt.began_at)
+            steps.append((held, attempt.reported(report)))
+        if (following := self._queue.advance(job_type)) is not None:
+            self._at_work[family] += 1
+            steps.append((self._work_on(following, self._looping, began_at=ended_at), None))
+        return steps
 
     def died(self, runs: Sequence[RunInHand]) -> Steps:
-        mine = [(held, held.attempt) for held in runs if isinstance(held.attempt, AsyncAttempt)]
-        attempts = [attempt for _, attempt in mine]
-        charged, have_blocked = _charged(attempts)
-        if not charged:
+        child = _child_of(runs[0])
+        self._recall(child)
+        # What is left of the queue has no report, and was taken by the child: so it counts as at work.
+        taken = [self._work_on(held, child) for held in self._queue.clear()]
+        mine = [held for held in (*runs, *taken) if held.phase in AT_WORK_PHASES]
+        attempts = {held: held.attempt for held in mine if isinstance(held.attempt, AsyncAttempt)}
+        blamed, have_blocked = charged(list(attempts.values())) if attempts else ([], False)
+        if not blamed:
             # It is not known which run ended the child. Run one at a time for the rest of the tick to find it.
             self._is_one_at_a_time = True
         self._at_work.clear()
         results: Steps = []
-        for held, attempt in mine:
-            if attempt not in charged:
-                results.append((held, attempt.released_with_child(charged)))
+        for held, attempt in attempts.items():
+            if attempt not in blamed:
+                results.append((held, attempt.released_with_child(blamed)))
             else:
-                others = len(mine) - len(charged)
+                others = len(attempts) - len(blamed)
                 results.append((held, attempt.blocked(others) if have_blocked else attempt.died()))
         return results
+
+    # Recalling.
+
+    def recall(self, run_id: int | None = None) -> list[Reported]:
+        child = self._live_child()
+        if child is None:
+            return []
+        if run_id is None:
+            self._recall(child)
+            return []
+        if self._queue.holds(run_id):
+            self._recall(child)
+        # A run that the child has begun, or ended, is that by the reports of those before it.
+        return self._supervisor.receive(child)
+
+    def _stuck_at(self) -> float:
+        return self._queue.moved_at + _LONGEST_WAIT_SECONDS
+
+    def _recall_behind_the_stuck(self, child: ChildProcess) -> None:
+        stuck_since = clock.elapsed() - self._stuck_at()
+        if stuck_since >= 0:
+            self._recall(child)
+        if self._queue and stuck_since >= _UNACCOUNTED_SECONDS and not child.has_unread():
+            # A queued run is gone without a report: a handler has read the tokens of the child.
+            child.kill()
+
+    def _recall(self, child: ChildProcess) -> None:
+        """Take back what the child has not begun, also what should be at work by the last reports."""
+        recalled = set(child.recall())
+        self._queue.remove(recalled)
+        for run_id in recalled:
+            if (held := self._hand.at_work(run_id)) is not None:
+                self._at_work[self.types.known[held.run.job_type].family] -= 1
+                self._hand.move(held, Phase.WAITING if held.attempt.stopping is None else Phase.RETURNING)
 
     def close(self) -> None:
         """Release the child if it has no work. Then it ends by itself."""
@@ -233,19 +278,7 @@ class CoroutinePool(Pool):
         return self._child
 
 
-def _charged(attempts: Sequence[AsyncAttempt]) -> tuple[list[AsyncAttempt], bool]:
-    """The attempts that are charged for the child's end; and whether they blocked the loop of a run to be stopped."""
-    killed_for = [attempt for attempt in attempts if attempt.has_killed]
-    if any(attempt.loop_has_answered for attempt in killed_for):
-        # The loop went on, so these runs did not stop when they were cancelled.
-        return killed_for, False
-    child = attempts[0].child
-    # SIGKILL that this tick has not sent comes from the kernel, an operator or another thread. The step in which it
-    # comes says nothing: the run of that step may only have waited beside the one that took all the memory.
-    is_from_elsewhere = child.exit_status == -signal.SIGKILL and not child.is_being_killed
-    running = None if is_from_elsewhere else child.running_run_id()
-    if has_loop := [attempt for attempt in attempts if attempt.run.lease.run_id == running]:
-        return has_loop, bool(killed_for)
-    if killed_for or len(attempts) == 1:
-        return killed_for or list(attempts), False
-    return [attempt for attempt in attempts if attempt.is_overdue()], False
+def _child_of(held: RunInHand) -> ChildProcess:
+    child = held.attempt.process
+    assert isinstance(child, ChildProcess)
+    return child

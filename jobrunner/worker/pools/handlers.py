@@ -17,7 +17,7 @@ from jobrunner.worker.attempt import Attempt
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.phase import Phase
-from jobrunner.worker.pools.pool import Pool, PoolCapacity, Steps
+from jobrunner.worker.pools.pool import Pool, PoolCapacity, Steps, start_of
 from jobrunner.worker.pools.prefetch import PrefetchQueue
 from jobrunner.worker.pools.starts import ChildStarts
 from jobrunner.worker.pools.throughput import AHEAD_SECONDS, INERTIA, Throughput
@@ -139,7 +139,7 @@ class HandlerPool(Pool):
                     queues.remove(queue)
             else:
                 break
-            given.setdefault(queue.child, []).append(self._message(held))
+            given.setdefault(queue.child, []).append(self._start_of(held))
         for child, starts in given.items():
             child.give(starts)
         if given:
@@ -176,14 +176,8 @@ class HandlerPool(Pool):
         queue.add(held)
         queue.is_closed = expected > AHEAD_SECONDS
 
-    def _message(self, held: RunInHand) -> StartRun:
-        return StartRun.of(
-            held.run,
-            self._config.payload_limit,
-            begin_before=held.begin_before,
-            alarm_after=self.types.known[held.run.job_type].kill_after + self._config.grace,
-            slot=self._supervisor.page.slot_of(held.lease),
-        )
+    def _start_of(self, held: RunInHand) -> StartRun:
+        return start_of(held, self.types.known[held.run.job_type], self._config, self._supervisor.page)
 
     def _open_queues(self) -> list[PrefetchQueue]:
         return [queue for queue in self._queues.values() if queue.is_open()]
@@ -300,4 +294,4 @@ class HandlerPool(Pool):
     def _recall_behind(self, queue: PrefetchQueue) -> None:
         if queue.recall():
             # The recall also took the first run, which the child had not begun: send it again.
-            queue.child.give([self._message(queue.first)])
+            queue.child.give([self._start_of(queue.first)])

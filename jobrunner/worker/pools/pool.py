@@ -12,10 +12,12 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
+from jobrunner.children.begun_page import BegunPage
 from jobrunner.children.events import Reported
-from jobrunner.children.messages import Report
+from jobrunner.children.messages import Report, StartRun
 from jobrunner.lifecycle import AttemptResult
 from jobrunner.model import Capacity, Policy
+from jobrunner.settings.config import Config
 from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.phase import Phase
 
@@ -44,6 +46,17 @@ class PoolCapacity(NamedTuple):
     next_step_at: float | None = None
     gathering_seconds: float = 0.0
     worth_growing_for: int = 1
+
+
+def start_of(held: RunInHand, policy: Policy, config: Config, page: BegunPage) -> StartRun:
+    """What a child needs to know of the run, which is of the type with this policy."""
+    return StartRun.of(
+        held.run,
+        config.payload_limit,
+        begin_before=held.begin_before,
+        alarm_after=policy.kill_after + config.grace,
+        slot=page.slot_of(held.lease),
+    )
 
 
 class ServedTypes:
