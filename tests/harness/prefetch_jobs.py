@@ -1,5 +1,6 @@
 """Short handlers that misbehave if the payload requests it, and the traces that their runs leave."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -82,6 +83,14 @@ def brief(ctx: Context, hang=False):
 '''
 
 ONE = {"JOBRUNNER_CONCURRENCY": "1"}
+KINDS = ["def", "async def"]
+
+
+def of_kind(kind: str, handlers: str) -> str:
+    """These handlers, or the same as ``async def``, one at a time: what holds such a run blocks its event loop."""
+    if kind == "def":
+        return handlers
+    return re.sub(r"(@job\(\"\w+\", timeout=.*)\)\ndef", r"\1, concurrency=1)\nasync def", handlers)
 
 
 def warm_up(database: Database, job_type: str = "quick", count: int = 40) -> list[int]:

@@ -5,15 +5,19 @@ import pytest
 from harness import App, Commands, Database
 from harness.handlers_rows import attempt_of, queue
 from harness.invariants import assert_consistent, insert_runs
-from harness.prefetch_jobs import ONE, QUICK, begun, ends, queue_head, warm_up
+from harness.prefetch_jobs import KINDS, ONE, QUICK, begun, ends, of_kind, queue_head, warm_up
 
 
 @pytest.fixture(autouse=True)
-def quick_handlers(app: App) -> None:
-    app.add(QUICK)
+def quick_handlers(app: App, request: pytest.FixtureRequest) -> None:
+    app.add(of_kind(getattr(request, "param", "def"), QUICK))
+
+
+each_kind = pytest.mark.parametrize("quick_handlers", KINDS, indirect=True)
 
 
 @pytest.mark.promise("P1", "P7", "P8")
+@each_kind
 @pytest.mark.parametrize("act", ["exit", "segfault"])
 def test_a_crash_amid_short_runs_is_charged_to_that_run_alone(
     jobrunner: Commands, app: App, database: Database, act: str
@@ -33,6 +37,7 @@ def test_a_crash_amid_short_runs_is_charged_to_that_run_alone(
 
 
 @pytest.mark.promise("P1", "P8")
+@each_kind
 def test_tick_goes_on_after_a_crash_when_all_due_runs_were_queued_behind_it(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
@@ -45,6 +50,7 @@ def test_tick_goes_on_after_a_crash_when_all_due_runs_were_queued_behind_it(
 
 
 @pytest.mark.promise("P1", "P8")
+@each_kind
 def test_a_timeout_amid_short_runs_ends_that_run_alone(jobrunner: Commands, app: App, database: Database) -> None:
     others = warm_up(database, "brief")
     hanging = queue_head(database, "brief", hang=True)

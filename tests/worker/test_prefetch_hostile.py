@@ -4,7 +4,7 @@ import pytest
 
 from harness import App, Commands, Database
 from harness.invariants import assert_consistent, insert_runs
-from harness.prefetch_jobs import ONE, QUICK, ends, make_all_due, queue_head, warm_up
+from harness.prefetch_jobs import KINDS, ONE, QUICK, ends, make_all_due, of_kind, queue_head, warm_up
 
 HOSTILE = """
 import json, socket, struct
@@ -72,10 +72,11 @@ def check_no_run_is_lost(jobrunner: Commands, app: App, database: Database, bad:
 @pytest.mark.long(sample=0.5)
 @pytest.mark.promise("P1", "P8")
 @pytest.mark.parametrize("act", ["read", "tear", "close", "shut down", "write", "flood", "forge", "forge both"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_handler_that_uses_the_prefetch_queue_loses_no_run(
-    jobrunner: Commands, app: App, database: Database, act: str
+    jobrunner: Commands, app: App, database: Database, act: str, kind: str
 ) -> None:
-    app.add(QUICK + HOSTILE)
+    app.add(of_kind(kind, QUICK + HOSTILE))
     others = warm_up(database, "hostile")
     bad = queue_head(database, "hostile", act=act)
     others += insert_runs(database, 30, "hostile")
@@ -83,10 +84,11 @@ def test_a_handler_that_uses_the_prefetch_queue_loses_no_run(
 
 
 @pytest.mark.promise("P1", "P8")
+@pytest.mark.parametrize("kind", KINDS)
 def test_runs_that_a_handler_has_read_from_the_queue_do_not_wait_for_its_timeout(
-    jobrunner: Commands, app: App, database: Database
+    jobrunner: Commands, app: App, database: Database, kind: str
 ) -> None:
-    app.add(QUICK)
+    app.add(of_kind(kind, QUICK))
     others = warm_up(database)
     bad = queue_head(database, act="steal", path="/nowhere")
     others += insert_runs(database, 30, "quick")

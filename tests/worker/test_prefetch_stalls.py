@@ -9,12 +9,14 @@ from harness import App, Commands, Database, PostgresDatabase, wait_for
 from harness.handlers_rows import status_of
 from harness.invariants import assert_consistent, insert_runs, wait_for_exit
 from harness.prefetch_jobs import (
+    KINDS,
     ONE,
     QUICK,
     begun,
     begun_of,
     ends,
     make_all_due,
+    of_kind,
     queue_head,
     sqlite_file,
     wait_for_queue,
@@ -24,9 +26,9 @@ from harness.stops import wait_until_gone
 from harness.waiting import span
 
 
-@pytest.fixture(autouse=True)
-def quick_handlers(app: App) -> None:
-    app.add(QUICK)
+@pytest.fixture(autouse=True, params=KINDS)
+def quick_handlers(app: App, request: pytest.FixtureRequest) -> None:
+    app.add(of_kind(request.param, QUICK))
 
 
 @pytest.mark.promise("P2", "P6")
