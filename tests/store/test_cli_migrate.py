@@ -78,6 +78,9 @@ def test_printed_steps_from_the_first_schema_make_what_migrate_makes(
     if isinstance(database, PostgresDatabase):
         database.execute(for_all)
     run_sql(database, jobrunner("schema", "--from-version", FIRST_SCHEMA).stdout)
+    if isinstance(database, PostgresDatabase):
+        # The step has not read the rows that were there again. They fit.
+        database.execute("ALTER TABLE job_runs VALIDATE CONSTRAINT job_runs_readable")
     assert made(database) == migrated
     assert jobrunner("migrate").stdout.endswith(": up to date\n")
     jobrunner.tick()

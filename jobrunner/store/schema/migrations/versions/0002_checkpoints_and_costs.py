@@ -71,6 +71,44 @@ KEYS = """UPDATE job_runs SET gate = CASE status WHEN 'running' THEN keyed.gate 
           FROM (SELECT id, payload, substr(gate, 1, instr(gate, ' ') - 1) AS names FROM job_runs
             WHERE status IN ('queued', 'failed', 'running') AND instr(gate, ' ') > 0))))) AS keyed
   WHERE job_runs.id = keyed.id AND job_runs.gate <> keyed.gate"""
+# The same condition in fewer words, since a server reads it anew for each statement.
+MANY_INSTANTS = {
+    "job_runs": (
+        "run_at", "scheduled_for", "start_deadline_at", "locked_until", "claimed_at", "started_at", "heartbeat_at",
+        "cancel_requested_at", "failed_at", "finished_at", "told_at", "incompatible_at", "created_at", "updated_at",
+    ),
+    "job_definitions": (
+        "ends_at", "last_slot_at", "next_run_at", "paused_at", "removed_at", "created_at", "updated_at",
+    ),
+}  # fmt: skip
+FIRST, LAST = "1970-01-01 00:00:00+00:00", "9999-12-31 00:00:00+00:00"
+IN_FEW_WORDS = {
+    table: f"CAST('[{FIRST},{LAST}]' AS tstzrange) @> ALL (ARRAY[{', '.join(instants)}])"
+    for table, instants in MANY_INSTANTS.items()
+}
+IN_MANY_WORDS = {
+    table: " AND ".join(f"{each} BETWEEN '{FIRST}' AND '{LAST}'" for each in instants)
+    for table, instants in MANY_INSTANTS.items()
+}
+
+
+# Rows that are there are not read again, which would keep everybody from a large table: they fit the same condition.
+CHECK_INSTANTS = """DO $step$ BEGIN
+  ALTER TABLE {schema}{table} DROP CONSTRAINT {table}_readable,
+    ADD CONSTRAINT {table}_readable CHECK ({condition}) NOT VALID;
+  IF NOT EXISTS (SELECT FROM {schema}{table}) THEN
+    ALTER TABLE {schema}{table} VALIDATE CONSTRAINT {table}_readable;
+  END IF;
+END $step$"""
+
+
+def _instants_checked_by(conditions: dict[str, str]) -> list[str]:
+    return [
+        CHECK_INSTANTS.replace("{table}", table).replace("{condition}", condition)
+        for table, condition in conditions.items()
+    ]
+
+
 ON = "CONSTRAINT job_definitions_on CHECK (\"on\" IN ('any-host', 'every-host'))"
 UP = {
     "postgresql": [
@@ -93,6 +131,7 @@ UP = {
         "ALTER TABLE {schema}job_definitions ADD COLUMN host VARCHAR(255)",
         "ALTER TABLE {schema}job_definitions ADD COLUMN template VARCHAR(200)",
         "ALTER TABLE {schema}job_locks ADD COLUMN sole_owner VARCHAR(300)",
+        *_instants_checked_by(IN_FEW_WORDS),
     ],
     "sqlite": [
         f"ALTER TABLE job_runs ADD COLUMN checkpoint TEXT {_readable('job_runs', 'checkpoint')}",
@@ -133,6 +172,7 @@ DOWN = {
         "DROP FUNCTION IF EXISTS {schema}jobrunner_note_fair()",
         "DROP FUNCTION IF EXISTS {schema}jobrunner_line_up()",
         *ONE_HOST_ENDS,
+        *_instants_checked_by(IN_MANY_WORDS),
         "ALTER TABLE {schema}job_locks DROP COLUMN sole_owner",
         "ALTER TABLE {schema}job_definitions DROP COLUMN template",
         "ALTER TABLE {schema}job_definitions DROP COLUMN host",
