@@ -27,23 +27,23 @@ for number, each in enumerate(json.loads(os.environ["MOMENTS"])):
     break
 
 sent = 0
-whole = socket.socket.sendall
+whole = socket.socket.send
 
 
-def sendall(channel, data):
+def send(channel, data, *flags):
     global sent
     kind, nth, where = moment or (None, 0, None)
     sent += f'"kind":"{kind}"'.encode() in data
     if sent != nth or f'"kind":"{kind}"'.encode() not in data:
-        return whole(channel, data)
+        return whole(channel, data, *flags)
     if where == "within":
-        whole(channel, data[: len(data) // 2])
+        whole(channel, data[: len(data) // 2], *flags)
     elif where == "after":
-        whole(channel, data)
+        whole(channel, data, *flags)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-socket.socket.sendall = sendall
+socket.socket.send = send
 """
 TELL = """
 @job("tell")
