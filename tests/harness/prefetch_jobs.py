@@ -45,6 +45,15 @@ def writing_alone():
         yield
 
 
+def has_stopped(pid):
+    """Whether no thread of it goes on. After SIGSTOP one may still begin a write, and be stopped in it."""
+    try:
+        stats = [open(f"/proc/{pid}/task/{each}/stat").read() for each in os.listdir(f"/proc/{pid}/task")]
+    except OSError:
+        return False
+    return all(each.rpartition(")")[2].split()[0] == "T" for each in stats)
+
+
 def hold(path):
     while not os.path.exists(path):
         time.sleep(0.01)
@@ -69,6 +78,8 @@ def quick(ctx: Context, act=None, path=None, number=0, attempts=1, seconds=0.0):
         threading.Thread(target=note_empty_queue, daemon=True).start()
         with writing_alone():
             os.kill(os.getppid(), number)
+            while number == signal.SIGSTOP and not has_stopped(os.getppid()):
+                time.sleep(0.01)
         hold(path)
     else:
         hold(path)
