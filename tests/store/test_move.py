@@ -18,13 +18,16 @@ from harness.connections import opened
 from harness.databases import url
 from harness.elsewhere import fill, target_of
 from harness.fault_points import MOVE_POINTS
-from harness.handlers_rows import queue, run_of
+from harness.handlers_rows import queue, run_of, status_of
 from harness.invariants import insert_runs
 from harness.judge import breaches_at
 from harness.releases import Release
+from harness.tick_parts import context_of
 from jobrunner.store.changes.closing import TABLES
 from jobrunner.store.changes.moving import json_columns
+from jobrunner.store.drivers.database import Database as Store
 from jobrunner.store.drivers.location import locate
+from jobrunner.worker.pruning import prune_on
 
 HOLD = """
 @job("hold")
@@ -174,6 +177,19 @@ def test_enqueue_that_is_acknowledged_while_a_move_begins_is_in_the_new_database
 
 
 @pytest.mark.promise("P1")
+def test_tick_that_would_delete_after_its_runs_changes_nothing_in_a_database_that_was_moved_meanwhile(
+    jobrunner: Commands, database: Database, elsewhere: Database, store: Store, tmp_path: Path
+) -> None:
+    """No run of it is at work any more, so a move does not wait for it."""
+    old = queue(database, "echo", status="succeeded", finished_at=database.now() - timedelta(days=400))
+    context = context_of(database, store)
+    context.counts["claimed"] = 500
+    jobrunner("move", target_of(elsewhere, tmp_path))
+    prune_on(context)
+    assert context.counts["pruned"] == 0
+    assert status_of(database, old) == status_of(elsewhere, old) == "succeeded"
+
+
 def test_tick_of_the_first_release_does_nothing_in_a_database_that_was_moved(
     jobrunner: Commands, app: App, database: Database, elsewhere: Database, first_release: Release, tmp_path: Path
 ) -> None:
