@@ -45,7 +45,7 @@ def test_database_refuses_an_instant_that_python_cannot_read(
 @postgresql_only
 @pytest.mark.parametrize("table", ["job_runs", "job_definitions"])
 def test_check_of_instants_names_each_column_once(database: PostgresDatabase, jobrunner: Commands, table: str) -> None:
-    """A server reads the check anew for each statement: in more words it took a fifth of the time of an enqueue."""
+    """A server reads the check anew for each statement: in more words it took a fifth of its time for an INSERT."""
     question = "SELECT pg_get_constraintdef(oid) AS found FROM pg_constraint WHERE conname = ?"
     check = str(database.value(question, [f"{table}_readable"]))
     words = check.replace("(", " ").replace("[", " ").replace("]", " ").replace(",", " ").split()
