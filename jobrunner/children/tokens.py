@@ -110,8 +110,15 @@ class Tokens:
 
     def take(self) -> int | None:
         """Take the next token. None means that there is none. Raises BadToken, or OSError if the socket is closed."""
+        return self._read(0)
+
+    def following(self) -> int | None:
+        """The token that ``take`` would take now, if the parent does not recall it before. Raises as ``take`` does."""
+        return self._read(socket.MSG_PEEK)
+
+    def _read(self, flags: int) -> int | None:
         try:
-            data = self._socket.recv(_TOKEN.size, socket.MSG_DONTWAIT)
+            data = self._socket.recv(_TOKEN.size, socket.MSG_DONTWAIT | flags)
         except BlockingIOError:
             return None
         if len(data) != _TOKEN.size:

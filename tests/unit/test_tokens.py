@@ -3,6 +3,7 @@
 import os
 import random
 import socket
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -10,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobrunner.children.inside.ahead import RunsAhead
+from jobrunner.children.messages import StartRun, StartRuns
 from jobrunner.children.tokens import BadToken, Rung, TokenQueue, Tokens
 
 
@@ -106,3 +109,15 @@ def test_a_bell_tells_that_the_child_rests_also_among_many_that_do_not(pair: Pai
         pair.child.ring(rests=rests)
     assert pair.parent.take_rung() == Rung(rests=True)
     assert pair.parent.take_rung() == Rung()
+
+
+def test_token_of_a_run_whose_content_has_not_arrived_can_be_recalled_though_others_were_before(pair: Pair) -> None:
+    """The content of recalled runs stays in the child. By the places of their type, the next token seemed free."""
+    ahead = RunsAhead(pair.child)
+    start = StartRun(1, "recalled", {}, 1, 1, 0.0, 0.0, 1000, 0.0)
+    ahead.add(StartRuns.of(pair.parent.following, [start], places=1))
+    pair.give(1)
+    assert pair.parent.recall() == [1]
+    pair.give(11, 12)
+    assert ahead.take(Counter({"next": 1})) is None
+    assert pair.parent.recall() == [11, 12]

@@ -34,6 +34,10 @@ class RunsAhead:
         if not contents or at_work[contents[-1][1].job_type] >= self._places:
             return None
         if self._token is None:
+            following = self._tokens.following()
+            if following is None or following > contents[-1][0]:
+                # What it is for has not arrived, perhaps a run of another type: once taken, it cannot be recalled.
+                return None
             self._token = self._tokens.take()
         if self._token is None:
             return None
