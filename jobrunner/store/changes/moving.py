@@ -86,8 +86,8 @@ def write_slice(connection: Connection, table: Table, found: Sequence[Mapping[st
 def correct_gates(connection: Connection) -> None:
     """Let no run stay behind the gate of a key that this database writes in another way.
 
-    So it is with an object, or two values. Such a key would have two gates, and a limit for each. What
-    waits is put behind its gate by the next claim.
+    Each writes objects, and keys of several values, in its own way. Such a key would have two gates, and a limit for
+    each. What waits is put behind its gate by the next claim.
     """
     limits, columns = job_limits.c, job_runs.c
     keyed = select(limits.job_type, limits.concurrency_key).where(limits.concurrency_key.is_not(None))
