@@ -54,21 +54,22 @@ def manager(address: str) -> Iterator[Manager]:
         listening.close()
 
 
-def ready_file(jobrunner: Commands) -> Path:
-    """The file that exists while the loop is ready."""
-    return jobrunner.home / "ready"
+def ready_file(jobrunner: Commands, number: int = 1) -> Path:
+    """The file that exists while the loop is ready. Two loops at work have two files, because each removes its own."""
+    return jobrunner.home / f"ready-{number}"
 
 
-def start_loop(jobrunner: Commands, *args: object, every: str = "1s", **env: str) -> Process:
+def start_loop(jobrunner: Commands, *args: object, every: str = "1s", number: int = 1, **env: str) -> Process:
     """A loop that logs into the file `log` of the application."""
-    words = ["loop", "--every", every, "--ready-file", ready_file(jobrunner), *args]
+    words = ["loop", "--every", every, "--ready-file", ready_file(jobrunner, number), *args]
     return jobrunner.start(*words, env={"JOBRUNNER_LOG": str(jobrunner.app.path("log")), **env})
 
 
-def ready_loop(jobrunner: Commands, *args: object, every: str = "1s", **env: str) -> Process:
+def ready_loop(jobrunner: Commands, *args: object, every: str = "1s", number: int = 1, **env: str) -> Process:
     """The same, once it is ready."""
-    loop = start_loop(jobrunner, *args, every=every, **env)
-    wait_for(lambda: ready_file(jobrunner).exists() or loop.poll() is not None, 60, "the loop is ready")
+    loop = start_loop(jobrunner, *args, every=every, number=number, **env)
+    file = ready_file(jobrunner, number)
+    wait_for(lambda: file.exists() or loop.poll() is not None, 60, "the loop is ready")
     assert loop.poll() is None, loop.communicate()
     return loop
 

@@ -141,7 +141,7 @@ def test_tick_with_a_long_run_keeps_no_other_tick_from_starting(
 
 @pytest.mark.promise("P2")
 def test_two_loops_of_one_host_do_each_run_once(jobrunner: Commands, app: App, database: Database) -> None:
-    loops = [ready_loop(jobrunner, "--linger", every="2s"), ready_loop(jobrunner, every="2s")]
+    loops = [ready_loop(jobrunner, "--linger", every="2s"), ready_loop(jobrunner, every="2s", number=2)]
     run_ids = []
     for _ in range(10):
         run_ids += [queue(database, "append"), queue(database, "append")]
