@@ -53,10 +53,18 @@ def test_strict_mode_claims_ahead_and_prefetches_no_run() -> None:
 
 
 def test_short_runs_need_two_children_and_longer_ones_as_many_as_can_be_fed() -> None:
-    assert Throughput().most_children() == 2
-    assert learned(*[0.000_02] * 3).most_children() == 2
-    assert learned(*[0.000_1] * 3).most_children() == 5
-    assert learned(*[0.01] * 3).most_children() > 300
+    assert Throughput().most_children(0.0) == 2
+    assert learned(*[0.000_02] * 3).most_children(0.000_05) == 2
+    assert learned(*[0.000_1] * 3).most_children(0.000_05) == 3
+    assert learned(*[0.01] * 3).most_children(0.000_05) > 200
+
+
+def test_machine_that_is_slow_in_a_tick_and_its_children_needs_no_more_children() -> None:
+    assert learned(*[0.000_08] * 3).most_children(0.000_1) == 2
+
+
+def test_processor_time_of_a_tick_that_waits_for_runs_is_not_taken_for_what_a_run_costs() -> None:
+    assert learned(*[0.01] * 3).most_children(5.0) == 51
 
 
 def test_of_types_without_an_estimate_a_child_gets_one_run_and_of_the_others_what_it_can_do() -> None:

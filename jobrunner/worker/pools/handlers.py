@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from math import inf
 from operator import attrgetter
 
 from jobrunner import clock
@@ -51,6 +52,8 @@ class HandlerPool(Pool):
         # If strict: the children that wait until their last result is written, each with its last run.
         self._unwritten: dict[ChildProcess, RunInHand] = {}
         self._strict_seconds = 0.0
+        # Its processor time and its ended runs at the first look after one had ended: the start is no cost of a run.
+        self._fed_since = (0.0, 0)
         self._is_served = not context.database.waits_unfairly
 
     def capacity(self) -> PoolCapacity:
@@ -60,7 +63,8 @@ class HandlerPool(Pool):
         steps = [self._look_at(each) for each in self._queues.values() if each.length]
         growth, worth_growing_for = self._starts.growth(), 1
         if growth and not self._config.strict and (until := self._late_at()) is not None:
-            growth = min(growth, max(0, self._throughput.most_children() - self._supervisor.children))
+            most = self._throughput.most_children(self._feed_seconds())
+            growth = min(growth, max(0, most - self._supervisor.children))
             if self._queues:
                 steps.append(until)
                 worth_growing_for = self._throughput.most_during(self._starts.seconds)
@@ -88,10 +92,18 @@ class HandlerPool(Pool):
         # The limit per claim: a claimed run that waits is charged, and another host could work on it.
         return Capacity(idle, min(length, 1 + _MOST_AT_A_TIME // max(1, idle)), min(ahead, _MOST_AT_A_TIME))
 
+    def _feed_seconds(self) -> float:
+        """The processor time of this process for one run. Measured, because a machine may be three times as slow."""
+        used, ended = clock.processor_seconds(), self._throughput.learned
+        if not self._fed_since[1]:
+            self._fed_since = used, ended
+        since, before = self._fed_since
+        return (used - since) / (ended - before) if ended > before else inf
+
     def _late_at(self) -> float | None:
         """When a child is late with its run; None: it is. Until then the others may wait, if they seem to be short."""
         if not self._queues:
-            return float("inf")
+            return inf
         first = min(self._queues.values(), key=_began_at)
         late_at = first.first.attempt.began_at + max(self._starts.seconds / 10, 2 * self._throughput.recent_seconds)
         # What this process has not read yet is no run that takes long.
