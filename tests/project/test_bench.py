@@ -36,6 +36,7 @@ BOTH = (
     "spike, 2 ticks side by side",
     "enqueue",
     "single INSERT",
+    "single INSERT, SQLAlchemy",
     "single enqueue, driver's connection",
     "single enqueue, SQLAlchemy",
     "idle tick",
