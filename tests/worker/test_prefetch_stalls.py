@@ -122,6 +122,31 @@ def test_queued_run_that_alone_has_another_owner_is_left_to_it_and_the_others_en
     assert_consistent(database)
 
 
+@pytest.mark.parametrize("comes", ["a pause", "a limit", "a deadline"])
+def test_pause_limit_or_deadline_that_comes_when_runs_are_queued_holds_for_those_that_are_recalled(
+    jobrunner: Commands, app: App, database: Database, comes: str
+) -> None:
+    warm_up(database)
+    head = queue_head(database, act="signal", number=signal.SIGSTOP, path=str(app.path("go")))
+    followers = insert_runs(database, 20, "quick")
+    tick = jobrunner.start("tick", env=ONE | sqlite_file(database))
+    wait_for_queue(app, database, head, followers)
+    if comes == "a pause":
+        jobrunner("pause", "--type", "quick")
+    elif comes == "a limit":
+        jobrunner("limit", "quick", "--max-running", 1, "--reason", "it is too much")
+    else:
+        database.execute("UPDATE job_runs SET start_deadline_at = ? WHERE id <> ?", [database.now(), head])
+    os.kill(tick.pid, signal.SIGCONT)
+    wait_for(lambda: ends(database, followers) == {("queued", 0, 0): 20}, 20, database.describe)
+    jobrunner.tick(env={**ONE, "JOBRUNNER_HOST": "other"})
+    assert ends(database, followers) == {("dead" if comes == "a deadline" else "queued", 0, 0): 20}
+    assert not begun_of(app, followers)
+    app.release("go")
+    wait_for_exit(tick, 0)
+    assert_consistent(database)
+
+
 @pytest.mark.promise("P9")
 def test_a_stop_signal_returns_the_queued_runs_at_once(jobrunner: Commands, app: App, database: Database) -> None:
     warm_up(database)
