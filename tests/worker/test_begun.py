@@ -9,7 +9,7 @@ from harness import App, Commands, Database, wait_for
 from harness.dead_ticks import change, note_of
 from harness.handlers_rows import attempts_of, queue, run_of, status_of
 from harness.invariants import assert_consistent, insert_runs
-from harness.prefetch_jobs import ONE, QUICK
+from harness.prefetch_jobs import KINDS, ONE, QUICK, of_kind
 from harness.standstill import ASYNC, COMMAND, stopped_at
 
 ALL_KINDS = ("append", "asynchronous", "command")
@@ -21,10 +21,11 @@ def killed_at(point: str, jobrunner: Commands) -> None:
 
 
 @pytest.mark.promise("P1", "P7", "P12")
+@pytest.mark.parametrize("kind", KINDS)
 def test_runs_that_waited_for_a_child_of_a_killed_tick_are_not_charged_and_those_begun_are(
-    jobrunner: Commands, app: App, database: Database
+    jobrunner: Commands, app: App, database: Database, kind: str
 ) -> None:
-    app.add(QUICK)
+    app.add(of_kind(kind, QUICK))
     once = {"max_attempts": 1}
     runs = insert_runs(database, 40, "quick", priority=9, **once)
     # Kills the tick as soon as others wait behind it.

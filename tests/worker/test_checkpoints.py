@@ -15,6 +15,7 @@ from harness.at_work import BEATS
 from harness.database import Row
 from harness.handlers_rows import attempts_of, make_due, queue, run_of, status_of, wait_until_running
 from harness.invariants import assert_consistent
+from harness.prefetch_jobs import KINDS
 from harness.stops import check_clean_exit, start_tick, wait_until_at_work, wait_until_gone
 
 HANDLERS = '''
@@ -241,19 +242,20 @@ def test_progress_and_checkpoints_reach_the_row_side_by_side(jobrunner: Commands
     assert kept(database, run_id) == {"value": [1, 2.5, None, "é😀", {"deep": [{}]}], "steps": {}}
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("words", [(), ("--strict",), ("--linger", "1s")], ids=["default", "strict", "linger"])
 def test_short_runs_that_share_a_child_keep_each_its_own_place(
-    words: tuple[str, ...], jobrunner: Commands, app: App, database: Database
+    words: tuple[str, ...], kind: str, jobrunner: Commands, app: App, database: Database
 ) -> None:
     """They are claimed together, wait behind one another in a child, and end in one write."""
     app.add(HANDLERS)
     app.add(
-        """
+        f"""
         @job("short", max_attempts=9)
-        def short(ctx: Context, number: int):
+        {kind} short(ctx: Context, number: int):
             seen = ctx.last_checkpoint
             assert seen is None or type(seen["n"]) is type(number % 2 == 1) or number % 2 == 0, seen
-            ctx.checkpoint({"n": number if number % 2 == 0 else True, "of": ctx.run_id, "was": seen and seen["of"]})
+            ctx.checkpoint({{"n": number if number % 2 == 0 else True, "of": ctx.run_id, "was": seen and seen["of"]}})
             if ctx.attempt == 1:
                 raise Retry("once more", after="1s")
         """

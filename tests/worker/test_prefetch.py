@@ -8,7 +8,7 @@ import pytest
 from harness import App, Commands, Database, wait_for
 from harness.handlers_rows import queue, run_of, status_of, wait_until_running
 from harness.invariants import assert_consistent, insert_runs, wait_for_exit
-from harness.prefetch_jobs import ONE, QUICK, begun, ends, queue_head, warm_up
+from harness.prefetch_jobs import KINDS, ONE, QUICK, begun, ends, of_kind, queue_head, warm_up
 
 
 @pytest.fixture(autouse=True)
@@ -104,7 +104,7 @@ seen = None
 earlier = [0]
 
 
-@job("look")
+@job("look", timeout="5m")
 def look(ctx: Context):
     global seen
     url = os.environ["LOOK_AT"]
@@ -122,11 +122,12 @@ STRICT = {"environment": "JOBRUNNER_STRICT=true", "flag": "--strict", "file": "s
 
 
 @pytest.mark.promise("P2")
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("said", [*STRICT, "nowhere"])
 def test_strict_child_begins_a_run_after_the_result_before_it_is_written(
-    jobrunner: Commands, app: App, database: Database, said: str
+    jobrunner: Commands, app: App, database: Database, said: str, kind: str
 ) -> None:
-    app.add(LOOK)
+    app.add(of_kind(kind, LOOK))
     ids = insert_runs(database, 50, "look")
     env = {**ONE, "LOOK_AT": database.url}
     if said == "file":

@@ -2,12 +2,13 @@
 
 import os
 import signal
+from datetime import timedelta
 
 import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, wait_for
 from harness.handlers_rows import status_of
-from harness.invariants import assert_consistent, insert_runs, wait_for_exit
+from harness.invariants import assert_consistent, insert_runs, snapshot, wait_for_exit
 from harness.prefetch_jobs import (
     KINDS,
     ONE,
@@ -23,7 +24,7 @@ from harness.prefetch_jobs import (
     warm_up,
 )
 from harness.stops import wait_until_gone
-from harness.waiting import span
+from harness.waiting import span, stretched
 
 
 @pytest.fixture(autouse=True, params=KINDS)
@@ -86,6 +87,66 @@ def test_a_queued_run_that_is_cancelled_while_the_parent_stalls_is_never_begun(
     assert_consistent(database)
 
 
+@pytest.mark.promise("P2")
+@pytest.mark.parametrize("is_learned", ["before it begins", "after it has ended"])
+def test_queued_run_that_alone_has_another_owner_is_left_to_it_and_the_others_end(
+    jobrunner: Commands, app: App, database: Database, is_learned: str
+) -> None:
+    warm_up(database)
+    is_before = is_learned == "before it begins"
+    # The head ends as soon as the queue is recalled, so there is a place for those that belong to this tick.
+    path = str(app.path("trace-queue-end" if is_before else "go"))
+    head = queue_head(database, act="signal", number=signal.SIGSTOP, path=path)
+    followers = insert_runs(database, 20, "quick")
+    tick = jobrunner.start("tick", env=ONE | sqlite_file(database) | {"JOBRUNNER_LEASE": span(6)})
+    lost = wait_for_queue(app, database, head, followers)[0]
+    for table, worker in ("job_runs", "locked_by"), ("job_attempts", "worker"):
+        column = "id" if table == "job_runs" else "run_id"
+        database.execute(
+            f"UPDATE {table} SET host = 'other', {worker} = 'other:1:a', lease_token = ? WHERE {column} = ?",
+            ["f" * 32, lost],
+        )
+    before = snapshot(database, lost)
+    if not is_before:
+        app.release("go")
+        wait_for(app.path("trace-queue-end").exists, 20, "the child to take what is in its queue")
+    # After a stall as long the tick first asks which leases it has lost.
+    late = "SELECT locked_until < ? AS is_late FROM job_runs WHERE id = ?"
+    wait_for(lambda: database.value(late, [database.now() + timedelta(seconds=stretched(4)), head]), 30, "the stall")
+    os.kill(tick.pid, signal.SIGCONT)
+    wait_for_exit(tick, 0)
+    assert snapshot(database, lost) == before
+    others = [run_id for run_id in (head, *followers) if run_id != lost]
+    assert ends(database, others) == {("succeeded", 1, 1): 20}
+    assert begun_of(app, followers) == dict.fromkeys(others[1:] if is_before else followers, 1)
+    assert_consistent(database)
+
+
+@pytest.mark.parametrize("comes", ["a pause", "a limit", "a deadline"])
+def test_pause_limit_or_deadline_that_comes_when_runs_are_queued_holds_for_those_that_are_recalled(
+    jobrunner: Commands, app: App, database: Database, comes: str
+) -> None:
+    warm_up(database)
+    head = queue_head(database, act="signal", number=signal.SIGSTOP, path=str(app.path("go")))
+    followers = insert_runs(database, 20, "quick")
+    tick = jobrunner.start("tick", env=ONE | sqlite_file(database))
+    wait_for_queue(app, database, head, followers)
+    if comes == "a pause":
+        jobrunner("pause", "--type", "quick")
+    elif comes == "a limit":
+        jobrunner("limit", "quick", "--max-running", 1, "--reason", "it is too much")
+    else:
+        database.execute("UPDATE job_runs SET start_deadline_at = ? WHERE id <> ?", [database.now(), head])
+    os.kill(tick.pid, signal.SIGCONT)
+    wait_for(lambda: ends(database, followers) == {("queued", 0, 0): 20}, 20, database.describe)
+    jobrunner.tick(env={**ONE, "JOBRUNNER_HOST": "other"})
+    assert ends(database, followers) == {("dead" if comes == "a deadline" else "queued", 0, 0): 20}
+    assert not begun_of(app, followers)
+    app.release("go")
+    wait_for_exit(tick, 0)
+    assert_consistent(database)
+
+
 @pytest.mark.promise("P9")
 def test_a_stop_signal_returns_the_queued_runs_at_once(jobrunner: Commands, app: App, database: Database) -> None:
     warm_up(database)
@@ -128,6 +189,7 @@ def test_queued_runs_behind_a_run_that_kills_its_tick_twice_are_neither_lost_nor
         make_all_due(database)
     jobrunner.tick(env=settings)
     assert ends(database, [head]) == {("succeeded", 3, 3): 1}
-    assert all(status == "succeeded" and attempts <= 3 for status, attempts, _ in ends(database, followers))
+    # The ticks of their host have proven each time that they had not begun.
+    assert ends(database, followers) == {("succeeded", 1, 1): 20}
     assert begun_of(app, followers) == dict.fromkeys(followers, 1)
     assert_consistent(database)

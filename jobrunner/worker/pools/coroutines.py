@@ -92,7 +92,7 @@ class CoroutinePool(Pool):
 
     def _may_wait(self) -> dict[str, int]:
         """How many short runs of each type are claimed beside those at work: one begins as soon as another ends."""
-        if self._is_one_at_a_time or self._config.strict:
+        if self._is_one_at_a_time:
             return {}
         names = self.types.policies.keys() & (self._throughput.short_types() - self._late_types())
         short = [self.types.policies[name] for name in names]

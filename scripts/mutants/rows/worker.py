@@ -11,6 +11,8 @@ STALL = f"{BEATS}::test_leases_expire_while_the_main_loop_stalls_and_are_renewed
 AFTER_STALL = f"{BEATS}::test_after_a_stall_the_main_loop_learns_first_which_leases_it_has_lost"
 CANCELLED_WAITING = "test_run_that_is_cancelled_while_it_waits_for_its_child_never_begins"
 LIFE = "jobrunner/worker/life.py:Life"
+AHEAD = "tests/worker/test_async_ahead.py"
+STALLS = "tests/worker/test_prefetch_stalls.py"
 BEGIN = "tests/worker/test_begin_before.py"
 STOP = "tests/worker/test_stop.py"
 
@@ -111,5 +113,54 @@ MUTATIONS = (
         f"{LIFE}._take_report",
         Drop("self.give_back(held)"),
         [BEGIN],
+    ),
+    # Runs that wait in an event loop.
+    Mutation(
+        "a queued run whose lease is lost is not recalled",
+        "jobrunner/worker/stopper.py:Stopper.act_on_news",
+        Drop("self._recall(held.lease.run_id)"),
+        [f"{STALLS}::test_queued_run_that_alone_has_another_owner_is_left_to_it_and_the_others_end"],
+    ),
+    Mutation(
+        "an async run does not note that it begins",
+        "jobrunner/children/inside/event_loop.py:_Server._attempt",
+        Drop("self._marks.begin(start.slot)"),
+        ["tests/worker/test_begun.py"],
+    ),
+    Mutation(
+        "one async run more begins than there are places",
+        "jobrunner/children/inside/ahead.py:RunsAhead.take",
+        Swap("at_work[contents[-1][1].job_type] >= self._places", "at_work[contents[-1][1].job_type] > self._places"),
+        [f"{AHEAD}::test_tick_that_claims_async_runs_ahead_has_no_more_at_work_than_their_concurrency"],
+    ),
+    Mutation(
+        "an async run sees the variables of the one before it",
+        "jobrunner/children/inside/event_loop.py:_Server._begin",
+        Swap("self._context.copy()", "contextvars.copy_context()"),
+        [f"{AHEAD}::test_async_run_sees_no_context_variable_of_the_run_whose_place_it_takes"],
+    ),
+    Mutation(
+        "a strict event loop has a queue",
+        "jobrunner/worker/pools/coroutines.py:CoroutinePool.__init__",
+        Drop("strict=config.strict"),
+        ["tests/worker/test_prefetch.py::test_strict_child_begins_a_run_after_the_result_before_it_is_written"],
+    ),
+    Mutation(
+        "queued async runs are charged with the one that ends their child",
+        "jobrunner/worker/pools/coroutines.py:CoroutinePool.died",
+        Drop("self._recall(child)"),
+        [f"{AHEAD}::test_async_run_that_ends_its_child_loses_no_result_before_it_and_charges_no_run_behind_it"],
+    ),
+    Mutation(
+        "async runs of a type with a former name are queued",
+        "jobrunner/worker/pools/coroutines.py:CoroutinePool._choose_ahead",
+        Drop("len(policy.names) > 1"),
+        ["tests/worker/test_renamed_type.py"],
+    ),
+    Mutation(
+        "queued async runs wait behind a long one",
+        "jobrunner/worker/pools/coroutines.py:CoroutinePool.start",
+        Drop("self._recall_behind_the_stuck(child)"),
+        [f"{AHEAD}::test_async_run_that_waits_behind_a_long_one_goes_to_another_host"],
     ),
 )
