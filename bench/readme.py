@@ -10,6 +10,7 @@ import operated
 from chart import chart
 from goals import GOALS
 from measures.baselines import RAW_EACH
+from measures.enqueue import SINGLE, SINGLE_THROUGH_SESSION
 from measures.idle import PROCESSOR_TIME
 from plan import DRAINS, IDLE, JOINED_ENQUEUE, ONE_JOB, SINGLE_ENQUEUE, Drain
 from published import Results
@@ -247,11 +248,14 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
         "a bare INSERT",
     )
     peers, as_ours = cells.others(results, SINGLE_ENQUEUE, rate), cells.others(results, JOINED_ENQUEUE, rate)
-    for what, line in (("psycopg or sqlite3", "driver's connection"), ("a session of SQLAlchemy", "SQLAlchemy")):
+    for what, line, bare in (
+        ("psycopg or sqlite3", "driver's connection", SINGLE),
+        ("a session of SQLAlchemy", "SQLAlchemy", SINGLE_THROUGH_SESSION),
+    ):
         yield row(
             f"single enqueues through {what}, each committed",
-            lambda db, line=line: timed(results, f"single enqueue, {line}, {db}", rate),
-            "bare INSERTs, each committed"
+            lambda db, line=line, bare=bare: timed(results, f"single enqueue, {line}, {db}", rate, bare.format(db=db)),
+            f"bare INSERTs through {what}, each committed"
             + (f". Others: {peers}" if peers else "")
             + (f"; in the caller's transaction, as ours: {as_ours}" if as_ours else ""),
         )
