@@ -62,8 +62,9 @@ def _lingering(stage: Stage, database: str) -> Iterator[tuple[Queue, Running, Pa
         time.sleep(_SHORTEST_PAUSE_SECONDS)
         yield queue, tick, marks
     finally:
-        tick.stop()
+        # One whose connections were cut has ended.
         with contextlib.suppress(OSError):
+            tick.stop()
             tick.wait(ends_well=False)
 
 
