@@ -70,11 +70,15 @@ class TickProcesses:
             except Exception:  # noqa: BLE001 - the tick meets the same error
                 self.close()
 
-    def close(self) -> None:
-        """End all processes and remove what was noted of them."""
+    def end(self) -> None:
+        """End all processes and remove what was noted of them. Stop signals are noted further: the tick has a row."""
         supervisor, self._supervisor = self._supervisor, None
         if supervisor is not None and self._groups is not None:
             supervisor.close()
             self._groups.close()
             supervisor.page.close()
+
+    def close(self) -> None:
+        """End all processes. From then on a stop signal ends this process at once."""
+        self.end()
         self._signals.close()

@@ -152,7 +152,7 @@ class Tick:
             try:
                 Loop(context, supervisor, self._listening).run()
             finally:
-                self._processes.close()
+                self._processes.end()
 
     def _close(self, problem: JobrunnerError | None) -> None:
         trouble = None if self._listening is None else self._listening.trouble

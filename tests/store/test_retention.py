@@ -194,6 +194,22 @@ def test_tick_prunes_for_a_second_and_then_works_and_then_prunes_what_is_left(
     assert database.value("SELECT counts FROM job_ticks")["pruned"] + left(database) == MANY + 1
 
 
+def test_tick_that_is_told_to_stop_while_it_prunes_after_its_runs_ends_well(
+    jobrunner: Commands, database: Database
+) -> None:
+    """Ended by the signal it would look like a tick that was killed."""
+    insert_many(database, MANY)
+    due = jobrunner.enqueue("echo", {})
+    process = jobrunner.start("tick", env=KEEP_DAYS)
+    database.wait_until("SELECT count(*) FROM job_runs WHERE id = ? AND status = 'succeeded'", [due], 60)
+    left_after_run = left(database)
+    wait_for(lambda: left(database) < left_after_run, 20, "the deletes after the run")
+    process.send_signal(signal.SIGTERM)
+    assert jobrunner.finish(process).returncode == 0
+    assert left(database) > 0, "it had ended before it was told to stop"
+    assert database.value("SELECT count(*) FROM job_ticks WHERE finished_at IS NOT NULL") == 1
+
+
 def test_where_much_was_old_a_tick_of_the_next_minute_prunes_again(jobrunner: Commands, database: Database) -> None:
     """Ten minutes later as many would be ten times as much."""
     insert_many(database, 500)

@@ -114,6 +114,12 @@ MUTATIONS = (
         Drop("self.give_back(held)"),
         [BEGIN],
     ),
+    Mutation(
+        "a stop signal after the runs ends the tick before its row is closed",
+        "jobrunner/worker/tick.py:Tick._run_what_is_due",
+        Swap("self._processes.end()", "self._processes.close()"),
+        ["tests/store/test_retention.py::test_tick_that_is_told_to_stop_while_it_prunes_after_its_runs_ends_well"],
+    ),
     # Runs that wait in an event loop.
     Mutation(
         "a queued run whose lease is lost is not recalled",
