@@ -1,6 +1,7 @@
 """What is deleted, and when, and what is never deleted."""
 
 import signal
+import subprocess
 from collections import Counter
 from collections.abc import Iterable
 from datetime import timedelta
@@ -179,16 +180,22 @@ def left(database: Database) -> int:
     return int(database.value("SELECT count(*) FROM job_runs WHERE finished_at < ?", [database.now() - 20 * DAY]))
 
 
-def test_tick_prunes_for_a_second_and_then_works_and_then_prunes_what_is_left(
-    jobrunner: Commands, database: Database
-) -> None:
-    """Far more than a second's worth: the run that is due is not kept waiting for it, and the disk does not fill."""
+def start_with_much_to_prune(jobrunner: Commands, database: Database) -> tuple["subprocess.Popen[str]", int]:
+    """A tick whose one run has ended, and how many old runs it had left by then."""
     insert_many(database, MANY)
     due = jobrunner.enqueue("echo", {})
     process = jobrunner.start("tick", env=KEEP_DAYS)
     database.wait_until("SELECT count(*) FROM job_runs WHERE id = ? AND status = 'succeeded'", [due], 60)
     left_after_run = left(database)
     assert left_after_run > 0, "all of it before the run"
+    return process, left_after_run
+
+
+def test_tick_prunes_for_a_second_and_then_works_and_then_prunes_what_is_left(
+    jobrunner: Commands, database: Database
+) -> None:
+    """Far more than a second's worth: the run that is due is not kept waiting for it, and the disk does not fill."""
+    process, left_after_run = start_with_much_to_prune(jobrunner, database)
     assert jobrunner.finish(process).returncode == 0
     assert left(database) < left_after_run, "more runs than a second is enough for would fill the disk"
     assert database.value("SELECT counts FROM job_ticks")["pruned"] + left(database) == MANY + 1
@@ -198,11 +205,7 @@ def test_tick_that_is_told_to_stop_while_it_prunes_after_its_runs_ends_well(
     jobrunner: Commands, database: Database
 ) -> None:
     """Ended by the signal it would look like a tick that was killed."""
-    insert_many(database, MANY)
-    due = jobrunner.enqueue("echo", {})
-    process = jobrunner.start("tick", env=KEEP_DAYS)
-    database.wait_until("SELECT count(*) FROM job_runs WHERE id = ? AND status = 'succeeded'", [due], 60)
-    left_after_run = left(database)
+    process, left_after_run = start_with_much_to_prune(jobrunner, database)
     wait_for(lambda: left(database) < left_after_run, 20, "the deletes after the run")
     process.send_signal(signal.SIGTERM)
     assert jobrunner.finish(process).returncode == 0

@@ -52,8 +52,8 @@ class HandlerPool(Pool):
         # If strict: the children that wait until their last result is written, each with its last run.
         self._unwritten: dict[ChildProcess, RunInHand] = {}
         self._strict_seconds = 0.0
-        # Its processor time and its ended runs at the first look after one had ended: the start is no cost of a run.
-        self._fed_since = (0.0, 0)
+        # The processor time of this process when the first run had ended: its start is no cost of a run.
+        self._used_before = 0.0
         self._is_served = not context.database.waits_unfairly
 
     def capacity(self) -> PoolCapacity:
@@ -94,11 +94,8 @@ class HandlerPool(Pool):
 
     def _feed_seconds(self) -> float:
         """The processor time of this process for one run. Measured, because a machine may be three times as slow."""
-        used, ended = clock.processor_seconds(), self._throughput.learned
-        if not self._fed_since[1]:
-            self._fed_since = used, ended
-        since, before = self._fed_since
-        return (used - since) / (ended - before) if ended > before else inf
+        ended = self._throughput.learned - 1
+        return (clock.processor_seconds() - self._used_before) / ended if ended > 0 else inf
 
     def _late_at(self) -> float | None:
         """When a child is late with its run; None: it is. Until then the others may wait, if they seem to be short."""
@@ -210,6 +207,8 @@ class HandlerPool(Pool):
                 self._strict_seconds += (ended_at - attempt.began_at - self._strict_seconds) / INERTIA
             else:
                 self._throughput.learn(held.run.job_type, ended_at - attempt.began_at)
+                if self._throughput.learned == 1:
+                    self._used_before = clock.processor_seconds()
         if queue is None:
             return ended
         if report.is_last:
