@@ -20,12 +20,6 @@ from contextlib import closing, contextmanager
 QUEUE = int(sys.argv[2])
 
 
-def note_queue(ctx):
-    """Tells the test that a queued run waits behind this run."""
-    if select.select([QUEUE], [], [], 0.2)[0]:
-        open(f"{os.environ['TRACE_FILE']}-queue-{ctx.run_id}", "w").close()
-
-
 def note_empty_queue():
     """Tells the test that no run is left in the queue."""
     while select.select([QUEUE], [], [], 0)[0]:
@@ -54,6 +48,25 @@ def has_stopped(pid):
     return all(each.rpartition(")")[2].split()[0] == "T" for each in stats)
 
 
+def signal_parent(number):
+    with writing_alone():
+        os.kill(os.getppid(), number)
+        while number == signal.SIGSTOP and not has_stopped(os.getppid()):
+            time.sleep(0.01)
+
+
+def note_queue(ctx, number=0):
+    """Tells the test that a queued run waits behind this run, after the parent has got this signal.
+
+    After it: a test that is told earlier may send SIGCONT before SIGSTOP.
+    """
+    is_queue = select.select([QUEUE], [], [], 0.2)[0]
+    if number:
+        signal_parent(number)
+    if is_queue:
+        open(f"{os.environ['TRACE_FILE']}-queue-{ctx.run_id}", "w").close()
+
+
 def hold(path):
     while not os.path.exists(path):
         time.sleep(0.01)
@@ -65,7 +78,9 @@ def quick(ctx: Context, act=None, path=None, number=0, attempts=1, seconds=0.0):
     time.sleep(seconds)
     if act is None or ctx.attempt > attempts:
         return
-    note_queue(ctx)
+    if act == "signal":
+        threading.Thread(target=note_empty_queue, daemon=True).start()
+    note_queue(ctx, number)
     if act == "exit":
         os._exit(3)
     elif act == "segfault":
@@ -73,13 +88,6 @@ def quick(ctx: Context, act=None, path=None, number=0, attempts=1, seconds=0.0):
     elif act == "steal":
         while select.select([QUEUE], [], [], 0)[0]:
             os.read(QUEUE, 1 << 16)
-        hold(path)
-    elif act == "signal":
-        threading.Thread(target=note_empty_queue, daemon=True).start()
-        with writing_alone():
-            os.kill(os.getppid(), number)
-            while number == signal.SIGSTOP and not has_stopped(os.getppid()):
-                time.sleep(0.01)
         hold(path)
     else:
         hold(path)

@@ -20,7 +20,7 @@ def check() -> Check:
     modules = [module for name, module in sorted(sys.modules.items()) if name.split(".")[0] == package]
     anew = sum(map(_is_compiled_anew, modules))
     if not anew:
-        return ok("compiled code", f"Python finds it for each of {len(modules)} modules")
+        return ok("compiled code", "Python finds it for each module")
     folder = Path(jobrunner.__file__).parent
     why = "PYTHONDONTWRITEBYTECODE is set" if sys.dont_write_bytecode else f"this user may not write in {folder}"
     return warning(
