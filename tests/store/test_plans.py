@@ -135,6 +135,22 @@ def test_what_names_its_runs_reads_none_of_other_hosts_after_statistics_from_a_t
 
 
 @postgresql_only
+@pytest.mark.parametrize("finished", [20_000, 200_000])
+def test_no_statement_of_a_tick_grows_with_a_queue_of_which_all_runs_are_of_one_type(
+    database: PostgresDatabase, store: Store, finished: int
+) -> None:
+    """By the statistics each type is that of a pause then, so that a claim would find no run, and sorted them all."""
+    queue = QUEUE.replace("'known_too'", "'known'")
+    fill(database, Size(finished, 20_000), HISTORY, queue, RUNNING, SCHEDULED, KEYED, KEYED_RUNNING)
+    database.execute("VACUUM ANALYZE")
+    try:
+        problems = unbounded(store, "of one type", IDLE | BUSY)
+    finally:
+        store.close()
+    assert not problems, "\n".join(problems)
+
+
+@postgresql_only
 def test_no_plan_for_what_is_behind_gates_is_made_before_something_waits_there(
     database: PostgresDatabase, store: Store
 ) -> None:

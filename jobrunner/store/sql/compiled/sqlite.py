@@ -999,7 +999,8 @@ FROM job_hosts""",
         AND NOT EXISTS (SELECT 1 FROM job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
-            AND other.run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND (other.start_deadline_at IS NULL OR other.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))))))) AS is_key, (job_type NOT IN (SELECT name FROM job_pauses WHERE kind = 'type')) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all')) AS is_all_unpaused, (CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END) AS is_any_host, (CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN EXISTS (SELECT 1 FROM job_parents WHERE run_id = job_runs.id)
+            AND other.run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND (other.start_deadline_at IS NULL OR other.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))))))) AS is_key, (CASE WHEN job_type IN (SELECT name FROM job_pauses WHERE kind = 'type')
+      THEN 1 = 0 ELSE 1 = 1 END) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all')) AS is_all_unpaused, (CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END) AS is_any_host, (CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN EXISTS (SELECT 1 FROM job_parents WHERE run_id = job_runs.id)
       ELSE EXISTS (SELECT 1 FROM job_limits
         JOIN job_gates ON job_gates.job_type = job_limits.job_type
         WHERE job_limits.job_type = job_runs.job_type AND job_gates.gate = job_runs.gate
@@ -3428,7 +3429,8 @@ FROM job_stray_dependants) AND (run_at <= (CAST(round((julianday('now') - 244058
         AND NOT EXISTS (SELECT 1 FROM job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
-            AND other.run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND (other.start_deadline_at IS NULL OR other.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))))))) AND (job_type NOT IN (SELECT name FROM job_pauses WHERE kind = 'type')) AND (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all')) AND (CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END) GROUP BY job_runs.job_type""",
+            AND other.run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND (other.start_deadline_at IS NULL OR other.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))))))) AND (CASE WHEN job_type IN (SELECT name FROM job_pauses WHERE kind = 'type')
+      THEN 1 = 0 ELSE 1 = 1 END) AND (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all')) AND (CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END) GROUP BY job_runs.job_type""",
         {},
         {},
         (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),

@@ -30,11 +30,11 @@ _FEW = 3
 def ddl_words(dialect_name: str, schema: str | None = None) -> dict[str, str]:
     """The words that differ in the SQL of the views: the schema, the clock, durations, lists."""
     if dialect_name == "sqlite":
-        return {**SQLITE_WORDS, "one_second": "1000000", "not_among": "NOT IN (", "end_of_list": ")"}
+        return {**SQLITE_WORDS, "one_second": "1000000", "among": "IN (", "end_of_list": ")"}
     return {
         **postgresql_words(schema),
         "one_second": "interval '1 second'",
-        "not_among": "<> ALL (ARRAY(",
+        "among": "= ANY (ARRAY(",
         "end_of_list": "))",
     }
 
