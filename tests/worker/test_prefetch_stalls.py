@@ -154,6 +154,9 @@ def test_a_stop_signal_returns_the_queued_runs_at_once(jobrunner: Commands, app:
     followers = insert_runs(database, 20, "quick")
     tick = jobrunner.start("tick", "--grace", "60s", env=ONE)
     wait_for(app.path(f"trace-queue-{head}").exists, 30, "a queue behind the head")
+    # Else the claim of those that are queued may not be committed yet.
+    is_claimed = "SELECT count(*) FROM job_runs WHERE status = 'queued' AND claimed_at IS NOT NULL"
+    wait_for(lambda: database.value(is_claimed), 20, database.describe)
     wait_for(lambda: ends(database, followers) == {("queued", 0, 0): 20}, 20, database.describe)
     assert (tick.poll(), status_of(database, head)) == (None, "running")
     app.release("go")
