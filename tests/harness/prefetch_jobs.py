@@ -49,6 +49,7 @@ def has_stopped(pid):
 
 
 def signal_parent(number):
+    threading.Thread(target=note_empty_queue, daemon=True).start()
     with writing_alone():
         os.kill(os.getppid(), number)
         while number == signal.SIGSTOP and not has_stopped(os.getppid()):
@@ -78,8 +79,6 @@ def quick(ctx: Context, act=None, path=None, number=0, attempts=1, seconds=0.0):
     time.sleep(seconds)
     if act is None or ctx.attempt > attempts:
         return
-    if act == "signal":
-        threading.Thread(target=note_empty_queue, daemon=True).start()
     note_queue(ctx, number)
     if act == "exit":
         os._exit(3)

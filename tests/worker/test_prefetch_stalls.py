@@ -98,7 +98,9 @@ def test_queued_run_that_alone_has_another_owner_is_left_to_it_and_the_others_en
     path = str(app.path("trace-queue-end" if is_before else "go"))
     head = queue_head(database, act="signal", number=signal.SIGSTOP, path=path)
     followers = insert_runs(database, 20, "quick")
-    tick = jobrunner.start("tick", env=ONE | sqlite_file(database) | {"JOBRUNNER_LEASE": span(6)})
+    lease_seconds = stretched(6)
+    settings = {**ONE, **sqlite_file(database), "JOBRUNNER_LEASE": f"{lease_seconds:.2f}s"}
+    tick = jobrunner.start("tick", env=settings)
     lost = wait_for_queue(app, database, head, followers)[0]
     for table, worker in ("job_runs", "locked_by"), ("job_attempts", "worker"):
         column = "id" if table == "job_runs" else "run_id"
@@ -110,9 +112,11 @@ def test_queued_run_that_alone_has_another_owner_is_left_to_it_and_the_others_en
     if not is_before:
         app.release("go")
         wait_for(app.path("trace-queue-end").exists, 20, "the child to take what is in its queue")
-    # After a stall as long the tick first asks which leases it has lost.
+    # After a quarter of its lease the tick first asks which leases it has lost. Half of it, by the load at its start:
+    # beside a load that has grown since, the stall was too short.
     late = "SELECT locked_until < ? AS is_late FROM job_runs WHERE id = ?"
-    wait_for(lambda: database.value(late, [database.now() + timedelta(seconds=stretched(4)), head]), 30, "the stall")
+    half = timedelta(seconds=lease_seconds / 2)
+    wait_for(lambda: database.value(late, [database.now() + half, head]), 30, "the stall")
     os.kill(tick.pid, signal.SIGCONT)
     wait_for_exit(tick, 0)
     assert snapshot(database, lost) == before
