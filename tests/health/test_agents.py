@@ -37,7 +37,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "runs": {"limit": 3, "status": ["succeeded", "queued"]},
     "history": {"since": "20d"},
     "schedule show": {"name": "little"},
-    "schedule next": {"asked": "little", "limit": 2},
+    # A fixed time, so that no minute passes between the two answers.
+    "schedule next": {"asked": "little", "limit": 2, "since": "2100-01-01T00:00:00Z"},
     "schedule list": {"all": True},
 }
 NOW = {"at", "since", "until", "oldest_due_seconds", "seconds", "sentence", "next_slot"}
