@@ -61,6 +61,7 @@ class Finalizer:
         self._log = context.log
         self._background = background
         self._leave = leave
+        self._have_left = False
         self._may_begin = may_begin
         # When the last group was sent.
         self._sent_at = 0.0
@@ -95,7 +96,7 @@ class Finalizer:
                     if held.ended_at is not None and held.ended_at < latest:
                         return True
                     break
-        return False
+        return self._have_left
 
     def next_try_at(self) -> float | None:
         """When ``work`` has something to do again. None means not before a group is written, or never."""
@@ -105,15 +106,17 @@ class Finalizer:
         return min((0.0 if write is None else write.try_at for write in pending), default=None)
 
     def work(self) -> bool:
-        """Write the results that are due; whether the other thread has finished a group.
+        """Write the results that are due; whether a run has left, so that others may be claimed in its place.
 
         If there are very many, the rest is left to the next step, because the loop must also read from the children.
         """
         ends_at = clock.elapsed() + _SLICE_SECONDS
-        was_answered = self._take_answer()
+        self._have_left = False
+        if (answers := self._background.answer()) is not None:
+            self._take(answers)
         while not self._hand.count(Phase.WRITING) and clock.elapsed() <= ends_at and (group := self._next_group()):
             self._try(group)
-        return was_answered
+        return self._have_left
 
     def close(self) -> None:
         """End the other thread."""
@@ -150,13 +153,6 @@ class Finalizer:
         except Exception as error:  # noqa: BLE001 - one bad row must not stop the tick from writing the others
             answers = error
         self._take(answers)
-
-    def _take_answer(self) -> bool:
-        answers = self._background.answer()
-        if answers is None:
-            return False
-        self._take(answers)
-        return True
 
     def _write(
         self, ends: list[tuple[Lease, AttemptResult]], checkpoints: Mapping[Lease, Any], database: Database
@@ -214,7 +210,7 @@ class Finalizer:
                 left.append((held, answer))
         if left:
             self._has_logged = False
-            self._leave(left)
+            self._let_go(left)
         reason = Refusal.LOCKED.value
         for held in locked:
             write = self._note_failure(held)
@@ -226,11 +222,15 @@ class Finalizer:
                 log_run(self._log, "finalize", held.run, result=f"{reason}; to be tried again")
             self._postpone(held, write, DatabaseUnavailable(f"run {held.lease.run_id}: {reason}"))
 
+    def _let_go(self, left: Sequence[Left]) -> None:
+        self._have_left = True
+        self._leave(left)
+
     def _postpone(self, held: RunInHand, write: FailedWrite, error: DatabaseUnavailable) -> None:
         if self._hand.time_left(held) <= 0:
             # The lease has expired, so recovery decides. A later write would be refused.
             self.trouble = error
-            self._leave([(held, f"the lease expired before the database answered: {error}")])
+            self._let_go([(held, f"the lease expired before the database answered: {error}")])
             return
         write.try_at = clock.elapsed() + write.pause_seconds
         write.pause_seconds = min(write.pause_seconds * 2, _LONGEST_PAUSE_SECONDS)
@@ -240,7 +240,7 @@ class Finalizer:
         if not self._is_checkpoint_written(held):
             return
         if write.is_scrubbed or held.result is None:
-            self._leave([(held, reason)])
+            self._let_go([(held, reason)])
             return
         log_run(self._log, "scrubbed", held.run, result=reason)
         write.is_scrubbed = True

@@ -70,6 +70,11 @@ class TickParts:
         self.hand.move(held, Phase.ENDED)
         self.finalizer.add(held, result)
 
+    def write(self) -> bool:
+        """Write the results that are due; whether none is left."""
+        self.finalizer.work()
+        return self.finalizer.is_settled()
+
 
 @contextmanager
 def tick_parts(database: Database, lease: timedelta = LEASE, **settings: Any) -> Iterator[TickParts]:

@@ -108,7 +108,7 @@ def test_age_of_a_lease_renewed_by_a_claim_or_finalize_is_counted_from_before_it
         tick.end(over, AttemptResult(Outcome.SUCCEEDED))
 
         def finalize() -> None:
-            wait_for(lambda: tick.finalizer.work() or tick.finalizer.is_settled(), 5)
+            wait_for(tick.write, 5)
 
         for write in (finalize, lambda: tick.claim([Policy("known")], 5)):
             long_ago = at_work.renewed_at = clock.elapsed() - 30
@@ -174,7 +174,7 @@ def test_results_that_wait_for_a_beat_of_their_own_tick_are_written_after_it_wit
             for _ in range(3):
                 try_again(tick.finalizer)
             assert statuses(database) == {"running": 128}
-        wait_for(lambda: tick.finalizer.work() or tick.finalizer.is_settled(), 20, "the results")
+        wait_for(tick.write, 20, "the results")
     assert statuses(database) == {"succeeded": 128}
     assert warnings.told == []
 
@@ -189,5 +189,5 @@ def test_results_that_wait_for_another_transaction_are_told(database: PostgresDa
         with open_transaction(database, "SELECT id FROM job_runs WHERE id = ANY(%s) FOR UPDATE", [lease.run_id]):
             tick.end(run, AttemptResult(Outcome.SUCCEEDED))
             wait_for(lambda: tick.finalizer.work() or warnings.told, 20, "a word")
-        wait_for(lambda: tick.finalizer.work() or tick.finalizer.is_settled(), 20, "the results")
+        wait_for(tick.write, 20, "the results")
     assert warnings.told == ["another transaction has locked its row; to be tried again"]

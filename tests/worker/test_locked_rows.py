@@ -117,6 +117,32 @@ def test_tick_writes_other_runs_first_and_a_locked_run_later(
     assert_consistent(database)
 
 
+@pytest.mark.promise("P14", on="postgresql")
+@postgresql_only
+def test_run_of_a_full_type_begins_in_the_tick_that_writes_the_locked_row_before_it(
+    jobrunner: Commands, app: App, database: PostgresDatabase
+) -> None:
+    """A claim that came before the write found no place, and the tick ended: the run waited for the next minute."""
+    app.add("""
+        @job("single", concurrency=1)
+        def single(ctx: Context):
+            leave_trace(ctx)
+            while not os.path.exists(os.environ["GO"]):
+                time.sleep(0.01)
+    """)
+    first, second = insert_runs(database, 2, "single")
+    env = {"GO": str(app.path("go")), "JOBRUNNER_LOG": str(app.path("log"))}
+    tick = jobrunner.start("tick", env=env)
+    wait_for(lambda: len(app.trace()) == 1, 20, "the handler")
+    with open_transaction(database, "UPDATE job_runs SET priority = 5 WHERE id = ANY(%s)", [first]) as session:
+        app.release("go")
+        wait_for(lambda: "finalize" in {line["event"] for line in read_log(app.path("log"))}, 20, "a second try")
+        session.execute("COMMIT")
+        session.execute("BEGIN")
+    assert wait_for_exit(tick, 0) == ""
+    assert [outcomes(database, each) for each in (first, second)] == [["succeeded"]] * 2
+
+
 @pytest.mark.promise("P2", "P14", on="postgresql")
 @postgresql_only
 def test_result_that_waits_for_a_locked_row_does_not_stop_claims(database: PostgresDatabase) -> None:
@@ -136,7 +162,7 @@ def test_result_that_waits_for_a_locked_row_does_not_stop_claims(database: Postg
         assert not tick.finalizer.is_behind()
         session.execute("COMMIT")
         session.execute("BEGIN")
-        wait_for(lambda: tick.finalizer.work() or tick.finalizer.is_settled(), 10, database.describe)
+        wait_for(tick.write, 10, database.describe)
     assert outcomes(database, locked.run_id) == ["succeeded"]
 
 
