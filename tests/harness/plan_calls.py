@@ -46,7 +46,7 @@ from jobrunner.store.queue.ticks.hosts import HostReport
 from jobrunner.store.queue.ticks.ticks import TickEnd, TickRow
 from jobrunner.store.schema import job_definitions, job_runs
 from jobrunner.store.sql import words
-from jobrunner.store.sql.dialect import gates
+from jobrunner.store.sql.dialect import due
 from jobrunner.store.sql.dialect.values import now
 from jobrunner.store.timetable import expansion, host_schedules, overlap, schedules
 from jobrunner.store.timetable.schedules import Plan
@@ -115,7 +115,7 @@ def idle_statement(words: dict[str, str], notify: Notify | None = None) -> Call:
 
 def behind_gates(connection: Connection) -> None:
     """What functions ask on PostgreSQL, whose plans are not shown with those of their callers."""
-    for asked in gates.FUNCTIONS.values():
+    for asked in due.FUNCTIONS.values():
         connection.execute(f"SELECT {asked.format(schema='')}")
 
 

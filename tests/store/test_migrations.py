@@ -133,7 +133,8 @@ def test_partial_indexes_and_checks_have_the_conditions_of_the_code(store: Store
     def made_anew(connection: Connection) -> dict[str, str]:
         views = "due dead stuck overdue recoverable open_gates open_limits limits_in_force gated"
         views += " claimable claimable_by_host expandable expandable_by_host"
-        for view in f"gates_due ready_gates {views} stray_dependants stray_gates waited_gates".split():
+        views = f"ungated_due gates_due ready_gates {views} stray_dependants stray_gates waited_gates"
+        for view in f"{views} unpaused_types waiting_types".split():
             connection.exec_driver_sql(f"DROP VIEW job_{view}")
         metadata.drop_all(connection)
         metadata.create_all(connection)

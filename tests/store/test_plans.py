@@ -151,6 +151,29 @@ def test_no_statement_of_a_tick_grows_with_a_queue_of_which_all_runs_are_of_one_
 
 
 @postgresql_only
+def test_no_statement_of_a_tick_grows_with_the_queues_of_paused_types(database: PostgresDatabase, store: Store) -> None:
+    """Each look of a lingering tick, each idle one and each question of health read all that waited for the pause."""
+    count = "ticks.count_claimable"
+    idle = IDLE | {count: BUSY[count], "what functions ask": behind_gates}
+    idle["the idle statement"] = idle_statement(words_of(database.name), hooks())
+    fill(database, A_FIFTH, HISTORY, FRONT, QUEUE)
+    fill_gates(database, A_FIFTH.in_front // 5)
+    database.execute(
+        "INSERT INTO job_pauses (kind, name, actor, paused_at) SELECT 'type', job_type, 'test', jobrunner_now()"
+        " FROM (SELECT DISTINCT job_type FROM job_runs WHERE job_type <> 'known') AS others"
+    )
+    try:
+        problems = unbounded(store, "before ANALYZE", idle)
+        database.execute("VACUUM ANALYZE")
+        problems += unbounded(store, "after ANALYZE", idle)
+        fill(database, A_FIFTH, DUE, RUNNING, SCHEDULED, KEYED, KEYED_RUNNING)
+        problems += unbounded(store, "busy", idle | BUSY)
+    finally:
+        store.close()
+    assert not problems, "\n".join(problems)
+
+
+@postgresql_only
 def test_no_plan_for_what_is_behind_gates_is_made_before_something_waits_there(
     database: PostgresDatabase, store: Store
 ) -> None:

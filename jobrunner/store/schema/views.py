@@ -29,6 +29,9 @@ def _of_due_runs(name: str, *more: Column[Any]) -> Table:
 job_claimable = _of_due_runs("job_claimable", Column("releases", Integer))
 job_claimable_by_host = _of_due_runs("job_claimable_by_host", Column("only_host", String))
 job_gated = _of_due_runs("job_gated", Column("gate", String))
+# Types, not runs. The second one without those that are paused.
+job_waiting_types = Table("job_waiting_types", views, Column("job_type", String))
+job_unpaused_types = Table("job_unpaused_types", views, Column("job_type", String))
 # The gates that runs wait behind, and whether a claim looks there. The first of them are enough for a question.
 job_waited_gates = Table(
     "job_waited_gates", views, Column("job_type", String), Column("gate", String), Column("is_seen", Boolean)
@@ -53,7 +56,8 @@ job_limits_in_force = Table(
 )
 job_open_gates = Table("job_open_gates", views, Column("job_type", String), Column("gate", String))
 job_ready_gates = Table("job_ready_gates", views, Column("job_type", String), Column("gate", String))
-# One row: whether there is anything to do behind gates.
+# One row: whether a run behind no gate can be claimed; whether there is anything to do behind gates.
+job_ungated_due = Table("job_ungated_due", views, Column("is_due", Boolean))
 job_gates_due = Table("job_gates_due", views, Column("is_due", Boolean))
 job_expandable = Table("job_expandable", views, Column("id", BigKey), Column("next_run_at", UtcTime))
 job_expandable_by_host = Table(

@@ -8,16 +8,22 @@ CREATE VIEW {schema}job_claimable_by_host AS
 CREATE VIEW {schema}job_gated AS
   SELECT id, job_type, gate, turn_at, run_at, lease_expiries FROM {schema}job_runs
   WHERE gate <> '' AND {claimable};
--- What runs wait behind, found by one step in the index of the claim for each gate. A claim sees a gate that is one of the
--- stored limits and has a row with a turn. The second start finds gates of another key at once, behind those of this one.
-CREATE VIEW {schema}job_waited_gates AS
+-- The types with waiting runs, found by one step in the index of the claim for each.
+CREATE VIEW {schema}job_waiting_types AS
   WITH RECURSIVE types (job_type) AS (
     SELECT CAST('' AS VARCHAR(200))
     UNION ALL SELECT (SELECT job_type FROM {schema}job_runs WHERE {waiting} AND job_type > types.job_type
         ORDER BY job_type LIMIT 1)
-      FROM types WHERE types.job_type IS NOT NULL),
-  gates (job_type, gate, is_start) AS (
-    SELECT job_type, CAST('' AS VARCHAR(600)), 1 FROM types WHERE job_type > ''
+      FROM types WHERE types.job_type IS NOT NULL)
+  SELECT job_type FROM types WHERE job_type > '';
+-- Who asks for the first run of any type asks these, one after the other: of a paused type the whole queue would be read.
+CREATE VIEW {schema}job_unpaused_types AS
+  SELECT job_type FROM {schema}job_waiting_types WHERE {unpaused};
+-- What runs wait behind, found by one step in the index of the claim for each gate. A claim sees a gate that is one of the
+-- stored limits and has a row with a turn. The second start finds gates of another key at once, behind those of this one.
+CREATE VIEW {schema}job_waited_gates AS
+  WITH RECURSIVE gates (job_type, gate, is_start) AS (
+    SELECT job_type, CAST('' AS VARCHAR(600)), 1 FROM {schema}job_waiting_types
     UNION ALL SELECT job_type, CAST(concurrency_key || '!' AS VARCHAR(600)), 1
       FROM {schema}job_limits WHERE concurrency_key IS NOT NULL
     UNION ALL SELECT job_type, (SELECT gate FROM {schema}job_runs

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# Not as a join, which could lose the order of the index: the pauses are read once, before the first run. As a case,
-# whose answer no planner believes to know: where all runs are of one type it takes that for the type of each pause,
-# expects no run to be left, and sorts all that are due in place of reading the first of them in order.
+# Not as a join, which could lose the order of the index: the pauses are read once, before the first run. Not as an
+# array, which the planner compares with its statistics: where all runs are of one type it takes that for the type of
+# each pause, expects no run to be left, and sorts all that are due in place of reading the first of them in order.
 UNPAUSED: Mapping[str, str] = {
-    "type_unpaused": """CASE WHEN job_type {among}SELECT name FROM {schema}job_pauses WHERE kind = 'type'{end_of_list}
-      THEN 1 = 0 ELSE 1 = 1 END""",
+    "type_unpaused": "job_type NOT IN (SELECT name FROM {schema}job_pauses WHERE kind = 'type')",
     "all_unpaused": "NOT EXISTS (SELECT kind FROM {schema}job_pauses WHERE kind = 'all')",
 }
 IN_TIME = "(start_deadline_at IS NULL OR start_deadline_at > {now})"
@@ -31,7 +30,7 @@ CLAIM: Mapping[str, str] = {
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
             AND other.run_at <= {now} AND (other.start_deadline_at IS NULL OR other.start_deadline_at > {now}))))""",
     **UNPAUSED,
-    # A case for the same reason: without statistics the planner takes a NULL for rare.
+    # A case, whose answer no planner believes to know: without statistics it takes a NULL for rare.
     "any_host": "CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END",
 }
 """What a run must fulfil to be claimed, apart from the limits behind whose gate it may wait, and from the hosts."""

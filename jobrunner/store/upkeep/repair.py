@@ -51,7 +51,9 @@ WITH found AS (
 SELECT name, granted, option, role FROM found
 UNION SELECT new.name, granted, option, role FROM found
   JOIN (VALUES ('job_limits_in_force', 'job_open_limits'), ('job_claimable_by_host', 'job_claimable'),
-    ('job_expandable_by_host', 'job_expandable')) AS new (name, former) ON found.name = new.former
+    ('job_waiting_types', 'job_claimable'), ('job_unpaused_types', 'job_claimable'),
+    ('job_ungated_due', 'job_claimable'), ('job_expandable_by_host', 'job_expandable')) AS new (name, former)
+    ON found.name = new.former
   WHERE NOT EXISTS (SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
     WHERE nspname = %(schema)s AND relname = new.name)
 """

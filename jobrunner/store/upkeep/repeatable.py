@@ -20,8 +20,8 @@ from jobrunner.store.sql import conditions
 from jobrunner.store.sql.compiler import dialect_of
 from jobrunner.store.sql.dialect import ddl, fair, parents
 from jobrunner.store.sql.dialect.application_functions import application_statements
+from jobrunner.store.sql.dialect.due import due_statements
 from jobrunner.store.sql.dialect.enqueue_function import SCHEMA, enqueue_statements
-from jobrunner.store.sql.dialect.gates import gate_statements
 from jobrunner.store.sql.dialect.server_functions import server_statements
 from jobrunner.store.sql.namespace import MARK, qualified
 from jobrunner.store.sql.versions import OLDEST_CODE_OF, SCHEMA_REVISION
@@ -98,7 +98,7 @@ def programs(dialect_name: str, schema: str | None) -> list[str]:
         *parents.note_end(dialect_name, schema),
         *fair.line_up(dialect_name, schema, parts["now"]),
         *(statement.strip().format(**parts) for statement in script.split(";\n") if statement.strip()),
-        *gate_statements(dialect_name, schema),
+        *due_statements(dialect_name, schema),
     ]
 
 

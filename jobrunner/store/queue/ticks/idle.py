@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from jobrunner.store.drivers.raw import raw_driver
+from jobrunner.store.sql.conditions import CLAIM
 from jobrunner.store.sql.versions import SCHEMA_REVISION, UNTOLD, VERSION_TABLE
 from jobrunner.untyped import TYPE_CHECKING
 
@@ -33,15 +34,13 @@ def statement(words: dict[str, str], notify: Notify | None = None) -> str:
     """
     given, now, ten_minutes, schema = (words[each] for each in ("given", "now", "ten_minutes", "schema"))
     promoted = words["promoted"]
-    # As in ticks.is_anything_due, it asks for the earliest run: to find any run the planner would scan all. And
-    # ``releases >= 0`` is the condition of the index that serves it.
     return f"""
 INSERT INTO {schema}job_ticks
   (host, worker, version, application, types, started_at, finished_at, counts, ended_by)
 SELECT {given}, {given}, {given}, {given}, '', {now}, {now}, '{{}}', 'empty' FROM {schema}job_state
 WHERE oldest_code <= {SCHEMA_REVISION} AND released <> '' AND {promoted} IS NULL
   AND (SELECT version_num FROM {schema}{VERSION_TABLE}) BETWEEN '{SCHEMA_REVISION:04}' AND '9999'
-  AND ((SELECT min(run_at) FROM {schema}job_claimable WHERE releases >= 0) IS NULL
+  AND (NOT (SELECT is_due FROM {schema}job_ungated_due)
     AND NOT (SELECT is_due FROM {schema}job_gates_due)
     AND NOT EXISTS (SELECT id FROM {schema}job_claimable_by_host WHERE only_host = {given})
     OR EXISTS (SELECT name FROM {schema}job_pauses WHERE kind = 'host' AND name = {given}))
@@ -73,9 +72,9 @@ def _nobody_to_tell(words: dict[str, str], notify: Notify) -> str:
     if (least := notify.least_late()) is not None:
         late = f"{now} - {ten_minutes} * {least.total_seconds() / 600!r}"
         text += f"""
-  AND (SELECT min(run_at) FROM {schema}job_runs WHERE status IN ('queued', 'failed') AND releases >= 0 AND gate = ''
-    AND job_type NOT IN (SELECT name FROM {schema}job_pauses WHERE kind = 'type')
-    AND NOT EXISTS (SELECT name FROM {schema}job_pauses WHERE kind = 'all') AND run_at < {late}) IS NULL"""  # noqa: S608
+  AND NOT EXISTS (SELECT 1 FROM {schema}job_unpaused_types types WHERE (SELECT run_at FROM {schema}job_runs
+      WHERE {CLAIM["waiting"]} AND job_runs.job_type = types.job_type AND gate = ''
+      ORDER BY turn_at, run_at, id LIMIT 1) < {late})"""  # noqa: S608
     return text
 
 

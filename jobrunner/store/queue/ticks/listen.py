@@ -70,7 +70,7 @@ def look_ahead(connection: Connection, tick_id: int, kind: TickKind) -> Outlook:
     return Outlook(
         is_superseded=bool(row.is_superseded),
         is_due=bool(row.is_expandable or row.is_recoverable or row.is_parent_ended or row.overdue_since is not None),
-        is_claimable=bool(not row.is_host_paused and (row.run_at is not None or row.is_gate_ready or row.is_own_due)),
+        is_claimable=bool(not row.is_host_paused and (row.is_ungated_due or row.is_gate_ready or row.is_own_due)),
         next_in=min(next_in, next_slot_in),
         next_slot_in=next_slot_in,
     )

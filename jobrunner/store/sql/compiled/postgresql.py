@@ -978,8 +978,7 @@ FROM jobrunner_schema.job_hosts""",
         AND NOT EXISTS (SELECT 1 FROM jobrunner_schema.job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
-            AND other.run_at <= jobrunner_schema.jobrunner_now() AND (other.start_deadline_at IS NULL OR other.start_deadline_at > jobrunner_schema.jobrunner_now()))))) AS is_key, (CASE WHEN job_type = ANY (ARRAY(SELECT name FROM jobrunner_schema.job_pauses WHERE kind = 'type'))
-      THEN 1 = 0 ELSE 1 = 1 END) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM jobrunner_schema.job_pauses WHERE kind = 'all')) AS is_all_unpaused, (CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END) AS is_any_host, (CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN EXISTS (SELECT 1 FROM jobrunner_schema.job_parents WHERE run_id = job_runs.id)
+            AND other.run_at <= jobrunner_schema.jobrunner_now() AND (other.start_deadline_at IS NULL OR other.start_deadline_at > jobrunner_schema.jobrunner_now()))))) AS is_key, (job_type NOT IN (SELECT name FROM jobrunner_schema.job_pauses WHERE kind = 'type')) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM jobrunner_schema.job_pauses WHERE kind = 'all')) AS is_all_unpaused, (CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END) AS is_any_host, (CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN EXISTS (SELECT 1 FROM jobrunner_schema.job_parents WHERE run_id = job_runs.id)
       ELSE EXISTS (SELECT 1 FROM jobrunner_schema.job_limits
         JOIN jobrunner_schema.job_gates ON job_gates.job_type = job_limits.job_type
         WHERE job_limits.job_type = job_runs.job_type AND job_gates.gate = job_runs.gate
@@ -1124,7 +1123,9 @@ WHERE its.id = %(run)s::BIGINT AND (ranked.nth, ranked.turn_at, ranked.run_at, r
     ('fair.behind_gates', ()): (
         """SELECT jobrunner_schema.job_gated.id
 FROM jobrunner_schema.job_gated
-WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate > '' AND jobrunner_schema.job_gated.gate != 'after' ORDER BY jobrunner_schema.job_gated.gate, jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
+WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate > '' AND jobrunner_schema.job_gated.gate != 'after' AND (%(of_type)s::VARCHAR NOT IN (SELECT jobrunner_schema.job_pauses.name
+FROM jobrunner_schema.job_pauses
+WHERE jobrunner_schema.job_pauses.kind = 'type')) ORDER BY jobrunner_schema.job_gated.gate, jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
  LIMIT %(limit)s::INTEGER""",
         {},
         {},
@@ -1463,28 +1464,17 @@ WHERE jobrunner_schema.job_runs.status = 'dead' AND jobrunner_schema.job_runs.fi
         (('job_type', None), ('runs', None), ('id', None)),
     ),
     ('findings.due_types', ()): (
-        """WITH RECURSIVE types(job_type) AS
-(SELECT (SELECT jobrunner_schema.job_runs.job_type
-FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.job_type
- LIMIT 1) AS job_type UNION ALL SELECT (SELECT jobrunner_schema.job_runs.job_type
-FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type > types.job_type ORDER BY jobrunner_schema.job_runs.job_type
- LIMIT 1) AS job_type
-FROM types
-WHERE types.job_type IS NOT NULL)
- SELECT listed.job_type, listed.id, (SELECT jobrunner_schema.job_runs.run_at
+        """SELECT listed.job_type, listed.id, (SELECT jobrunner_schema.job_runs.run_at
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.id = listed.id) AS run_at, listed.runs
 FROM (SELECT found.job_type AS job_type, found."both" / 1048576 AS id, found."both" %% 1048576 AS runs
-FROM (SELECT types.job_type AS job_type, (SELECT walk.id * 1048576 + count(*) OVER () AS anon_1
+FROM (SELECT jobrunner_schema.job_unpaused_types.job_type AS job_type, (SELECT walk.id * 1048576 + count(*) OVER () AS anon_1
 FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.run_at AS run_at, jobrunner_schema.job_claimable.turn_at AS turn_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = types.job_type ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = jobrunner_schema.job_unpaused_types.job_type ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(most)s::INTEGER) AS walk ORDER BY walk.turn_at, walk.run_at, walk.id
  LIMIT %(param_1)s::INTEGER) AS "both"
-FROM types
-WHERE types.job_type IS NOT NULL
+FROM jobrunner_schema.job_unpaused_types
  LIMIT 10000) AS found) AS listed
 WHERE listed.id IS NOT NULL""",
         {'param_1': 1},
@@ -1589,19 +1579,8 @@ WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND job
         (('effects', None), ('first_at', 'instant')),
     ),
     ('findings.waiting_types', ()): (
-        """WITH RECURSIVE types(job_type) AS
-(SELECT (SELECT jobrunner_schema.job_runs.job_type
-FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.job_type
- LIMIT 1) AS job_type UNION ALL SELECT (SELECT jobrunner_schema.job_runs.job_type
-FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type > types.job_type ORDER BY jobrunner_schema.job_runs.job_type
- LIMIT 1) AS job_type
-FROM types
-WHERE types.job_type IS NOT NULL)
- SELECT types.job_type
-FROM types
-WHERE types.job_type IS NOT NULL""",
+        """SELECT jobrunner_schema.job_waiting_types.job_type
+FROM jobrunner_schema.job_waiting_types""",
         {},
         {},
         (('job_type', None),),
@@ -1900,11 +1879,7 @@ WHERE jobrunner_schema.job_gates.turn_at < (jobrunner_schema.jobrunner_now() + m
  LIMIT %(limit)s::INTEGER) AS waited)
  SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
 FROM found JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = found.id
-WHERE jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) AND (jobrunner_schema.job_runs.job_type NOT IN (SELECT jobrunner_schema.job_pauses.name
-FROM jobrunner_schema.job_pauses
-WHERE jobrunner_schema.job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.name
-FROM jobrunner_schema.job_pauses
-WHERE jobrunner_schema.job_pauses.kind = 'all'))""",
+WHERE jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) AND (job_type NOT IN (SELECT name FROM jobrunner_schema.job_pauses WHERE kind = 'type')) AND (NOT EXISTS (SELECT kind FROM jobrunner_schema.job_pauses WHERE kind = 'all'))""",
         {},
         {},
         (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
@@ -1928,39 +1903,21 @@ WHERE status IN ('queued', 'failed', 'running') AND jobrunner_schema.job_runs.de
 FROM jobrunner_schema.job_definitions AS schedules)
  SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
 FROM found JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = found.id
-WHERE jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) AND (jobrunner_schema.job_runs.job_type NOT IN (SELECT jobrunner_schema.job_pauses.name
-FROM jobrunner_schema.job_pauses
-WHERE jobrunner_schema.job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.name
-FROM jobrunner_schema.job_pauses
-WHERE jobrunner_schema.job_pauses.kind = 'all')) AND jobrunner_schema.job_runs.lease_token IS NULL""",
+WHERE jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) AND (job_type NOT IN (SELECT name FROM jobrunner_schema.job_pauses WHERE kind = 'type')) AND (NOT EXISTS (SELECT kind FROM jobrunner_schema.job_pauses WHERE kind = 'all')) AND jobrunner_schema.job_runs.lease_token IS NULL""",
         {},
         {},
         (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
     ),
     ('lateness.of_types', ()): (
-        """WITH RECURSIVE types(job_type) AS
-(SELECT (SELECT jobrunner_schema.job_runs.job_type
-FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.job_type
- LIMIT 1) AS job_type UNION ALL SELECT (SELECT jobrunner_schema.job_runs.job_type
-FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type > types.job_type ORDER BY jobrunner_schema.job_runs.job_type
- LIMIT 1) AS anon_1
-FROM types
-WHERE types.job_type IS NOT NULL),
-found AS
+        """WITH found AS
 (SELECT (SELECT jobrunner_schema.job_runs.id
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = types.job_type AND jobrunner_schema.job_runs.gate = '' ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = jobrunner_schema.job_waiting_types.job_type AND jobrunner_schema.job_runs.gate = '' ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
  LIMIT 1) AS id
-FROM types)
+FROM jobrunner_schema.job_waiting_types)
  SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
 FROM found JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = found.id
-WHERE jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) AND (jobrunner_schema.job_runs.job_type NOT IN (SELECT jobrunner_schema.job_pauses.name
-FROM jobrunner_schema.job_pauses
-WHERE jobrunner_schema.job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.name
-FROM jobrunner_schema.job_pauses
-WHERE jobrunner_schema.job_pauses.kind = 'all'))""",
+WHERE jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) AND (job_type NOT IN (SELECT name FROM jobrunner_schema.job_pauses WHERE kind = 'type')) AND (NOT EXISTS (SELECT kind FROM jobrunner_schema.job_pauses WHERE kind = 'all'))""",
         {},
         {},
         (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
@@ -1985,11 +1942,7 @@ FROM jobrunner_schema.job_stray_gates
  LIMIT %(limit)s::INTEGER) AS waited)
  SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
 FROM found JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = found.id
-WHERE jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) AND (jobrunner_schema.job_runs.job_type NOT IN (SELECT jobrunner_schema.job_pauses.name
-FROM jobrunner_schema.job_pauses
-WHERE jobrunner_schema.job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.name
-FROM jobrunner_schema.job_pauses
-WHERE jobrunner_schema.job_pauses.kind = 'all'))""",
+WHERE jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) AND (job_type NOT IN (SELECT name FROM jobrunner_schema.job_pauses WHERE kind = 'type')) AND (NOT EXISTS (SELECT kind FROM jobrunner_schema.job_pauses WHERE kind = 'all'))""",
         {},
         {},
         (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
@@ -2239,9 +2192,8 @@ FROM jobrunner_schema.job_expandable)) OR (EXISTS (SELECT jobrunner_schema.job_e
 FROM jobrunner_schema.job_expandable_by_host
 WHERE jobrunner_schema.job_expandable_by_host.host = %(host)s::VARCHAR)) AS is_expandable, EXISTS (SELECT jobrunner_schema.job_recoverable.id
 FROM jobrunner_schema.job_recoverable) AS is_recoverable, (SELECT min(jobrunner_schema.job_overdue.start_deadline_at) AS min_1
-FROM jobrunner_schema.job_overdue) AS overdue_since, (SELECT min(jobrunner_schema.job_claimable.run_at) AS min_2
-FROM jobrunner_schema.job_claimable
-WHERE releases >= 0) AS run_at, EXISTS (SELECT jobrunner_schema.job_ready_gates.gate
+FROM jobrunner_schema.job_overdue) AS overdue_since, (SELECT jobrunner_schema.job_ungated_due.is_due
+FROM jobrunner_schema.job_ungated_due) AS is_ungated_due, EXISTS (SELECT jobrunner_schema.job_ready_gates.gate
 FROM jobrunner_schema.job_ready_gates) AS is_gate_ready, EXISTS (SELECT jobrunner_schema.job_claimable_by_host.id
 FROM jobrunner_schema.job_claimable_by_host
 WHERE jobrunner_schema.job_claimable_by_host.only_host = %(host)s::VARCHAR) AS is_own_due, EXISTS (SELECT jobrunner_schema.job_pauses.kind
@@ -2251,12 +2203,12 @@ FROM jobrunner_schema.job_parents
 WHERE parent_status IS NOT NULL) AS is_parent_ended, (SELECT jobrunner_schema.job_runs.run_at
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.run_at > jobrunner_schema.jobrunner_now() AND jobrunner_schema.job_runs.gate = '' AND releases >= 0 ORDER BY jobrunner_schema.job_runs.run_at
- LIMIT 1) AS next_run_at, (SELECT min(jobrunner_schema.job_definitions.next_run_at) AS min_3
+ LIMIT 1) AS next_run_at, (SELECT min(jobrunner_schema.job_definitions.next_run_at) AS min_2
 FROM jobrunner_schema.job_definitions
 WHERE jobrunner_schema.job_definitions.schedule IS NOT NULL AND jobrunner_schema.job_definitions.removed_at IS NULL AND jobrunner_schema.job_definitions.paused_at IS NULL AND jobrunner_schema.job_definitions.next_run_at > jobrunner_schema.jobrunner_now()) AS next_slot_at, jobrunner_schema.jobrunner_now() AS now""",
         {},
         {},
-        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_ready', 'boolean'), ('is_own_due', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
+        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('is_ungated_due', 'boolean'), ('is_gate_ready', 'boolean'), ('is_own_due', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
     ('listen.other_hosts', ()): (
         """SELECT count(DISTINCT jobrunner_schema.job_ticks.host) AS hosts
@@ -3179,7 +3131,9 @@ FROM (SELECT due.id AS id
 FROM (SELECT of_type.id AS id, of_type.turn_at AS turn_at, of_type.run_at AS run_at, types.job_type AS job_type, types.most AS most, types.since AS since
 FROM (SELECT job_type, most, since FROM json_to_recordset(CAST(%(types)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), most INTEGER, since TIMESTAMP WITH TIME ZONE)) AS types JOIN LATERAL (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = types.job_type AND jobrunner_schema.job_claimable.turn_at >= coalesce(types.since, CAST('-infinity' AS TIMESTAMP WITH TIME ZONE)) ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = types.job_type AND (types.job_type NOT IN (SELECT jobrunner_schema.job_pauses.name
+FROM jobrunner_schema.job_pauses
+WHERE jobrunner_schema.job_pauses.kind = 'type')) AND jobrunner_schema.job_claimable.turn_at >= coalesce(types.since, CAST('-infinity' AS TIMESTAMP WITH TIME ZONE)) ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT types.most) AS of_type ON true) AS due UNION ALL SELECT jobrunner_schema.job_claimable_by_host.id AS id
 FROM (SELECT job_type, most, since FROM json_to_recordset(CAST(%(types)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), most INTEGER, since TIMESTAMP WITH TIME ZONE)) AS types JOIN jobrunner_schema.job_claimable_by_host ON jobrunner_schema.job_claimable_by_host.job_type = types.job_type
 WHERE jobrunner_schema.job_claimable_by_host.only_host = %(host)s::VARCHAR) AS found
@@ -3210,14 +3164,13 @@ WHERE jobrunner_schema.job_state.pruned_at IS NULL OR jobrunner_schema.job_state
         (('id', None),),
     ),
     ('ticks.is_due', ()): (
-        """SELECT ((SELECT min(jobrunner_schema.job_claimable.run_at) AS min_1
-FROM jobrunner_schema.job_claimable
-WHERE releases >= 0) IS NOT NULL OR (EXISTS (SELECT jobrunner_schema.job_claimable_by_host.id
+        """SELECT ((SELECT jobrunner_schema.job_ungated_due.is_due
+FROM jobrunner_schema.job_ungated_due) OR (EXISTS (SELECT jobrunner_schema.job_claimable_by_host.id
 FROM jobrunner_schema.job_claimable_by_host
 WHERE jobrunner_schema.job_claimable_by_host.only_host = %(host)s::VARCHAR)) OR (SELECT jobrunner_schema.job_gates_due.is_due
 FROM jobrunner_schema.job_gates_due)) AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.kind
 FROM jobrunner_schema.job_pauses
-WHERE jobrunner_schema.job_pauses.kind = 'host' AND jobrunner_schema.job_pauses.name = %(host)s::VARCHAR)) OR (SELECT min(jobrunner_schema.job_overdue.start_deadline_at) AS min_2
+WHERE jobrunner_schema.job_pauses.kind = 'host' AND jobrunner_schema.job_pauses.name = %(host)s::VARCHAR)) OR (SELECT min(jobrunner_schema.job_overdue.start_deadline_at) AS min_1
 FROM jobrunner_schema.job_overdue) IS NOT NULL OR (EXISTS (SELECT jobrunner_schema.job_parents.run_id
 FROM jobrunner_schema.job_parents
 WHERE parent_status IS NOT NULL)) OR (EXISTS (SELECT jobrunner_schema.job_expandable.id
@@ -3411,8 +3364,7 @@ FROM jobrunner_schema.job_stray_dependants)) AND (run_at <= jobrunner_schema.job
         AND NOT EXISTS (SELECT 1 FROM jobrunner_schema.job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
-            AND other.run_at <= jobrunner_schema.jobrunner_now() AND (other.start_deadline_at IS NULL OR other.start_deadline_at > jobrunner_schema.jobrunner_now()))))) AND (CASE WHEN job_type = ANY (ARRAY(SELECT name FROM jobrunner_schema.job_pauses WHERE kind = 'type'))
-      THEN 1 = 0 ELSE 1 = 1 END) AND (NOT EXISTS (SELECT kind FROM jobrunner_schema.job_pauses WHERE kind = 'all')) AND (CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END) GROUP BY jobrunner_schema.job_runs.job_type""",
+            AND other.run_at <= jobrunner_schema.jobrunner_now() AND (other.start_deadline_at IS NULL OR other.start_deadline_at > jobrunner_schema.jobrunner_now()))))) AND (job_type NOT IN (SELECT name FROM jobrunner_schema.job_pauses WHERE kind = 'type')) AND (NOT EXISTS (SELECT kind FROM jobrunner_schema.job_pauses WHERE kind = 'all')) AND (CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END) GROUP BY jobrunner_schema.job_runs.job_type""",
         {},
         {},
         (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),

@@ -999,8 +999,7 @@ FROM job_hosts""",
         AND NOT EXISTS (SELECT 1 FROM job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
-            AND other.run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND (other.start_deadline_at IS NULL OR other.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))))))) AS is_key, (CASE WHEN job_type IN (SELECT name FROM job_pauses WHERE kind = 'type')
-      THEN 1 = 0 ELSE 1 = 1 END) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all')) AS is_all_unpaused, (CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END) AS is_any_host, (CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN EXISTS (SELECT 1 FROM job_parents WHERE run_id = job_runs.id)
+            AND other.run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND (other.start_deadline_at IS NULL OR other.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))))))) AS is_key, (job_type NOT IN (SELECT name FROM job_pauses WHERE kind = 'type')) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all')) AS is_all_unpaused, (CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END) AS is_any_host, (CASE gate WHEN '' THEN 1 = 1 WHEN 'after' THEN EXISTS (SELECT 1 FROM job_parents WHERE run_id = job_runs.id)
       ELSE EXISTS (SELECT 1 FROM job_limits
         JOIN job_gates ON job_gates.job_type = job_limits.job_type
         WHERE job_limits.job_type = job_runs.job_type AND job_gates.gate = job_runs.gate
@@ -1169,7 +1168,9 @@ WHERE its.id = :run AND (ranked.nth, ranked.turn_at, ranked.run_at, ranked.id) <
     ('fair.behind_gates', ()): (
         """SELECT job_gated.id
 FROM job_gated
-WHERE job_gated.job_type = :of_type AND job_gated.gate > '' AND job_gated.gate != 'after' ORDER BY job_gated.gate, job_gated.turn_at, job_gated.run_at, job_gated.id
+WHERE job_gated.job_type = :of_type AND job_gated.gate > '' AND job_gated.gate != 'after' AND (:of_type NOT IN (SELECT job_pauses.name
+FROM job_pauses
+WHERE job_pauses.kind = 'type')) ORDER BY job_gated.gate, job_gated.turn_at, job_gated.run_at, job_gated.id
  LIMIT :limit OFFSET :param_1""",
         {'param_1': 0},
         {},
@@ -1488,31 +1489,20 @@ WHERE job_runs.status = 'dead' AND job_runs.finished_at IS NOT NULL AND job_runs
         (('job_type', None), ('runs', None), ('id', None)),
     ),
     ('findings.due_types', ()): (
-        """WITH RECURSIVE types(job_type) AS
-(SELECT (SELECT job_runs.job_type
-FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') ORDER BY job_runs.job_type
- LIMIT 1 OFFSET :param_4) AS job_type UNION ALL SELECT (SELECT job_runs.job_type
-FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type > types.job_type ORDER BY job_runs.job_type
- LIMIT 1 OFFSET :param_5) AS job_type
-FROM types
-WHERE types.job_type IS NOT NULL)
- SELECT listed.job_type, listed.id, (SELECT job_runs.run_at
+        """SELECT listed.job_type, listed.id, (SELECT job_runs.run_at
 FROM job_runs
 WHERE job_runs.id = listed.id) AS run_at, listed.runs
 FROM (SELECT found.job_type AS job_type, found.both / 1048576 AS id, found.both % 1048576 AS runs
-FROM (SELECT types.job_type AS job_type, (SELECT walk.id * 1048576 + count(*) OVER () AS anon_1
+FROM (SELECT job_unpaused_types.job_type AS job_type, (SELECT walk.id * 1048576 + count(*) OVER () AS anon_1
 FROM (SELECT job_claimable.id AS id, job_claimable.run_at AS run_at, job_claimable.turn_at AS turn_at
 FROM job_claimable
-WHERE job_claimable.job_type = types.job_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = job_unpaused_types.job_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :most OFFSET :param_1) AS walk ORDER BY walk.turn_at, walk.run_at, walk.id
  LIMIT :param_2 OFFSET :param_3) AS both
-FROM types
-WHERE types.job_type IS NOT NULL
- LIMIT 10000 OFFSET :param_6) AS found) AS listed
+FROM job_unpaused_types
+ LIMIT 10000 OFFSET :param_4) AS found) AS listed
 WHERE listed.id IS NOT NULL""",
-        {'param_1': 0, 'param_2': 1, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0},
+        {'param_1': 0, 'param_2': 1, 'param_3': 0, 'param_4': 0},
         {},
         (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
     ),
@@ -1614,20 +1604,9 @@ WHERE job_runs.id = job_effects.run_id AND job_runs.lease_token = job_effects.le
         (('effects', None), ('first_at', 'instant')),
     ),
     ('findings.waiting_types', ()): (
-        """WITH RECURSIVE types(job_type) AS
-(SELECT (SELECT job_runs.job_type
-FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') ORDER BY job_runs.job_type
- LIMIT 1 OFFSET :param_1) AS job_type UNION ALL SELECT (SELECT job_runs.job_type
-FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type > types.job_type ORDER BY job_runs.job_type
- LIMIT 1 OFFSET :param_2) AS job_type
-FROM types
-WHERE types.job_type IS NOT NULL)
- SELECT types.job_type
-FROM types
-WHERE types.job_type IS NOT NULL""",
-        {'param_1': 0, 'param_2': 0},
+        """SELECT job_waiting_types.job_type
+FROM job_waiting_types""",
+        {},
         {},
         (('job_type', None),),
     ),
@@ -1925,11 +1904,7 @@ WHERE job_gates.turn_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000
  LIMIT :limit OFFSET :param_2) AS waited)
  SELECT job_runs.id, job_runs.job_type, job_runs.definition_id, job_runs.run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
 FROM found JOIN job_runs ON job_runs.id = found.id
-WHERE job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (job_runs.job_type NOT IN (SELECT job_pauses.name
-FROM job_pauses
-WHERE job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT job_pauses.name
-FROM job_pauses
-WHERE job_pauses.kind = 'all'))""",
+WHERE job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (job_type NOT IN (SELECT name FROM job_pauses WHERE kind = 'type')) AND (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all'))""",
         {'param_1': 0, 'param_2': 0},
         {},
         (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
@@ -1953,40 +1928,22 @@ WHERE status IN ('queued', 'failed', 'running') AND job_runs.definition_id IS NO
 FROM job_definitions AS schedules)
  SELECT job_runs.id, job_runs.job_type, job_runs.definition_id, job_runs.run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
 FROM found JOIN job_runs ON job_runs.id = found.id
-WHERE job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (job_runs.job_type NOT IN (SELECT job_pauses.name
-FROM job_pauses
-WHERE job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT job_pauses.name
-FROM job_pauses
-WHERE job_pauses.kind = 'all')) AND job_runs.lease_token IS NULL""",
+WHERE job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (job_type NOT IN (SELECT name FROM job_pauses WHERE kind = 'type')) AND (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all')) AND job_runs.lease_token IS NULL""",
         {'param_1': 0},
         {},
         (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
     ),
     ('lateness.of_types', ()): (
-        """WITH RECURSIVE types(job_type) AS
-(SELECT (SELECT job_runs.job_type
-FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') ORDER BY job_runs.job_type
- LIMIT 1 OFFSET :param_2) AS job_type UNION ALL SELECT (SELECT job_runs.job_type
-FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type > types.job_type ORDER BY job_runs.job_type
- LIMIT 1 OFFSET :param_3) AS anon_1
-FROM types
-WHERE types.job_type IS NOT NULL),
-found AS
+        """WITH found AS
 (SELECT (SELECT job_runs.id
 FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = types.job_type AND job_runs.gate = '' ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = job_waiting_types.job_type AND job_runs.gate = '' ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
  LIMIT 1 OFFSET :param_1) AS id
-FROM types)
+FROM job_waiting_types)
  SELECT job_runs.id, job_runs.job_type, job_runs.definition_id, job_runs.run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
 FROM found JOIN job_runs ON job_runs.id = found.id
-WHERE job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (job_runs.job_type NOT IN (SELECT job_pauses.name
-FROM job_pauses
-WHERE job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT job_pauses.name
-FROM job_pauses
-WHERE job_pauses.kind = 'all'))""",
-        {'param_1': 0, 'param_2': 0, 'param_3': 0},
+WHERE job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (job_type NOT IN (SELECT name FROM job_pauses WHERE kind = 'type')) AND (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all'))""",
+        {'param_1': 0},
         {},
         (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
     ),
@@ -2010,11 +1967,7 @@ FROM job_stray_gates
  LIMIT :limit OFFSET :param_2) AS waited)
  SELECT job_runs.id, job_runs.job_type, job_runs.definition_id, job_runs.run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
 FROM found JOIN job_runs ON job_runs.id = found.id
-WHERE job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (job_runs.job_type NOT IN (SELECT job_pauses.name
-FROM job_pauses
-WHERE job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT job_pauses.name
-FROM job_pauses
-WHERE job_pauses.kind = 'all'))""",
+WHERE job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (job_type NOT IN (SELECT name FROM job_pauses WHERE kind = 'type')) AND (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all'))""",
         {'param_1': 0, 'param_2': 0},
         {},
         (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
@@ -2276,9 +2229,8 @@ FROM job_expandable)) OR (EXISTS (SELECT job_expandable_by_host.id
 FROM job_expandable_by_host
 WHERE job_expandable_by_host.host = :host)) AS is_expandable, EXISTS (SELECT job_recoverable.id
 FROM job_recoverable) AS is_recoverable, (SELECT min(job_overdue.start_deadline_at) AS min_1
-FROM job_overdue) AS overdue_since, (SELECT min(job_claimable.run_at) AS min_2
-FROM job_claimable
-WHERE releases >= 0) AS run_at, EXISTS (SELECT job_ready_gates.gate
+FROM job_overdue) AS overdue_since, (SELECT job_ungated_due.is_due
+FROM job_ungated_due) AS is_ungated_due, EXISTS (SELECT job_ready_gates.gate
 FROM job_ready_gates) AS is_gate_ready, EXISTS (SELECT job_claimable_by_host.id
 FROM job_claimable_by_host
 WHERE job_claimable_by_host.only_host = :host) AS is_own_due, EXISTS (SELECT job_pauses.kind
@@ -2288,12 +2240,12 @@ FROM job_parents
 WHERE parent_status IS NOT NULL) AS is_parent_ended, (SELECT job_runs.run_at
 FROM job_runs
 WHERE job_runs.status IN ('queued', 'failed') AND job_runs.run_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND job_runs.gate = '' AND releases >= 0 ORDER BY job_runs.run_at
- LIMIT 1 OFFSET :param_1) AS next_run_at, (SELECT min(job_definitions.next_run_at) AS min_3
+ LIMIT 1 OFFSET :param_1) AS next_run_at, (SELECT min(job_definitions.next_run_at) AS min_2
 FROM job_definitions
 WHERE job_definitions.schedule IS NOT NULL AND job_definitions.removed_at IS NULL AND job_definitions.paused_at IS NULL AND job_definitions.next_run_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS next_slot_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now""",
         {'param_1': 0},
         {},
-        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_ready', 'boolean'), ('is_own_due', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
+        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('is_ungated_due', 'boolean'), ('is_gate_ready', 'boolean'), ('is_own_due', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
     ('listen.other_hosts', ()): (
         """SELECT count(DISTINCT job_ticks.host) AS hosts
@@ -3195,7 +3147,9 @@ FROM (SELECT of_type.id AS id, of_type.turn_at AS turn_at, of_type.run_at AS run
 FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at, types.job_type AS job_type, types.most AS most, row_number() OVER (PARTITION BY job_runs.job_type ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id) AS number
 FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.most') AS most FROM json_each(:types)) AS types JOIN job_runs ON job_runs.id IN (SELECT job_claimable.id
 FROM job_claimable
-WHERE job_claimable.job_type = types.job_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = types.job_type AND (types.job_type NOT IN (SELECT job_pauses.name
+FROM job_pauses
+WHERE job_pauses.kind = 'type')) ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit OFFSET :param_1)
 WHERE types.most > :most_1) AS of_type
 WHERE of_type.number <= of_type.most) AS due UNION ALL SELECT job_claimable_by_host.id AS id
@@ -3228,14 +3182,13 @@ WHERE job_state.pruned_at IS NULL OR job_state.pruned_at <= ((CAST(round((julian
         (('id', None),),
     ),
     ('ticks.is_due', ()): (
-        """SELECT ((SELECT min(job_claimable.run_at) AS min_1
-FROM job_claimable
-WHERE releases >= 0) IS NOT NULL OR (EXISTS (SELECT job_claimable_by_host.id
+        """SELECT ((SELECT job_ungated_due.is_due
+FROM job_ungated_due) OR (EXISTS (SELECT job_claimable_by_host.id
 FROM job_claimable_by_host
 WHERE job_claimable_by_host.only_host = :host)) OR (SELECT job_gates_due.is_due
 FROM job_gates_due)) AND NOT (EXISTS (SELECT job_pauses.kind
 FROM job_pauses
-WHERE job_pauses.kind = 'host' AND job_pauses.name = :host)) OR (SELECT min(job_overdue.start_deadline_at) AS min_2
+WHERE job_pauses.kind = 'host' AND job_pauses.name = :host)) OR (SELECT min(job_overdue.start_deadline_at) AS min_1
 FROM job_overdue) IS NOT NULL OR (EXISTS (SELECT job_parents.run_id
 FROM job_parents
 WHERE parent_status IS NOT NULL)) OR (EXISTS (SELECT job_expandable.id
@@ -3429,8 +3382,7 @@ FROM job_stray_dependants) AND (run_at <= (CAST(round((julianday('now') - 244058
         AND NOT EXISTS (SELECT 1 FROM job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
-            AND other.run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND (other.start_deadline_at IS NULL OR other.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))))))) AND (CASE WHEN job_type IN (SELECT name FROM job_pauses WHERE kind = 'type')
-      THEN 1 = 0 ELSE 1 = 1 END) AND (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all')) AND (CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END) GROUP BY job_runs.job_type""",
+            AND other.run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND (other.start_deadline_at IS NULL OR other.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))))))) AND (job_type NOT IN (SELECT name FROM job_pauses WHERE kind = 'type')) AND (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all')) AND (CASE WHEN only_host IS NULL THEN 1 = 1 ELSE 1 = 0 END) GROUP BY job_runs.job_type""",
         {},
         {},
         (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),

@@ -28,15 +28,10 @@ _FEW = 3
 
 
 def ddl_words(dialect_name: str, schema: str | None = None) -> dict[str, str]:
-    """The words that differ in the SQL of the views: the schema, the clock, durations, lists."""
+    """The words that differ in the SQL of the views: the schema, the clock, durations."""
     if dialect_name == "sqlite":
-        return {**SQLITE_WORDS, "one_second": "1000000", "among": "IN (", "end_of_list": ")"}
-    return {
-        **postgresql_words(schema),
-        "one_second": "interval '1 second'",
-        "among": "= ANY (ARRAY(",
-        "end_of_list": "))",
-    }
+        return {**SQLITE_WORDS, "one_second": "1000000"}
+    return {**postgresql_words(schema), "one_second": "interval '1 second'"}
 
 
 def readable(dialect_name: str, instants: Sequence[str], json_columns: Iterable[str]) -> str:

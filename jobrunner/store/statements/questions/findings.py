@@ -32,10 +32,15 @@ from jobrunner.store.schema import (
     job_set_limits,
     job_ticks,
 )
-from jobrunner.store.schema.views import job_claimable, job_claimable_by_host, job_expandable_by_host
+from jobrunner.store.schema.views import (
+    job_claimable,
+    job_claimable_by_host,
+    job_expandable_by_host,
+    job_unpaused_types,
+    job_waiting_types,
+)
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import UtcTime, later, now
-from jobrunner.store.statements.queue.backpressure import WAITING
 from jobrunner.store.statements.queue.effects import IS_OPEN, is_in_progress
 from jobrunner.store.statements.queue.holding import RUNNING
 from jobrunner.store.statements.queue.hosts import ticks_of
@@ -89,17 +94,7 @@ def killed_ticks() -> Select[Any]:
 
 def waiting_types() -> Select[Any]:
     """The types with waiting runs, due or not."""
-    types = _waiting_types()
-    return select(types.c.job_type).where(types.c.job_type.is_not(None))
-
-
-def _waiting_types() -> CTE:
-    """One step in an index for each type. The last row is NULL."""
-    # The first one in the order of the index. As a minimum, all could be read that waits.
-    first = select(job_runs.c.job_type).where(WAITING).order_by(job_runs.c.job_type).limit(literal_column("1"))
-    types = select(first.scalar_subquery().label("job_type")).cte("types", recursive=True)
-    following = first.where(job_runs.c.job_type > types.c.job_type).correlate(types).scalar_subquery()
-    return types.union_all(select(following.label("job_type")).select_from(types).where(types.c.job_type.is_not(None)))
+    return select(job_waiting_types.c.job_type)
 
 
 def due_types() -> Select[Any]:
@@ -107,7 +102,7 @@ def due_types() -> Select[Any]:
 
     One walk through the claim's index for each type.
     """
-    runs, due, types = job_runs.c, job_claimable.c, _waiting_types()
+    runs, due, types = job_runs.c, job_claimable.c, job_unpaused_types
     of_type = select(due.id, due.run_at, due.turn_at).where(due.job_type == types.c.job_type).correlate(types)
     walk = of_type.order_by(due.turn_at, due.run_at, due.id).limit(_MOST).subquery("walk").c
     # Not a join, for which the planner would read the whole queue: it has no statistics of a recursion. A subquery has
@@ -115,7 +110,7 @@ def due_types() -> Select[Any]:
     first = select(walk.id * _MORE_THAN_COUNTED + func.count().over())
     both = first.order_by(walk.turn_at, walk.run_at, walk.id).limit(1).scalar_subquery().label("both")
     # The limit keeps the planner from computing it several times.
-    found = select(types.c.job_type, both).where(types.c.job_type.is_not(None)).limit(_MOST_TYPES).subquery("found").c
+    found = select(types.c.job_type, both).limit(_MOST_TYPES).subquery("found").c
     each = select(
         found.job_type,
         (found.both // _MORE_THAN_COUNTED).label("id"),

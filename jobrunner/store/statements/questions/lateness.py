@@ -6,8 +6,10 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Float, Integer, Select, bindparam, func, literal_column, select
 
-from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_gates, job_pauses, job_runs
-from jobrunner.store.schema.views import job_expandable, job_stray_gates
+from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_gates, job_runs
+from jobrunner.store.schema.views import job_expandable, job_stray_gates, job_waiting_types
+from jobrunner.store.sql.conditions import UNPAUSED
+from jobrunner.store.sql.dialect.ddl import condition
 from jobrunner.store.sql.dialect.values import later, now
 
 _WAITS = job_runs.c.status.in_([literal_column("'queued'"), literal_column("'failed'")])
@@ -15,15 +17,8 @@ _FIRST = (job_runs.c.turn_at, job_runs.c.run_at, job_runs.c.id)
 
 
 def of_types() -> Select[Any]:
-    """Of each type, the run that waits without a limit whose turn is next, if it is late.
-
-    Steps from type to type in the index, so that it reads as many rows as there are types.
-    """
-    columns = job_runs.c
-    first = select(columns.job_type).where(_WAITS).order_by(columns.job_type).limit(literal_column("1"))
-    types = select(first.scalar_subquery().label("job_type")).cte("types", recursive=True)
-    following = first.where(columns.job_type > types.c.job_type).correlate(types).scalar_subquery()
-    types = types.union_all(select(following).where(types.c.job_type.is_not(None)))
+    """Of each type, the run that waits without a limit whose turn is next, if it is late."""
+    columns, types = job_runs.c, job_waiting_types
     of_type = select(columns.id).where(
         _WAITS, columns.job_type == types.c.job_type, columns.gate == literal_column("''")
     )
@@ -61,13 +56,6 @@ def of_schedules() -> Select[Any]:
     return _late(definitions, first_of_it.order_by(columns.id)).where(columns.lease_token.is_(None))
 
 
-# Whoever pauses something knows that it waits.
-_UNPAUSED = (
-    job_runs.c.job_type.not_in(select(job_pauses.c.name).where(job_pauses.c.kind == literal_column("'type'"))),
-    ~select(job_pauses.c.name).where(job_pauses.c.kind == literal_column("'all'")).exists(),
-)
-
-
 def _late(listed: Any, of_each: Select[Any]) -> Select[Any]:
     columns = job_runs.c
     first = of_each.limit(literal_column("1")).correlate(listed).scalar_subquery()
@@ -76,7 +64,8 @@ def _late(listed: Any, of_each: Select[Any]) -> Select[Any]:
     return (
         select(*names, now().label("now"))
         .join_from(found, job_runs, columns.id == found.c.id)
-        .where(columns.run_at < _since(), *_UNPAUSED)
+        # Who pauses something knows that it waits.
+        .where(columns.run_at < _since(), *map(condition, UNPAUSED.values()))
     )
 
 

@@ -34,6 +34,7 @@ from jobrunner.store.sql.traits import EACH_DATABASE, TRAITS
 from jobrunner.store.statements.queue.backpressure import WAITING
 from jobrunner.store.statements.queue.gates import GATES, SPENT, first_turn, spent
 from jobrunner.store.statements.queue.limits import are_open, fits, state_of_gate
+from jobrunner.store.statements.queue.pauses import is_type_paused
 
 _NAMES = [(False,), (True,)]
 VARIANTS: dict[str, list[Any]] = {"first_runs": EACH_DATABASE, "line": _NAMES, "quarantined": _NAMES}
@@ -207,7 +208,7 @@ def behind_gates() -> Select[Any]:
     found = select(due.id).where(
         due.job_type == _OF_TYPE, due.gate > literal_column("''"), due.gate != literal_column("'after'")
     )
-    return found.order_by(due.gate, *_TURN).limit(_LIMIT)
+    return found.where(~is_type_paused(_OF_TYPE)).order_by(due.gate, *_TURN).limit(_LIMIT)
 
 
 def others_in_line() -> Select[Any]:

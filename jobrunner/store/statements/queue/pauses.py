@@ -40,6 +40,11 @@ def is_host_paused() -> ColumnElement[bool]:
     return exists(select(_COLUMNS.kind).where(_COLUMNS.kind == _HOST, _is_host()))
 
 
+def is_type_paused(job_type: ColumnElement[str]) -> ColumnElement[bool]:
+    """Whether a type is paused. Asked of the type before its runs: a condition of each run reads the whole queue."""
+    return job_type.in_(select(_COLUMNS.name).where(_COLUMNS.kind == literal_column("'type'")))
+
+
 def for_host(more: list[ColumnElement[Any]]) -> Select[Any]:
     """The pauses that the host of the parameter ``host`` must honour: their kinds, their names, and ``more``."""
     return select(_COLUMNS.kind, _COLUMNS.name, *more).where(or_(_COLUMNS.kind != _HOST, _is_host()))

@@ -15,11 +15,11 @@ from jobrunner.store.statements.queue.dependants import is_any_ended
 from jobrunner.store.statements.queue.own_runs import HOST, due_for
 from jobrunner.store.statements.queue.pauses import is_host_paused
 from jobrunner.store.statements.ticks.ticks import (
-    earliest_claimable,
     earliest_overdue,
     is_any_expandable,
     is_any_gate_ready,
     is_own_row,
+    is_ungated_due,
 )
 
 _TICK_ID = bindparam("tick_id", type_=job_ticks.c.id.type)
@@ -82,7 +82,7 @@ def look_ahead() -> Select[Any]:
         is_any_expandable().label("is_expandable"),
         exists(select(job_recoverable.c.id)).label("is_recoverable"),
         earliest_overdue().label("overdue_since"),
-        earliest_claimable().label("run_at"),
+        is_ungated_due().label("is_ungated_due"),
         is_any_gate_ready().label("is_gate_ready"),
         exists(due_for(HOST)).label("is_own_due"),
         is_host_paused().label("is_host_paused"),

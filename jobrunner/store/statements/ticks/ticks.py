@@ -42,6 +42,7 @@ from jobrunner.store.schema.views import (
     job_overdue,
     job_ready_gates,
     job_recoverable,
+    job_ungated_due,
 )
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import later, now, promoted
@@ -51,7 +52,7 @@ from jobrunner.store.statements.queue.dependants import is_any_ended
 from jobrunner.store.statements.queue.due import MOST_OF_ALL, columns_of, due_of
 from jobrunner.store.statements.queue.hosts import digest_of_host, templates
 from jobrunner.store.statements.queue.own_runs import HOST, due_for, is_any_quarantined
-from jobrunner.store.statements.queue.pauses import is_host_paused
+from jobrunner.store.statements.queue.pauses import is_host_paused, is_type_paused
 
 VARIANTS = {"claimable": EACH_DATABASE}
 _PRUNE_EVERY = timedelta(minutes=10)
@@ -121,7 +122,7 @@ def is_due() -> Select[Any]:
     """Whether there is anything to recover, end, expand or, on the host of the parameter ``host``, to claim."""
     others = [is_any_expandable(), exists(select(job_recoverable.c.id))]
     behind_gates = select(job_gates_due.c.is_due).scalar_subquery()
-    is_any = or_(earliest_claimable().is_not(None), exists(due_for(HOST)), behind_gates)
+    is_any = or_(is_ungated_due(), exists(due_for(HOST)), behind_gates)
     is_claimable = and_(is_any, ~is_host_paused())
     return select(or_(is_claimable, earliest_overdue().is_not(None), is_any_ended(), *others).label("is_due"))
 
@@ -143,23 +144,23 @@ def first_overdue() -> Select[Any]:
     return select(earliest_overdue().label("start_deadline_at"))
 
 
-def earliest_claimable() -> ScalarSelect[Any]:
-    """When the earliest claimable run was due. NULL means that there is none.
-
-    A question for any claimable run would be slow: the planner would scan all runs and expect to find one soon.
-    """
-    return select(func.min(job_claimable.c.run_at)).where(ANY_RELEASES).scalar_subquery()
+def is_ungated_due() -> ScalarSelect[Any]:
+    """Whether a run behind no gate can be claimed, by any host."""
+    return select(job_ungated_due.c.is_due).scalar_subquery()
 
 
 def earliest_overdue() -> ScalarSelect[Any]:
-    """The start deadline that passed first. NULL means none. It asks for the earliest for the same reason."""
+    """The start deadline that passed first. NULL means none.
+
+    A question for any such run would be slow: the planner would scan all runs and expect to find one soon.
+    """
     return select(func.min(job_overdue.c.start_deadline_at)).scalar_subquery()
 
 
 def claimable(database: str) -> Select[Any]:
     """The due runs of the types of a list, up to a limit for each and for all, and those for the host alone."""
     types = rows("types", columns_of(database))
-    due = due_of(types, database).subquery("due")
+    due = due_of(types, database, ~is_type_paused(types.c.job_type)).subquery("due")
     own = due_for(HOST).join_from(types, job_claimable_by_host, job_claimable_by_host.c.job_type == types.c.job_type)
     found = union_all(select(due.c.id), own).subquery("found")
     return select(found.c.id).limit(MOST_OF_ALL)
