@@ -92,7 +92,7 @@ def strays(state: State) -> frozenset[str]:
 
 
 def is_due(world: World, state: State) -> bool:
-    """Whether the idle question lets a tick start: ``job_claimable`` and ``job_gates_due``."""
+    """Whether the idle question lets a tick start: ``job_ungated_due`` and ``job_gates_due``."""
     waiting = [run for run in state.runs if run.status == "waits"]
     busy = [run.gate for run in state.runs if run.status == "runs" and run.gate]
     of_limits = [gate for gate in state.gates if is_of(state.stored, gate)]

@@ -146,6 +146,14 @@ def set_up(database: Database, situation: str) -> None:
         database.execute(STATEMENTS[situation])
 
 
+def pause_another_type(database: Database) -> None:
+    """Changes nothing for the others, but ticks ask type by type then."""
+    queue(database, "other", run_at=database.now() + AGO)
+    database.execute(
+        "INSERT INTO job_pauses (kind, name, actor, paused_at) VALUES ('type', 'other', 'a', ?)", [database.now()]
+    )
+
+
 def is_idle_in_full(store: Store) -> bool:
     """What the full tick finds; it takes the turn to prune."""
     try:
@@ -166,17 +174,25 @@ def ask(database: Database) -> bool:
     return answer
 
 
+@pytest.mark.parametrize("is_another_paused", [False, True], ids=["alone", "beside a paused type"])
 @pytest.mark.parametrize("situation", SITUATIONS)
-def test_idle_check_finds_nothing_to_do(database: Database, situation: str) -> None:
+def test_idle_check_finds_nothing_to_do(database: Database, situation: str, is_another_paused: bool) -> None:
     set_up(database, situation)
+    if is_another_paused:
+        pause_another_type(database)
     assert ask(database) == (situation in IDLE)
 
 
 @pytest.mark.long(sample=100)
 @pytest.mark.parametrize("situation", [name for name in SITUATIONS if name != "no state"])
 @pytest.mark.parametrize("clock", CLOCKS, ids=str)
-def test_idle_check_and_full_tick_agree(database: Database, store: Store, situation: str, clock: timedelta) -> None:
+@pytest.mark.parametrize("is_another_paused", [False, True], ids=["alone", "beside a paused type"])
+def test_idle_check_and_full_tick_agree(
+    database: Database, store: Store, situation: str, clock: timedelta, is_another_paused: bool
+) -> None:
     set_up(database, situation)
+    if is_another_paused:
+        pause_another_type(database)
     database.move_clock(clock)
     if situation not in STATE and clock:
         database.execute("UPDATE job_state SET pruned_at = ?", [database.now()])
