@@ -96,7 +96,7 @@ class Finalizer:
                     if held.ended_at is not None and held.ended_at < latest:
                         return True
                     break
-        return self._have_left
+        return False
 
     def next_try_at(self) -> float | None:
         """When ``work`` has something to do again. None means not before a group is written, or never."""
