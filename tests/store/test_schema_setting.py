@@ -293,7 +293,7 @@ def test_tables_can_be_moved_into_a_schema_with_all_their_rows(jobrunner: Comman
         database.execute(f"ALTER FUNCTION {row['proname']} SET SCHEMA jobs")
     env = {"JOBRUNNER_SCHEMA": "jobs"}
     names = ("notify", "promoted", "replace", "hold", "mark", "enqueue")
-    names += ("note_fair", "line_up", "is_gate_due", "is_any_stray")
+    names += ("note_fair", "line_up", "is_unpaused_due", "is_gate_due", "is_any_stray")
     again = ", ".join(f"jobrunner_{name}" for name in names)
     assert jobrunner("migrate", env=env).stdout.endswith(f": created again: {again}\n")
     jobrunner.tick(env=env)
