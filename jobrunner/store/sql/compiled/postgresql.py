@@ -1924,8 +1924,8 @@ WHERE jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + mak
     ),
     ('lateness.slots', ()): (
         """SELECT jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.next_run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
-FROM jobrunner_schema.job_expandable JOIN jobrunner_schema.job_definitions ON jobrunner_schema.job_definitions.id = jobrunner_schema.job_expandable.id
-WHERE jobrunner_schema.job_definitions.next_run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT))
+FROM jobrunner_schema.job_definitions
+WHERE jobrunner_schema.job_definitions.next_run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) AND (schedule IS NOT NULL) AND (removed_at IS NULL) AND (paused_at IS NULL) AND ((next_run_at IS NULL OR next_run_at <= jobrunner_schema.jobrunner_now())) AND ("on" = 'any-host')
  LIMIT %(limit)s::INTEGER""",
         {},
         {},

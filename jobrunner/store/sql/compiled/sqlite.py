@@ -1949,8 +1949,8 @@ WHERE job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0
     ),
     ('lateness.slots', ()): (
         """SELECT job_definitions.job_type, job_definitions.name, job_definitions.next_run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
-FROM job_expandable JOIN job_definitions ON job_definitions.id = job_expandable.id
-WHERE job_definitions.next_run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER))
+FROM job_definitions
+WHERE job_definitions.next_run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (schedule IS NOT NULL) AND (removed_at IS NULL) AND (paused_at IS NULL) AND ((next_run_at IS NULL OR next_run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AND ("on" = 'any-host')
  LIMIT :limit OFFSET :param_1""",
         {'param_1': 0},
         {},

@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Float, Integer, Select, bindparam, func, literal_column, select
 
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_gates, job_runs
-from jobrunner.store.schema.views import job_expandable, job_stray_gates, job_waiting_types
-from jobrunner.store.sql.conditions import UNPAUSED
+from jobrunner.store.schema.views import job_stray_gates, job_waiting_types
+from jobrunner.store.sql.conditions import EXPAND, UNPAUSED
 from jobrunner.store.sql.dialect.ddl import condition
 from jobrunner.store.sql.dialect.values import later, now
 
@@ -85,8 +85,7 @@ def slots() -> Select[Any]:
     columns = job_definitions.c
     return (
         select(columns.job_type, columns.name, columns.next_run_at.label("due_at"), now().label("now"))
-        .join_from(job_expandable, job_definitions, columns.id == job_expandable.c.id)
-        .where(columns.next_run_at < _since())
+        .where(columns.next_run_at < _since(), *map(condition, EXPAND.values()))
         .limit(bindparam("limit", type_=Integer))
     )
 
