@@ -44,11 +44,15 @@ class Results:
         return None if baseline and was != baseline else self._of(name, "ratio")
 
     def of_peers(self, line: str, *, less: bool = False) -> list[tuple[float, str]]:
-        """The medians of such a line of each peer, at the settings that suit it better; the best first."""
+        """The medians of such a line of each peer, at the settings that suit it better; the best first.
+
+        A line for which the peer was given few jobs only is not among them.
+        """
         found = []
         for name in self.peers():
-            both = [self.median(line.format(peer=name, settings=settings)) for settings in ("default", "best")]
-            if values := [value for value in both if value is not None]:
+            both = [line.format(peer=name, settings=settings) for settings in ("default", "best")]
+            medians = [self.median(each) for each in both if self.at_most(each) is None]
+            if values := [value for value in medians if value is not None]:
                 found.append((min(values) if less else max(values), name))
         return sorted(found, reverse=not less)
 

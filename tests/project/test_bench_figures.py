@@ -48,11 +48,14 @@ def test_each_size_has_its_figures_and_what_a_peer_is_too_slow_for_is_said(room,
             "idle: django-tasks, best settings": 0.5,
         }
     )
-    few = {**line("drain: pg-boss, default settings", 0.5, unit="runs/s"), "settings": {"runs": 5}}
+    five = [
+        {**line(f"drain: {name}, default settings", 0.5, unit="runs/s"), "settings": {"runs": 5}}
+        for name in ("pg-boss", "django-tasks")
+    ]
     sizes = {"few_runs": 1_000, "runs": 10_000, "spike": 50_000, "peer_seconds": 30.0}
     systems = {"pg-boss": peer(), "django-tasks": peer()}
     readme = room("readme")
-    shown = readme.Results(results(tmp_path, "sizes", *lines, few, sizes=sizes, peers=systems))
+    shown = readme.Results(results(tmp_path, "sizes", *lines, *five, sizes=sizes, peers=systems))
     table, others = readme.figures(shown), readme.others(shown)
     few = "others at their best: pg-boss 1,700, django-tasks 80"
     assert f"\n| 1,000 runs that do nothing, default settings | | 1,500/s | {few} |\n" in table
@@ -66,7 +69,7 @@ def test_each_size_has_its_figures_and_what_a_peer_is_too_slow_for_is_said(room,
     assert "runs/s of 1,000 / 10,000 / 50,000, default | runs/s of 1,000 / 10,000 / 50,000, best" in others
     assert "\n| jobrunner, SQLite | | 1,500 / 3,000 / 3,500 | – / 3,200 / – | child" in others
     assert "\n| pg-boss, PostgreSQL | 0.10 s | 0.5 (of 5) | 1,700 / 9,000 / 12,000 | nothing" in others
-    assert "\n| django-tasks, PostgreSQL | 0.50 s | | 80 / – / – | nothing" in others
+    assert "\n| django-tasks, PostgreSQL | 0.50 s | 0.5 (of 5) | 80 / – / – | nothing" in others
     assert "A size of which one sample would take longer than 30 s, its filling included, is left out" in others
 
 
