@@ -1414,9 +1414,9 @@ WHERE jobrunner_schema.job_pauses.kind = 'host' AND jobrunner_schema.job_pauses.
         """SELECT by_host.host, by_host.number, (SELECT jobrunner_schema.job_definitions.name
 FROM jobrunner_schema.job_definitions
 WHERE jobrunner_schema.job_definitions.id = by_host.id) AS first, by_host.since
-FROM (SELECT jobrunner_schema.job_expandable_by_host.host AS host, count(*) AS number, min(jobrunner_schema.job_expandable_by_host.id) AS id, min(coalesce(jobrunner_schema.job_expandable_by_host.next_run_at, jobrunner_schema.job_definitions.last_slot_at)) AS since
-FROM jobrunner_schema.job_expandable_by_host JOIN jobrunner_schema.job_definitions ON jobrunner_schema.job_definitions.id = jobrunner_schema.job_expandable_by_host.id
-WHERE jobrunner_schema.job_expandable_by_host.host IS NOT NULL AND coalesce(jobrunner_schema.job_expandable_by_host.next_run_at, jobrunner_schema.job_definitions.last_slot_at) < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) GROUP BY jobrunner_schema.job_expandable_by_host.host) AS by_host ORDER BY by_host.host""",
+FROM (SELECT jobrunner_schema.job_definitions.host AS host, count(*) AS number, min(jobrunner_schema.job_definitions.id) AS id, min(coalesce(jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.last_slot_at)) AS since
+FROM jobrunner_schema.job_definitions
+WHERE jobrunner_schema.job_definitions.host IS NOT NULL AND coalesce(jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.last_slot_at) < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s::FLOAT)) AND (schedule IS NOT NULL) AND (removed_at IS NULL) AND (paused_at IS NULL) AND ((next_run_at IS NULL OR next_run_at <= jobrunner_schema.jobrunner_now())) AND (("on" = 'any-host' OR host IS NOT NULL)) GROUP BY jobrunner_schema.job_definitions.host) AS by_host ORDER BY by_host.host""",
         {},
         {},
         (('host', None), ('number', None), ('first', None), ('since', 'instant')),

@@ -1439,9 +1439,9 @@ WHERE job_pauses.kind = 'host' AND job_pauses.name = counted.host))""",
         """SELECT by_host.host, by_host.number, (SELECT job_definitions.name
 FROM job_definitions
 WHERE job_definitions.id = by_host.id) AS first, by_host.since
-FROM (SELECT job_expandable_by_host.host AS host, count(*) AS number, min(job_expandable_by_host.id) AS id, min(coalesce(job_expandable_by_host.next_run_at, job_definitions.last_slot_at)) AS since
-FROM job_expandable_by_host JOIN job_definitions ON job_definitions.id = job_expandable_by_host.id
-WHERE job_expandable_by_host.host IS NOT NULL AND coalesce(job_expandable_by_host.next_run_at, job_definitions.last_slot_at) < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) GROUP BY job_expandable_by_host.host) AS by_host ORDER BY by_host.host""",
+FROM (SELECT job_definitions.host AS host, count(*) AS number, min(job_definitions.id) AS id, min(coalesce(job_definitions.next_run_at, job_definitions.last_slot_at)) AS since
+FROM job_definitions
+WHERE job_definitions.host IS NOT NULL AND coalesce(job_definitions.next_run_at, job_definitions.last_slot_at) < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (schedule IS NOT NULL) AND (removed_at IS NULL) AND (paused_at IS NULL) AND ((next_run_at IS NULL OR next_run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AND (("on" = 'any-host' OR host IS NOT NULL)) GROUP BY job_definitions.host) AS by_host ORDER BY by_host.host""",
         {},
         {},
         (('host', None), ('number', None), ('first', None), ('since', 'instant')),

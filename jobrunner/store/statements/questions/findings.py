@@ -35,10 +35,11 @@ from jobrunner.store.schema import (
 from jobrunner.store.schema.views import (
     job_claimable,
     job_claimable_by_host,
-    job_expandable_by_host,
     job_unpaused_types,
     job_waiting_types,
 )
+from jobrunner.store.sql.conditions import EXPAND_OF_HOST
+from jobrunner.store.sql.dialect.ddl import condition
 from jobrunner.store.sql.dialect.rows import rows
 from jobrunner.store.sql.dialect.values import UtcTime, later, now
 from jobrunner.store.statements.queue.effects import IS_OPEN, is_in_progress
@@ -222,14 +223,14 @@ def broken_promises() -> Select[Any]:
 
 def awaited_schedules() -> Select[Any]:
     """The hosts of which schedules have had a due slot for longer than a time, and one of these schedules."""
-    columns = job_expandable_by_host.c
+    columns = job_definitions.c
     # Without a time it has not been looked at since it was made.
-    due_at = func.coalesce(columns.next_run_at, job_definitions.c.last_slot_at)
+    due_at = func.coalesce(columns.next_run_at, columns.last_slot_at)
     first, since = func.min(columns.id).label("id"), func.min(due_at).label("since")
     found = select(columns.host, func.count().label("number"), first, since)
-    found = found.join_from(job_expandable_by_host, job_definitions, job_definitions.c.id == columns.id)
-    late = due_at < later(bindparam("since", type_=Float))
-    by_host = found.where(columns.host.is_not(None), late).group_by(columns.host).subquery("by_host")
+    late = (columns.host.is_not(None), due_at < later(bindparam("since", type_=Float)))
+    found = found.where(*late, *map(condition, EXPAND_OF_HOST.values()))
+    by_host = found.group_by(columns.host).subquery("by_host")
     name = select(job_definitions.c.name).where(job_definitions.c.id == by_host.c.id).scalar_subquery()
     return select(by_host.c.host, by_host.c.number, name.label("first"), by_host.c.since).order_by(by_host.c.host)
 
