@@ -167,6 +167,8 @@ def test_no_statement_of_a_tick_grows_with_the_queues_of_paused_types(database: 
         database.execute("VACUUM ANALYZE")
         problems += unbounded(store, "after ANALYZE", idle)
         fill(database, A_FIFTH, DUE, RUNNING, SCHEDULED, KEYED, KEYED_RUNNING)
+        # Else how many dead rows are read depends on the transactions of other tests. Schedules have no statistics yet.
+        database.execute("VACUUM ANALYZE job_runs")
         problems += unbounded(store, "busy", idle | BUSY)
     finally:
         store.close()
