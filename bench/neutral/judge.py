@@ -2,12 +2,13 @@
 """Whether a run of the harness has lost or doubled work: the ledgers of enqueues and executions, against the rows.
 
 The stand-in for docker calls it (SHIM_BEFORE_DOWN) while the server still answers, with the interpreter of jobrunner's
-environment. It lets ticks finish what waits, and appends its verdict to $BENCH_LEDGER_DIR/verdict.json. Of the other
-systems it counts the jobs by their state.
+environment. It lets ticks, or a worker of awa, finish what waits, and appends its verdict to
+$BENCH_LEDGER_DIR/verdict.json. Of the other systems it counts the jobs by their state.
 """
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -70,26 +71,33 @@ def read(folder: Path) -> Ledgers:
     return found
 
 
-def judged(ledgers: Ledgers, rows: Mapping[str, Row]) -> dict[str, Any]:
-    """What was lost and what was done twice. ``rows`` are those after all has been given time to end."""
+def judged(ledgers: Ledgers) -> dict[str, Any]:
+    """What was never done and what was done twice, once all has been given time to end."""
     enqueued, done = ledgers.enqueued, ledgers.done
     twice = {key: each for key, each in done.items() if len(each) > 1}
     return {
         "enqueued": len(enqueued),
         "maybe_enqueued": len(ledgers.maybe),
-        "maybe_and_there": len(ledgers.maybe & rows.keys()),
-        "rows": len(rows),
         "done": len(done),
-        "lost_rows": len(enqueued - rows.keys()),
         "never_done": len(enqueued - done.keys()),
-        "succeeded_and_not_done": sum(row.status == "succeeded" and key not in done for key, row in rows.items()),
-        "done_without_row": len(done.keys() - rows.keys()),
         "done_twice": len(twice),
         "done_twice_in_one_attempt": sum(
             len({execution.attempt for execution in each}) < len(each) for each in twice.values()
         ),
         "done_three_times": sum(len(each) > 2 for each in done.values()),
         "done_twice_examples": dict(list(twice.items())[:3]),
+    }
+
+
+def compared(ledgers: Ledgers, rows: Mapping[str, Row]) -> dict[str, Any]:
+    """What the rows say beside the ledgers."""
+    enqueued, done = ledgers.enqueued, ledgers.done
+    return {
+        "maybe_and_there": len(ledgers.maybe & rows.keys()),
+        "rows": len(rows),
+        "lost_rows": len(enqueued - rows.keys()),
+        "succeeded_and_not_done": sum(row.status == "succeeded" and key not in done for key, row in rows.items()),
+        "done_without_row": len(done.keys() - rows.keys()),
         "rows_with_more_attempts": sum(row.attempts > 1 for row in rows.values()),
         "lease_expiries": sum(row.lease_expiries for row in rows.values()),
     }
@@ -111,6 +119,8 @@ def _verdict(url: str, folder: Path) -> dict[str, Any] | None:
     """None where no system that is known has left anything."""
     if _has(url, "jobrunner_bench", "job_runs"):
         return _of_jobrunner(f"{url}jobrunner_bench", folder)
+    if _has(url, "awa_python_bench", "awa.leases"):
+        return _of_awa(f"{url}awa_python_bench", folder)
     for database, (table, states) in _STATES.items():
         if _has(url, database, table):
             return {"system": database, "at_end": dict(_asked(url + database, states))}
@@ -151,10 +161,33 @@ def _of_jobrunner(url: str, folder: Path) -> dict[str, Any]:
         time.sleep(_PAUSE_SECONDS)
     verdict |= {"drain_seconds": round(time.monotonic() - began, 1), "after_drain": dict(_asked(url, states))}
     rows = _asked(url, "SELECT payload->>'uid', status, attempts, lease_expiries FROM job_runs")
-    verdict |= judged(read(folder), {key: Row(*row) for key, *row in rows})
+    ledgers = read(folder)
+    verdict |= judged(ledgers) | compared(ledgers, {key: Row(*row) for key, *row in rows})
     outcomes = "SELECT outcome, error_type, left(error, 120), count(*) FROM job_attempts"
     verdict["other_outcomes"] = _asked(url, f"{outcomes} WHERE outcome <> 'succeeded' GROUP BY 1, 2, 3 ORDER BY 4 DESC")
     return verdict
+
+
+def _of_awa(url: str, folder: Path) -> dict[str, Any]:
+    """By the ledgers alone: it keeps the jobs that ended for a while only."""
+    states = "SELECT state::text, count(*) FROM awa.jobs GROUP BY 1"
+    verdict: dict[str, Any] = {"system": "awa-python", "at_end": dict(_asked(url, states))}
+    adapter = Path(os.environ["SHIM_BENCH"]) / "awa-python-bench" / "main.py"
+    python = Path(os.environ["SHIM_STATE"]) / "venv-awa-python-bench" / "bin" / "python"
+    worker = {"DATABASE_URL": url, "BENCH_INSTANCE_ID": "9", "PRODUCER_RATE": "0", "WORKER_COUNT": "8"}
+    began = time.monotonic()
+    with (folder / "drain.log").open("w") as log:
+        drain = subprocess.Popen(
+            [python, adapter], env=os.environ | worker, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        )
+    ends_at = began + float(os.environ.get("BENCH_DRAIN_S") or _DRAIN_SECONDS)
+    waiting = f"{states} HAVING state::text NOT IN ('completed', 'failed', 'cancelled')"
+    while time.monotonic() < ends_at and _asked(url, waiting):
+        time.sleep(_PAUSE_SECONDS)
+    drain.send_signal(signal.SIGTERM)
+    drain.wait()
+    verdict |= {"drain_seconds": round(time.monotonic() - began, 1), "after_drain": dict(_asked(url, states))}
+    return verdict | judged(read(folder))
 
 
 def _environment(url: str, folder: Path) -> dict[str, str]:

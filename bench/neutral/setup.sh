@@ -4,7 +4,6 @@
 #   BENCH_REPO         the benchmark's repository (hardbyte/postgresql-job-queue-benchmarking), a checkout or a bare one
 #   BENCH_JOBRUNNER_SOURCE  a checkout or a wheel of jobrunner
 #   ABSURD_REPO        optional: earendil-works/absurd, for its SQL at 0.3.0
-#   AWA_REPO           optional: hardbyte/awa, which its adapter is compiled with (cargo): then SYSTEMS may name awa
 # Needs PostgreSQL 15 or later with contrib (SHIM_PG_BIN: the folder of initdb), Python 3.12 (SHIM_PYTHON); for pg-boss npm
 # and SHIM_NODE >= 22.12.
 set -eu
@@ -23,12 +22,9 @@ cp -r "$here/adapter" "$NEUTRAL/bench/jobrunner-bench"
 "$python" -m venv "$NEUTRAL/bench/jobrunner-bench/.venv"
 "$NEUTRAL/bench/jobrunner-bench/.venv/bin/pip" install -q "$BENCH_JOBRUNNER_SOURCE" 'psycopg[binary]'
 export SHIM_BENCH=$NEUTRAL/bench SHIM_STATE=$NEUTRAL/shim SHIM_PYTHON=$python
-for image in procrastinate-bench pgboss-bench absurd-bench; do "$here/shim/docker" build -t $image . || echo "$image: left out"; done
+# The benchmark names it in its registry, and has no folder for it.
+cp -r "$here/awa" "$NEUTRAL/bench/awa-python-bench"
+for part in counts ledger producer replica samples settings; do cp "$here/adapter/$part.py" "$NEUTRAL/bench/awa-python-bench"; done
+for image in awa-python-bench procrastinate-bench pgboss-bench absurd-bench; do "$here/shim/docker" build -t $image . || echo "$image: left out"; done
 if [ -n "${ABSURD_REPO:-}" ]; then git -C "$ABSURD_REPO" show 0.3.0:sql/absurd.sql > "$NEUTRAL/absurd.sql"; fi
-# Its adapter finds the library beside the benchmark, at ../../awa.
-if [ -n "${AWA_REPO:-}" ]; then
-    mkdir -p "$NEUTRAL/awa"
-    git -C "$AWA_REPO" archive "${AWA_COMMIT:-HEAD}" | tar x -C "$NEUTRAL/awa"
-    (cd "$NEUTRAL/bench/awa-bench" && SQLX_OFFLINE=true cargo build --release) || echo "awa: left out"
-fi
 echo "now: NEUTRAL=$NEUTRAL ABSURD_SQL_PATH=$NEUTRAL/absurd.sql $here/run_all.sh && $here/table.py $NEUTRAL/cells"

@@ -1,8 +1,10 @@
 """bench/neutral: the judge finds what was lost and doubled, and the adapter does what the harness asks for."""
 
+import ast
 import importlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -52,7 +54,8 @@ def test_judge_of_the_ledgers_finds_what_is_lost_and_what_is_doubled(
 ) -> None:
     write_ledgers(tmp_path, change)
     rows = {key: judge.Row("succeeded", 1, 0) for key in KEYS if key not in gone}
-    verdict = judge.judged(judge.read(tmp_path), rows)
+    ledgers = judge.read(tmp_path)
+    verdict = judge.judged(ledgers) | judge.compared(ledgers, rows)
     assert {name: verdict[name] for name in FAULTS if verdict[name]} == found
     assert (verdict["enqueued"], verdict["maybe_enqueued"], verdict["maybe_and_there"]) == (4, 1, 0)
 
@@ -90,7 +93,8 @@ def test_adapter_enqueues_what_the_harness_asks_for_and_every_run_is_done_once(
         row["uid"]: judge.Row(row["status"], row["attempts"], row["lease_expiries"])
         for row in database.query("SELECT payload->>'uid' AS uid, status, attempts, lease_expiries FROM job_runs")
     }
-    verdict = judge.judged(judge.read(tmp_path / "ledgers"), rows)
+    ledgers = judge.read(tmp_path / "ledgers")
+    verdict = judge.judged(ledgers) | judge.compared(ledgers, rows)
     assert {name: verdict[name] for name in ("enqueued", "rows", "done", *FAULTS)} == {
         "enqueued": 100, "rows": 100, "done": 100, **dict.fromkeys(FAULTS, 0),
     }  # fmt: skip
@@ -110,10 +114,27 @@ def test_scripts_of_the_neutral_benchmark_can_be_read_by_bash(script: str) -> No
     assert subprocess.run(["bash", "-n", PLACE / script], capture_output=True, text=True).stderr == ""
 
 
-@pytest.mark.parametrize("program", ["shim/docker", "judge.py", "table.py", "timeline.py"])
+@pytest.mark.parametrize("program", ["shim/docker", "awa/main.py", "judge.py", "table.py", "timeline.py"])
 def test_programs_of_the_neutral_benchmark_can_be_read_by_python(program: str) -> None:
     assert os.access(PLACE / program, os.X_OK)
     compile((PLACE / program).read_text(), program, "exec")
+
+
+def test_folder_of_the_adapter_of_awa_is_given_each_module_that_it_imports() -> None:
+    def imported(path: Path) -> set[Path]:
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        names = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+        names |= {each.name for node in nodes if isinstance(node, ast.Import) for each in node.names}
+        found = {PLACE / "adapter" / f"{name}.py" for name in names}
+        return {module for module in found if module.exists()}
+
+    wanted, seen = imported(PLACE / "awa" / "main.py"), set[Path]()
+    while new := wanted - seen:
+        seen |= new
+        wanted |= {module for path in new for module in imported(path)}
+    given = re.search(r"for part in ([a-z ]+); do", (PLACE / "setup.sh").read_text())
+    assert given
+    assert set(given[1].split()) == {module.stem for module in wanted}
 
 
 @postgresql_only

@@ -17,8 +17,9 @@ _MOST_LATENCIES = 32_768
 class Counts:
     """Written by one thread each, read by the samples."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, settings: Settings, system: str) -> None:
+        self.settings, self.system = settings, system
+        settings.ledgers.mkdir(parents=True, exist_ok=True)
         self.stopping = threading.Event()
         self.enqueued = 0
         self.completed = 0
@@ -31,11 +32,13 @@ class Counts:
 
     def emit(self, **record: Any) -> None:
         """A line for the harness."""
-        line = {"instance_id": self.settings.instance, "system": "jobrunner", **record}
+        line = {"instance_id": self.settings.instance, "system": self.system, **record}
         print(json.dumps(line), flush=True)
 
     def log(self, text: str) -> None:
-        print(f"[jobrunner-{self.settings.instance}] {time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+        print(
+            f"[{self.system}-{self.settings.instance}] {time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True
+        )
 
     def connected(self, *, autocommit: bool = False) -> "psycopg.Connection[Any] | None":
         """A connection, tried again until there is one; None once the adapter is to stop."""

@@ -6,14 +6,55 @@ Public surface only: `jobrunner migrate`, `jobrunner tick --linger`, and `enqueu
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import threading
-from functools import partial
-from urllib.parse import urlsplit
 
+from counts import Counts
+from replica import run
 from settings import COMMAND, HERE, Settings
+from ticks import supervise
+
+_MANIFEST = HERE / "adapter.json"
+_WAITING = (
+    "SELECT CASE status WHEN 'queued' THEN 'queue_depth' ELSE 'retryable_depth' END, count(*) FROM job_runs"
+    " WHERE status IN ('queued', 'failed') GROUP BY status"
+)
+_RUNNING = "SELECT 'running_depth', count(*) FROM job_runs WHERE status = 'running'"
+
+
+class Jobrunner:
+    depths = (_WAITING, _RUNNING)
+
+    def __init__(self, counts: Counts) -> None:
+        from bench_jobs import bench
+
+        self._counts, self._bench = counts, bench
+        self._connection = counts.connected()
+
+    def prepare(self) -> str:
+        settings = self._counts.settings
+        (settings.ledgers / f"state-{settings.instance}").mkdir(mode=0o700, exist_ok=True)
+        subprocess.run([COMMAND, "migrate"], env=settings.environment(), stdout=sys.stderr, check=True)
+        asked = subprocess.run([COMMAND, "--version"], capture_output=True, text=True, check=True)
+        return asked.stdout.strip()
+
+    def tables(self) -> list[str]:
+        tables: list[str] = json.loads(_MANIFEST.read_text())["event_tables"]
+        return tables
+
+    def enqueue(self, keys: list[str], created: float) -> None:
+        """Each batch in a transaction of its own."""
+        if self._connection is None or self._connection.closed or self._connection.broken:
+            self._connection = self._counts.connected()
+        if self._connection is None:
+            raise ConnectionError("the adapter stops")
+        padding = self._counts.settings.padding
+        with self._connection.transaction():
+            payloads = [{"uid": key, "created": created, "padding": padding} for key in keys]
+            self._bench.enqueue_many(self._connection, payloads)
+
+    def work(self) -> None:
+        supervise(self._counts)
 
 
 def main() -> None:
@@ -21,41 +62,8 @@ def main() -> None:
     # For the handlers, which the producer imports, too.
     os.environ["BENCH_LEDGER"] = str(settings.file("done"))
     os.environ["WORKER_COUNT"] = str(settings.workers)
-    from counts import Counts, now
-    from producer import Tokens, produce
-    from samples import count_depth, read_ledger, sample
-    from ticks import supervise
-
-    counts, tokens = Counts(settings), Tokens()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: counts.stopping.set())
-    # Read also where nobody wants them.
-    threading.Thread(target=tokens.read, daemon=True).start()
-    settings.ledgers.mkdir(parents=True, exist_ok=True)
-    (settings.ledgers / f"state-{settings.instance}").mkdir(mode=0o700, exist_ok=True)
-    subprocess.run([COMMAND, "migrate"], env=settings.environment(), stdout=sys.stderr, check=True)
-    asked = subprocess.run([COMMAND, "--version"], capture_output=True, text=True, check=True)
-    manifest = json.loads((HERE / "adapter.json").read_text())
-    counts.emit(
-        kind="descriptor",
-        event_tables=manifest["event_tables"],
-        event_indexes=manifest["event_indexes"],
-        extensions=manifest["extensions"],
-        version=os.environ.get("BENCH_VERSION") or asked.stdout.strip(),
-        schema_version=asked.stdout.strip(),
-        db_name=urlsplit(settings.database_url).path.lstrip("/"),
-        started_at=now(),
-    )
-    works = (supervise, partial(produce, tokens=tokens), read_ledger, count_depth, sample)
-    threads = [threading.Thread(target=work, args=(counts,)) for work in works]
-    for thread in threads:
-        thread.start()
-    while not counts.stopping.wait(0.2):
-        if not all(thread.is_alive() for thread in threads):
-            counts.log("a thread has ended, so the adapter ends")
-            counts.stopping.set()
-    for thread in threads:
-        thread.join()
+    counts = Counts(settings, "jobrunner")
+    run(counts, Jobrunner(counts), _MANIFEST)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,8 @@ import os
 import queue
 import sys
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
-from bench_jobs import bench
 from counts import Counts
 
 _TOKEN = b"ENQUEUE "
@@ -40,10 +38,9 @@ class Tokens:
             return 0
 
 
-def produce(counts: Counts, tokens: Tokens) -> None:
-    """Each batch in a transaction of its own. The ledger has each key, and whether its COMMIT was answered."""
+def produce(counts: Counts, tokens: Tokens, enqueue: Callable[[list[str], float], None]) -> None:
+    """The ledger has each key, and whether its COMMIT was answered."""
     settings, sequence = counts.settings, 0
-    connection = counts.connected()
     with settings.file("enqueued").open("a") as ledger:
         for count in _batches(counts, tokens):
             created = time.time()
@@ -52,23 +49,16 @@ def produce(counts: Counts, tokens: Tokens) -> None:
             began = time.monotonic()
             answer = "yes"
             try:
-                _enqueue(connection, keys, created, settings.padding)
+                enqueue(keys, created)
             except Exception as error:  # the connection was cut, perhaps after the COMMIT
                 answer = "maybe"
                 counts.log(f"enqueue failed: {type(error).__name__}: {str(error).splitlines()[0]}")
-                if connection is None or connection.closed or connection.broken:
-                    connection = counts.connected()
             ledger.writelines(f"{key} {answer}\n" for key in keys)
             ledger.flush()
             if answer == "yes":
                 took = (time.monotonic() - began) * 1000 / count
                 counts.latencies["producer"].extend((began, took) for _ in range(count))
                 counts.enqueued += count
-
-
-def _enqueue(connection: Any, keys: list[str], created: float, padding: str) -> None:
-    with connection.transaction():
-        bench.enqueue_many(connection, [{"uid": key, "created": created, "padding": padding} for key in keys])
 
 
 def _batches(counts: Counts, tokens: Tokens) -> Iterator[int]:

@@ -8,8 +8,6 @@ from counts import Counts, now
 
 _LATENCY_SECONDS = 30.0
 _PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-_WAITING = "SELECT status, count(*) FROM job_runs WHERE status IN ('queued', 'failed') GROUP BY status"
-_RUNNING = "SELECT count(*) FROM job_runs WHERE status = 'running'"
 
 
 def read_ledger(counts: Counts) -> None:
@@ -32,8 +30,8 @@ def read_ledger(counts: Counts) -> None:
             counts.completed += len(lines)
 
 
-def count_depth(counts: Counts) -> None:
-    """By SQL, as the other adapters do it. One replica is enough for it."""
+def count_depth(counts: Counts, statements: tuple[str, ...]) -> None:
+    """By SQL, as the other adapters do it. One replica is enough for it. A depth without a row is 0."""
     is_target = counts.settings.mode == "depth-target"
     if counts.settings.instance and not is_target:
         counts.stopping.wait()
@@ -41,13 +39,8 @@ def count_depth(counts: Counts) -> None:
     connection = counts.connected(autocommit=True)
     while connection is not None and not counts.stopping.is_set():
         try:
-            waiting = dict(connection.execute(_WAITING).fetchall())
-            row = connection.execute(_RUNNING).fetchone()
-            counts.depths.update(
-                queue_depth=waiting.get("queued", 0),
-                retryable_depth=waiting.get("failed", 0),
-                running_depth=row[0] if row else 0,
-            )
+            found = [row for statement in statements for row in connection.execute(statement)]
+            counts.depths.update(dict.fromkeys(counts.depths, 0) | dict(found))
         except psycopg.Error:
             connection.close()
             connection = counts.connected(autocommit=True)

@@ -38,6 +38,7 @@ class Settings:
     lease: str
     is_strict: bool
     ledgers: Path
+    version: str
 
     @classmethod
     def read(cls, given: Mapping[str, str]) -> "Settings":
@@ -64,6 +65,7 @@ class Settings:
             lease=given.get("BENCH_LEASE") or "15s",
             is_strict=bool(given.get("BENCH_STRICT")),
             ledgers=Path(given.get("BENCH_LEDGER_DIR") or tempfile.mkdtemp(prefix="jobrunner-ledger-")),
+            version=given.get("BENCH_VERSION") or "",
         )
 
     def file(self, name: str) -> Path:
