@@ -170,7 +170,7 @@ def _of_jobrunner(url: str, folder: Path) -> dict[str, Any]:
 
 
 def _of_awa(url: str, folder: Path) -> dict[str, Any]:
-    """By the ledgers alone: its view of all jobs takes minutes where many wait, and it soon forgets those that ended."""
+    """By the ledgers alone: its view of all jobs takes minutes where many wait, and it soon forgets the ended ones."""
     adapter = Path(os.environ["SHIM_BENCH"]) / "awa-python-bench" / "main.py"
     python = Path(os.environ["SHIM_STATE"]) / "venv-awa-python-bench" / "bin" / "python"
     worker = {"DATABASE_URL": url, "BENCH_INSTANCE_ID": "9", "PRODUCER_RATE": "0", "WORKER_COUNT": "8"}

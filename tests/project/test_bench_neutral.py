@@ -60,6 +60,15 @@ def test_judge_of_the_ledgers_finds_what_is_lost_and_what_is_doubled(
     assert (verdict["enqueued"], verdict["maybe_enqueued"], verdict["maybe_and_there"]) == (4, 1, 0)
 
 
+def test_table_of_a_cell_tells_the_longest_time_without_an_end_of_all_replicas(tmp_path: Path) -> None:
+    for replica, ends in {0: (1.0, 1.5, 9.0), 1: (4.0, 9.5), 9: (60.0,)}.items():
+        lines = [f"{replica}-{end} 1 1 0.5 0.9 {end} 77\n" for end in ends]
+        (tmp_path / "cell").mkdir(exist_ok=True)
+        (tmp_path / "cell" / f"done-{replica}.log").write_text("".join(lines))
+    told = subprocess.run([sys.executable, PLACE / "table.py", tmp_path], capture_output=True, text=True, check=True)
+    assert "at most 5.00 s without an end" in told.stdout
+
+
 @postgresql_only
 def test_adapter_enqueues_what_the_harness_asks_for_and_every_run_is_done_once(
     database: Database, judge: Any, tmp_path: Path
