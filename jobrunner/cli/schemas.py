@@ -23,9 +23,10 @@ def _in_one_line(node: Any) -> Any:
         return node
     found: dict[str, Any] = {name: _in_one_line(value) for name, value in node.items()}
     if "properties" in found:
-        # What a record has by default is printed, too.
-        given = {name for name, each in found["properties"].items() if each.pop("default", found) is not found}
-        found["required"] = [name for name in found["properties"] if name in {*given, *found["required"]}]
+        # What a record has by default is printed, too. The library says it of some defaults only, by its version.
+        for each in found["properties"].values():
+            each.pop("default", None)
+        found["required"] = list(found["properties"])
     if isinstance(found.get("description"), str):
         found["description"] = re.sub(r"\s+", " ", found["description"]).replace("``", "")
     return found
