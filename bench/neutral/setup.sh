@@ -24,7 +24,7 @@ cp -r "$here/adapter" "$NEUTRAL/bench/jobrunner-bench"
 export SHIM_BENCH=$NEUTRAL/bench SHIM_STATE=$NEUTRAL/shim SHIM_PYTHON=$python
 # The benchmark names it in its registry, and has no folder for it.
 cp -r "$here/awa" "$NEUTRAL/bench/awa-python-bench"
-for part in counts ledger producer replica samples settings; do cp "$here/adapter/$part.py" "$NEUTRAL/bench/awa-python-bench"; done
+for part in counts producer replica samples settings work; do cp "$here/adapter/$part.py" "$NEUTRAL/bench/awa-python-bench"; done
 for image in awa-python-bench procrastinate-bench pgboss-bench absurd-bench; do "$here/shim/docker" build -t $image . || echo "$image: left out"; done
 if [ -n "${ABSURD_REPO:-}" ]; then git -C "$ABSURD_REPO" show 0.3.0:sql/absurd.sql > "$NEUTRAL/absurd.sql"; fi
 echo "now: NEUTRAL=$NEUTRAL ABSURD_SQL_PATH=$NEUTRAL/absurd.sql $here/run_all.sh && $here/table.py $NEUTRAL/cells"

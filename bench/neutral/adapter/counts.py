@@ -19,7 +19,6 @@ class Counts:
 
     def __init__(self, settings: Settings, system: str) -> None:
         self.settings, self.system = settings, system
-        settings.ledgers.mkdir(parents=True, exist_ok=True)
         self.stopping = threading.Event()
         self.enqueued = 0
         self.completed = 0

@@ -4,7 +4,6 @@
 Public surface only: `jobrunner migrate`, `jobrunner tick --linger`, and `enqueue_many` on a connection of psycopg.
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -14,7 +13,6 @@ from replica import run
 from settings import COMMAND, HERE, Settings
 from ticks import supervise
 
-_MANIFEST = HERE / "adapter.json"
 _WAITING = (
     "SELECT CASE status WHEN 'queued' THEN 'queue_depth' ELSE 'retryable_depth' END, count(*) FROM job_runs"
     " WHERE status IN ('queued', 'failed') GROUP BY status"
@@ -38,9 +36,8 @@ class Jobrunner:
         asked = subprocess.run([COMMAND, "--version"], capture_output=True, text=True, check=True)
         return asked.stdout.strip()
 
-    def tables(self) -> list[str]:
-        tables: list[str] = json.loads(_MANIFEST.read_text())["event_tables"]
-        return tables
+    def more_tables(self) -> list[str]:
+        return []
 
     def enqueue(self, keys: list[str], created: float) -> None:
         """Each batch in a transaction of its own."""
@@ -63,7 +60,7 @@ def main() -> None:
     os.environ["BENCH_LEDGER"] = str(settings.file("done"))
     os.environ["WORKER_COUNT"] = str(settings.workers)
     counts = Counts(settings, "jobrunner")
-    run(counts, Jobrunner(counts), _MANIFEST)
+    run(counts, Jobrunner(counts), HERE / "adapter.json")
 
 
 if __name__ == "__main__":

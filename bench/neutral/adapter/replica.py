@@ -18,15 +18,15 @@ class System(Protocol):
     """What an adapter brings.
 
     ``depths`` are statements of which each row is the name of a depth and a count. ``prepare`` makes the tables and
-    returns the version. ``enqueue`` is called by the thread of the producer only; it raises where no COMMIT was
-    answered.
+    returns the version. ``more_tables`` are those to be watched besides the manifest's. ``enqueue`` is called by the
+    thread of the producer only; it raises where no COMMIT was answered.
     """
 
     depths: tuple[str, ...]
 
     def prepare(self) -> str: ...
 
-    def tables(self) -> list[str]: ...
+    def more_tables(self) -> list[str]: ...
 
     def enqueue(self, keys: list[str], created: float) -> None: ...
 
@@ -40,11 +40,12 @@ def run(counts: Counts, system: System, manifest: Path) -> None:
         signal.signal(number, lambda *_: counts.stopping.set())
     # Read also where nobody wants them.
     threading.Thread(target=tokens.read, daemon=True).start()
+    settings.ledgers.mkdir(parents=True, exist_ok=True)
     version = system.prepare()
     declared = json.loads(manifest.read_text())
     counts.emit(
         kind="descriptor",
-        event_tables=system.tables(),
+        event_tables=declared["event_tables"] + system.more_tables(),
         event_indexes=declared["event_indexes"],
         extensions=declared["extensions"],
         version=settings.version or version,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 import awa
-import ledger
 import psycopg
+import work
 from counts import Counts
 from replica import run
 from settings import HERE, Settings
@@ -51,7 +51,7 @@ class Awa:
         self._producer.migrate()
         return version("awa-pg")
 
-    def tables(self) -> list[str]:
+    def more_tables(self) -> list[str]:
         """All of its tables, since it keeps each job in several of them. Partitions only: these have rows."""
         with psycopg.connect(self._counts.settings.database_url) as connection:
             return [name for (name,) in connection.execute(_TABLES)]
@@ -68,8 +68,7 @@ class Awa:
         asyncio.run(self._work())
 
     async def _work(self) -> None:
-        counts, seconds = self._counts, int(os.environ.get("JOB_WORK_MS") or 1) / 1000
-        workers = counts.settings.workers
+        counts, workers = self._counts, self._counts.settings.workers
         # As many connections as in the benchmark's own adapter of awa.
         client = awa.AsyncClient(counts.settings.database_url, max_connections=max(80, workers * 4 + 48))
         done = str(counts.settings.file("done"))
@@ -77,10 +76,10 @@ class Awa:
         @client.task(Bench, queue=_QUEUE)
         async def bench(job: "awa.Job[Bench]") -> None:
             started = time.time()
-            if seconds:
-                await asyncio.sleep(seconds)
+            if work.SECONDS:
+                await asyncio.sleep(work.SECONDS)
             args = job.args
-            ledger.write(done, args.uid, job.id, job.attempt, args.created, started)
+            work.note_end(done, args.uid, job.id, job.attempt, args.created, started)
 
         await client.start([(_QUEUE, workers)], poll_interval_ms=_POLL_MS, **_RELIABILITY)
         self._started.set()
